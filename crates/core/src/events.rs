@@ -1,0 +1,47 @@
+//! Changes of entities, told to whoever keeps something derived from them: caches, sessions.
+
+use std::sync::Arc;
+
+use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
+use parking_lot::RwLock;
+
+/// What has changed. It is told after the change is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub enum EntityChange {
+    DeviceSaved(TenantId, DeviceId),
+    DeviceDeleted(TenantId, DeviceId),
+    DeviceCredentialsChanged(TenantId, DeviceId),
+    DeviceProfileChanged(TenantId, DeviceProfileId),
+    CustomerDeleted(TenantId, CustomerId),
+    UserChanged(TenantId, UserId),
+    TenantSaved(TenantId),
+    TenantDeleted(TenantId),
+    TenantProfileChanged(TenantProfileId),
+}
+
+/// Somebody who keeps something derived from entities.
+pub trait EntityListener: Send + Sync {
+    /// Called once a change, on the thread that made it: must not block.
+    fn on_change(&self, change: EntityChange);
+}
+
+/// Passes changes on to all listeners of the process.
+#[derive(Default)]
+pub struct EntityEvents {
+    listeners: RwLock<Vec<Arc<dyn EntityListener>>>,
+}
+
+impl EntityEvents {
+    /// Adds a listener.
+    pub fn listen(&self, listener: Arc<dyn EntityListener>) {
+        self.listeners.write().push(listener);
+    }
+
+    /// Tells all listeners.
+    pub fn publish(&self, change: EntityChange) {
+        for listener in self.listeners.read().iter() {
+            listener.on_change(change);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Logging that one bad device cannot flood.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+/// Lets a few events a second through and counts the rest.
+///
+/// ```
+/// # use fieldline_core::logging::LogGate;
+/// static GATE: LogGate = LogGate::new(5);
+/// if let Some(suppressed) = GATE.open() {
+///     tracing::warn!(suppressed, "dropped malformed packet");
+/// }
+/// ```
+#[derive(Debug)]
+pub struct LogGate {
+    per_second: u32,
+    window: Mutex<Option<(Instant, u32)>>,
+    suppressed: AtomicU64,
+}
+
+impl LogGate {
+    /// A gate that lets `per_second` events through each second.
+    pub const fn new(per_second: u32) -> Self {
+        Self {
+            per_second,
+            window: Mutex::new(None),
+            suppressed: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether to log this event: `Some` of how many were kept back since the last one that was logged.
+    pub fn open(&self) -> Option<u64> {
+        let now = Instant::now();
+        let mut window = self.window.lock();
+        let (started, count) = match *window {
+            Some((started, count)) if now.duration_since(started).as_secs() < 1 => (started, count),
+            _ => (now, 0),
+        };
+        *window = Some((started, count.saturating_add(1)));
+        if count < self.per_second {
+            return Some(self.suppressed.swap(0, Ordering::Relaxed));
+        }
+        self.suppressed.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}

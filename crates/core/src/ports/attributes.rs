@@ -1,0 +1,42 @@
+//! Attributes.
+
+use async_trait::async_trait;
+use fieldline_model::Subject;
+use fieldline_model::timeseries::{Attribute, AttributeScope};
+
+use super::{AttributeRow, StoreResult};
+
+/// Attributes of subjects in their scopes.
+///
+/// # Promises
+/// - `save` and `delete` are durable when they return, `save_relaxed` a short while later; all are seen by every call
+///   made after they return.
+/// - Of two writes to one attribute the one with the greater time wins; of two with the same time the later one.
+/// - Nothing of a subject is ever seen through another tenant or entity.
+#[async_trait]
+pub trait AttributeStore: Send + Sync {
+    /// Saves attributes on a person's behalf; device messages go through [`super::IngestStore`].
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()>;
+
+    /// Saves attributes that may be lost when the machine crashes within the next second, such as activity times.
+    async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()>;
+
+    /// The named attributes of a scope, or all of them, sorted by name.
+    async fn get(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: Option<&[String]>,
+    ) -> StoreResult<Vec<Attribute>>;
+
+    /// Deletes the named attributes and returns the names that existed.
+    async fn delete(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: &[String],
+    ) -> StoreResult<Vec<String>>;
+
+    /// Deletes every attribute of a subject that is no more.
+    async fn delete_subject(&self, subject: Subject) -> StoreResult<()>;
+}

@@ -1,0 +1,200 @@
+//! Entities: tenants, customers, users, devices and their profiles and credentials.
+//!
+//! Every call about something that belongs to a tenant carries the tenant, and answers as if nothing of another tenant
+//! existed. `save` inserts an entity whose `version` is `None` or 1-to-be, and updates otherwise: see [`TenantStore::save`].
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fieldline_model::entity::{
+    CredentialsType, Customer, Device, DeviceCredentials, DeviceInfo, DeviceProfile, Tenant, TenantProfile,
+    User, UserCredentials,
+};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
+
+use super::StoreResult;
+
+/// All entity stores of one database.
+#[derive(Clone)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub struct EntityStores {
+    pub tenants: Arc<dyn TenantStore>,
+    pub tenant_profiles: Arc<dyn TenantProfileStore>,
+    pub customers: Arc<dyn CustomerStore>,
+    pub users: Arc<dyn UserStore>,
+    pub devices: Arc<dyn DeviceStore>,
+    pub device_profiles: Arc<dyn DeviceProfileStore>,
+    pub device_credentials: Arc<dyn DeviceCredentialsStore>,
+}
+
+/// Tenants. Deleting one deletes all entities that belong to it.
+#[async_trait]
+pub trait TenantStore: Send + Sync {
+    /// Inserts (`create`) or updates, and returns what is stored. The `id` must be set. An update with a `version` other
+    /// than the stored one is a version conflict; with none, the last writer wins. The stored version counts up from 1.
+    /// A taken title is a conflict. All stores save by these rules.
+    async fn save(&self, tenant: Tenant, create: bool) -> StoreResult<Tenant>;
+    /// The tenant, if it exists.
+    async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>>;
+    /// A page of tenants; text search in the title. Sorts by createdTime, title, name, email, region, country, city.
+    async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>>;
+    /// Those of the tenants that exist.
+    async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>>;
+    /// Deletes the tenant with everything that belongs to it; returns whether it existed.
+    async fn delete(&self, id: TenantId) -> StoreResult<bool>;
+}
+
+/// Tenant profiles.
+#[async_trait]
+pub trait TenantProfileStore: Send + Sync {
+    /// See [`TenantStore::save`]; a taken name is a conflict.
+    async fn save(&self, profile: TenantProfile, create: bool) -> StoreResult<TenantProfile>;
+    /// The profile, if it exists.
+    async fn get(&self, id: TenantProfileId) -> StoreResult<Option<TenantProfile>>;
+    /// The default profile.
+    async fn default_profile(&self) -> StoreResult<Option<TenantProfile>>;
+    /// Makes a profile the only default one; returns whether it exists.
+    async fn set_default(&self, id: TenantProfileId) -> StoreResult<bool>;
+    /// A page of profiles; text search in the name. Sorts by createdTime, name, description, isDefault.
+    async fn list(&self, page: &PageLink) -> StoreResult<PageData<TenantProfile>>;
+    /// Deletes a profile; a conflict while a tenant has it. Returns whether it existed.
+    async fn delete(&self, id: TenantProfileId) -> StoreResult<bool>;
+}
+
+/// Customers.
+#[async_trait]
+pub trait CustomerStore: Send + Sync {
+    /// See [`TenantStore::save`]; a title taken in the tenant is a conflict.
+    async fn save(&self, customer: Customer, create: bool) -> StoreResult<Customer>;
+    /// The customer, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: CustomerId) -> StoreResult<Option<Customer>>;
+    /// The customer of that title.
+    async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>>;
+    /// A page of customers; text search in the title. Sorts by createdTime, title, name, email, country, city.
+    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>>;
+    /// Those of the customers that the tenant has.
+    async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
+    /// Deletes the customer and its users and unassigns its devices; returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool>;
+    /// How many customers the tenant has.
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
+}
+
+/// Which users a list holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserFilter {
+    /// The administrators of a tenant.
+    TenantAdmins(TenantId),
+    /// The users of a customer.
+    CustomerUsers(TenantId, CustomerId),
+    /// All users of a tenant.
+    OfTenant(TenantId),
+    /// The system administrators.
+    SysAdmins,
+}
+
+/// Users and how they log in.
+#[async_trait]
+pub trait UserStore: Send + Sync {
+    /// See [`TenantStore::save`]; a taken e-mail address (regardless of case) is a conflict.
+    async fn save(&self, user: User, create: bool) -> StoreResult<User>;
+    /// The user, if the tenant (the null tenant for system administrators) has it.
+    async fn get(&self, tenant: TenantId, id: UserId) -> StoreResult<Option<User>>;
+    /// The user of an id in any tenant: for tokens, which carry nothing else that can be trusted to be current.
+    async fn by_id(&self, id: UserId) -> StoreResult<Option<User>>;
+    /// The user with that e-mail address in any tenant, regardless of case: for logging in.
+    async fn by_email(&self, email: &str) -> StoreResult<Option<User>>;
+    /// A page of users; text search in e-mail and names. Sorts by createdTime, email, name, firstName, lastName.
+    async fn list(&self, filter: UserFilter, page: &PageLink) -> StoreResult<PageData<User>>;
+    /// Deletes a user with its credentials; returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: UserId) -> StoreResult<bool>;
+    /// How many users the tenant has.
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
+    /// How a user logs in.
+    async fn credentials(&self, id: UserId) -> StoreResult<Option<UserCredentials>>;
+    /// The credentials that wait for an activation token.
+    async fn credentials_by_activate_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
+    /// Inserts or replaces how a user logs in.
+    async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()>;
+}
+
+/// Which devices a list holds; absent conditions hold for all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeviceFilter {
+    /// Assigned to this customer.
+    pub customer: Option<CustomerId>,
+    /// Of this type (name of the profile).
+    pub device_type: Option<String>,
+    /// Of this profile.
+    pub profile: Option<DeviceProfileId>,
+    /// Active, or inactive.
+    pub active: Option<bool>,
+}
+
+/// Devices.
+#[async_trait]
+pub trait DeviceStore: Send + Sync {
+    /// See [`TenantStore::save`]; a name taken in the tenant is a conflict.
+    async fn save(&self, device: Device, create: bool) -> StoreResult<Device>;
+    /// Inserts a new device and its credentials, both or neither.
+    async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device>;
+    /// The device, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<Device>>;
+    /// The device with what lists show beside it.
+    async fn info(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<DeviceInfo>>;
+    /// The device of that name.
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<Device>>;
+    /// Those of the devices that the tenant has.
+    async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>>;
+    /// A page of devices; text search in name, label, type and customer title. Sorts by createdTime, name, type, label,
+    /// deviceProfileName, customerTitle, active.
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: &DeviceFilter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<DeviceInfo>>;
+    /// Deletes a device with its credentials; returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: DeviceId) -> StoreResult<bool>;
+    /// How many devices the tenant has.
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
+    /// Records which devices have become active or inactive.
+    async fn set_active(&self, changes: &[(DeviceId, bool)]) -> StoreResult<()>;
+}
+
+/// Device profiles.
+#[async_trait]
+pub trait DeviceProfileStore: Send + Sync {
+    /// See [`TenantStore::save`]; a name taken in the tenant, or a provisioning key taken anywhere, is a conflict.
+    async fn save(&self, profile: DeviceProfile, create: bool) -> StoreResult<DeviceProfile>;
+    /// The profile, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>>;
+    /// The profile of that name.
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<DeviceProfile>>;
+    /// The default profile of the tenant.
+    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>>;
+    /// Makes a profile the only default one of its tenant; returns whether it exists.
+    async fn set_default(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool>;
+    /// A page of profiles; text search in the name. Sorts by createdTime, name, type, transportType, description,
+    /// isDefault.
+    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<DeviceProfile>>;
+    /// Deletes a profile; a conflict while a device has it. Returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool>;
+}
+
+/// Device credentials.
+#[async_trait]
+pub trait DeviceCredentialsStore: Send + Sync {
+    /// Replaces the credentials of a device of the tenant; a credentials id taken anywhere is a conflict. Versions as in
+    /// [`TenantStore::save`].
+    async fn save(&self, tenant: TenantId, credentials: DeviceCredentials) -> StoreResult<DeviceCredentials>;
+    /// The credentials of a device of the tenant.
+    async fn get(&self, tenant: TenantId, device: DeviceId) -> StoreResult<Option<DeviceCredentials>>;
+    /// The device that has these credentials, in any tenant: for devices that connect.
+    async fn find(
+        &self,
+        kind: CredentialsType,
+        credentials_id: &str,
+    ) -> StoreResult<Option<(Device, DeviceCredentials)>>;
+}

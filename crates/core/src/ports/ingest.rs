@@ -1,0 +1,69 @@
+//! Where the effects of journal records are stored, together with the position they came from.
+
+use async_trait::async_trait;
+use fieldline_model::Subject;
+use fieldline_model::timeseries::AttributeScope;
+
+use super::{Offset, Partition, StoreResult};
+
+/// Values of one subject at one time, packed as in [`fieldline_model::kv`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TelemetryRow<'a> {
+    /// Whose values they are.
+    pub subject: Subject,
+    /// Their time, milliseconds.
+    pub ts: i64,
+    /// Seconds they are kept after their time; 0 keeps them for ever.
+    pub ttl_seconds: u32,
+    /// Packed key-values.
+    pub values: &'a [u8],
+}
+
+/// Attributes of one subject written at one time, packed as in [`fieldline_model::kv`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttributeRow<'a> {
+    /// Whose attributes they are.
+    pub subject: Subject,
+    /// Their scope.
+    pub scope: AttributeScope,
+    /// Time of the write, milliseconds.
+    pub ts: i64,
+    /// Packed key-values.
+    pub values: &'a [u8],
+}
+
+/// What a batch of consecutive records of one partition does to the stores, in the order of the records.
+#[derive(Debug, Clone, Default)]
+pub struct Effects<'a> {
+    /// Time-series rows: they are stored and move the latest values.
+    pub telemetry: Vec<TelemetryRow<'a>>,
+    /// Attribute writes.
+    pub attributes: Vec<AttributeRow<'a>>,
+}
+
+impl Effects<'_> {
+    /// Whether there is nothing to store.
+    pub fn is_empty(&self) -> bool {
+        self.telemetry.is_empty() && self.attributes.is_empty()
+    }
+}
+
+/// Stores the effects of journal records so that a crash at any moment neither loses nor doubles one.
+///
+/// # Promises
+/// - After `apply` has returned, readers see the effects.
+/// - After a crash, `resume_position` names a position such that replaying the records from there on, in order, leads to
+///   the state in which every record was applied once. Replaying never undoes a write or deletion that a person made
+///   through [`super::TimeSeriesStore`] or [`super::AttributeStore`] in the meantime.
+/// - What lies before a position returned by `checkpoint` is durable: the journal may forget it.
+#[async_trait]
+pub trait IngestStore: Send + Sync {
+    /// Applies the effects of the records before `next` that were not applied yet.
+    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()>;
+
+    /// Where to start reading a partition; `None` where nothing of it was ever stored.
+    async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>>;
+
+    /// Makes all that was applied durable, together with its positions, and returns them.
+    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>>;
+}

@@ -1,0 +1,249 @@
+//! The journal: a durable, partitioned log. Embedded it is a file set of the node, at scale it is Kafka.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use fieldline_model::record::RecordBatch;
+use parking_lot::Mutex;
+
+/// A queue of the journal, such as `Main`; numbered in the order in which queues were first opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QueueId(pub u16);
+
+/// One partition of a queue. All records of one originator go to the same partition and keep their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Partition {
+    /// The queue.
+    pub queue: QueueId,
+    /// Index of the partition in the queue, from 0.
+    pub index: u16,
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.queue.0, self.index)
+    }
+}
+
+/// Position of a record in its partition. Grows by at least one a record; gaps are allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Offset(pub u64);
+
+/// Why an append was refused or lost its acknowledgement.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// The buffer of appends that wait for the disk is full: wait for [`Journal::ready`] and try again.
+    #[error("the journal is catching up")]
+    Busy,
+    /// No room on the disk. Nothing was taken; appends are accepted again once there is room.
+    #[error("the journal's disk is full")]
+    DiskFull,
+    /// The records are larger than the journal takes in one append.
+    #[error("the append is larger than the journal's limit of {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// A write or fsync failed. Nothing is accepted until the process has restarted and recovered.
+    #[error("the journal has failed: {0}")]
+    Failed(Arc<str>),
+    /// The journal is shutting down.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+/// Why the journal could not be opened or read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Stored bytes in the middle of the log do not pass their checks; the message says which and what to do.
+    #[error("{0}")]
+    Corrupt(String),
+    /// The position asked for is no longer, or not yet, in the log.
+    #[error("position {asked} of partition {partition} is outside of the log, which holds {first} to {next}")]
+    OutOfRange {
+        /// The partition.
+        partition: Partition,
+        /// Position asked for.
+        asked: u64,
+        /// First position held.
+        first: u64,
+        /// Position after the last one held.
+        next: u64,
+    },
+    /// An operating system or network call failed.
+    #[error("{context}: {source}")]
+    Io {
+        /// What was being done.
+        context: String,
+        /// The failure.
+        source: std::io::Error,
+    },
+}
+
+/// The durable log.
+///
+/// # Promises
+/// - When an [`Append`] resolves to `Ok`, its records survive any crash of the process, and, with the durability setting
+///   `fsync`, any crash of the machine. They appear once, in the order in which they were appended to the partition.
+/// - An `Append` that resolves to an error may or may not have left its records in the log.
+/// - Consumers see durable records only.
+/// - Records are kept at least until every group that ever consumed the queue has committed a position after them.
+#[async_trait]
+pub trait Journal: Send + Sync {
+    /// Opens a queue with a number of partitions, creating it if it does not exist. A queue keeps the number of
+    /// partitions it was created with.
+    fn open_queue(&self, name: &str, partitions: u16) -> Result<QueueId, JournalError>;
+
+    /// How many partitions a queue has.
+    fn partitions(&self, queue: QueueId) -> u16;
+
+    /// Takes the records for writing, all or none, and returns at once; the future resolves when they are durable.
+    /// An empty batch is durable at once.
+    fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError>;
+
+    /// Waits until an append that was refused as [`AppendError::Busy`] is worth another try.
+    async fn ready(&self);
+
+    /// Joins a consumer group with a number of members that divide the queue's partitions among them. The first thing a
+    /// member receives is its assignment; positions start where the group last committed, else at the beginning.
+    fn subscribe(
+        &self,
+        queue: QueueId,
+        group: &str,
+        members: u16,
+    ) -> Result<Vec<Box<dyn Consumer>>, JournalError>;
+
+    /// Position after the last durable record of a partition.
+    fn end(&self, partition: Partition) -> Offset;
+
+    /// Why nothing can be appended now, `None` when appends are accepted.
+    fn refusal(&self) -> Option<AppendError>;
+
+    /// Writes what is buffered, makes it durable, and accepts nothing further.
+    async fn close(&self);
+}
+
+/// One member of a consumer group.
+#[async_trait]
+pub trait Consumer: Send {
+    /// Waits for what comes next. `max_bytes` bounds one delivery, but a single larger record is delivered alone.
+    /// Dropping the future loses nothing.
+    async fn next(&mut self, max_bytes: usize) -> Result<Delivery, JournalError>;
+
+    /// Moves the position of an assigned partition: the next delivery starts there.
+    fn seek(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError>;
+
+    /// Says that everything before the offset is consumed for good. What all groups have consumed may be deleted.
+    async fn commit(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError>;
+}
+
+/// What a consumer receives.
+#[derive(Debug)]
+pub enum Delivery {
+    /// These partitions are now this member's, each with the position it starts from.
+    Assigned(Vec<(Partition, Offset)>),
+    /// These partitions now belong to somebody else: stop working on them.
+    Revoked(Vec<Partition>),
+    /// Records of one partition.
+    Records(Records),
+    /// The journal was closed; nothing follows.
+    Closed,
+}
+
+/// Consecutive records of one partition.
+#[derive(Debug, Clone)]
+pub struct Records {
+    /// Their partition.
+    pub partition: Partition,
+    /// Position of the first one.
+    pub first: Offset,
+    /// Position to continue from.
+    pub next: Offset,
+    /// The records, each behind its `u32` length: see [`fieldline_model::record::split`].
+    pub bytes: Bytes,
+}
+
+/// The appends that become durable together. A journal makes one for each of its writes and completes it once.
+#[derive(Debug, Default)]
+pub struct CommitGroup {
+    state: Mutex<GroupState>,
+}
+
+#[derive(Debug, Default)]
+struct GroupState {
+    outcome: Option<Result<(), AppendError>>,
+    waiting: Vec<Waker>,
+}
+
+impl CommitGroup {
+    /// A group whose outcome is open.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Resolves all appends of the group.
+    pub fn complete(&self, outcome: Result<(), AppendError>) {
+        let waiting = {
+            let mut state = self.state.lock();
+            state.outcome = Some(outcome);
+            std::mem::take(&mut state.waiting)
+        };
+        for waker in waiting {
+            waker.wake();
+        }
+    }
+}
+
+/// An append on its way to the disk; resolves when it is durable. Dropping it does not take the records back.
+#[derive(Debug)]
+#[must_use = "an append is acknowledged only when it has resolved"]
+pub struct Append {
+    group: Option<Arc<CommitGroup>>,
+    slot: Option<usize>,
+}
+
+impl Append {
+    /// An append that shares the fate of a group.
+    pub const fn of(group: Arc<CommitGroup>) -> Self {
+        Self {
+            group: Some(group),
+            slot: None,
+        }
+    }
+
+    /// An append that is durable already.
+    pub const fn durable() -> Self {
+        Self {
+            group: None,
+            slot: None,
+        }
+    }
+}
+
+impl Future for Append {
+    type Output = Result<(), AppendError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(group) = &this.group else {
+            return Poll::Ready(Ok(()));
+        };
+        let mut state = group.state.lock();
+        if let Some(outcome) = &state.outcome {
+            return Poll::Ready(outcome.clone());
+        }
+        match this.slot.and_then(|slot| state.waiting.get_mut(slot)) {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => {
+                this.slot = Some(state.waiting.len());
+                state.waiting.push(context.waker().clone());
+            }
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,281 @@
+//! Devices, their profiles and credentials.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{CustomerId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId, TenantId};
+
+/// A device.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Device {
+    /// Id; absent in a request to create.
+    pub id: Option<DeviceId>,
+    /// When it was created, milliseconds.
+    pub created_time: i64,
+    /// The tenant it belongs to; set by the platform.
+    pub tenant_id: TenantId,
+    /// The customer it is assigned to; null id for none.
+    pub customer_id: CustomerId,
+    /// Name, unique in the tenant.
+    pub name: String,
+    /// Name of its profile.
+    #[serde(rename = "type")]
+    pub device_type: String,
+    /// Label for people.
+    pub label: Option<String>,
+    /// Its profile.
+    pub device_profile_id: Option<DeviceProfileId>,
+    /// `{"configuration": {...}, "transportConfiguration": {...}}`.
+    pub device_data: Value,
+    /// Firmware package assigned to it.
+    pub firmware_id: Option<EntityId>,
+    /// Software package assigned to it.
+    pub software_id: Option<EntityId>,
+    /// Id in the system it was imported from.
+    pub external_id: Option<DeviceId>,
+    /// Counts the updates, for optimistic locking.
+    pub version: Option<i64>,
+    /// Free-form JSON: `gateway`, `overwriteActivityTime`, `description`, …
+    pub additional_info: Option<Value>,
+}
+
+impl Device {
+    /// Whether it may speak for other devices.
+    pub fn is_gateway(&self) -> bool {
+        self.additional_info
+            .as_ref()
+            .and_then(|info| info.get("gateway"))
+            .and_then(Value::as_bool)
+            .unwrap_or(false)
+    }
+}
+
+/// A device with what lists show beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceInfo {
+    /// The device.
+    #[serde(flatten)]
+    pub device: Device,
+    /// Title of the customer it is assigned to.
+    pub customer_title: Option<String>,
+    /// Whether that is the public customer.
+    pub customer_is_public: bool,
+    /// Name of its profile.
+    pub device_profile_name: String,
+    /// Whether it was heard of within its inactivity time-out.
+    pub active: bool,
+}
+
+/// Which transport a device profile is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum TransportType {
+    /// Any, with default settings.
+    #[default]
+    Default,
+    /// MQTT with settings of its own.
+    Mqtt,
+    /// CoAP with settings of its own.
+    Coap,
+    /// LwM2M.
+    Lwm2m,
+    /// SNMP.
+    Snmp,
+}
+
+impl TransportType {
+    /// The name in the REST API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "DEFAULT",
+            Self::Mqtt => "MQTT",
+            Self::Coap => "COAP",
+            Self::Lwm2m => "LWM2M",
+            Self::Snmp => "SNMP",
+        }
+    }
+}
+
+/// What devices of one kind share. `profile_data` is kept whole; what Fieldline acts on is read from it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DeviceProfile {
+    /// Id; absent in a request to create.
+    pub id: Option<DeviceProfileId>,
+    /// When it was created, milliseconds.
+    pub created_time: i64,
+    /// The tenant it belongs to; set by the platform.
+    pub tenant_id: TenantId,
+    /// Name, unique in the tenant.
+    pub name: String,
+    /// Description.
+    pub description: Option<String>,
+    /// Picture, as a data or resource URL.
+    pub image: Option<String>,
+    /// Whether devices without a type get it.
+    #[serde(rename = "default")]
+    pub is_default: bool,
+    /// Always `DEFAULT`.
+    #[serde(rename = "type")]
+    pub profile_type: Option<String>,
+    /// Which transport it is made for.
+    pub transport_type: TransportType,
+    /// `DISABLED`, `ALLOW_CREATE_NEW_DEVICES`, `CHECK_PRE_PROVISIONED_DEVICES` or `X509_CERTIFICATE_CHAIN`.
+    pub provision_type: Option<String>,
+    /// Rule chain of its devices; the root chain where absent.
+    pub default_rule_chain_id: Option<EntityId>,
+    /// Dashboard shown for its devices.
+    pub default_dashboard_id: Option<EntityId>,
+    /// Queue of its devices' messages; `Main` where absent.
+    pub default_queue_name: Option<String>,
+    /// Key that devices provision themselves with.
+    pub provision_device_key: Option<String>,
+    /// Firmware package of its devices.
+    pub firmware_id: Option<EntityId>,
+    /// Software package of its devices.
+    pub software_id: Option<EntityId>,
+    /// Rule chain of its devices on edges.
+    pub default_edge_rule_chain_id: Option<EntityId>,
+    /// Id in the system it was imported from.
+    pub external_id: Option<DeviceProfileId>,
+    /// Counts the updates, for optimistic locking.
+    pub version: Option<i64>,
+    /// `configuration`, `transportConfiguration`, `provisionConfiguration`, `alarms`.
+    pub profile_data: Value,
+}
+
+impl DeviceProfile {
+    /// A value of `profileData.transportConfiguration`.
+    pub fn transport_setting(&self, name: &str) -> Option<&Value> {
+        self.profile_data.get("transportConfiguration")?.get(name)
+    }
+
+    /// Seconds that points of its devices are kept: `profileData.configuration.defaultStorageTtlDays`, an extension;
+    /// `None` leaves it to the tenant profile.
+    pub fn storage_ttl_seconds(&self) -> Option<u32> {
+        let days = self
+            .profile_data
+            .get("configuration")?
+            .get("defaultStorageTtlDays")?
+            .as_u64()
+            .filter(|days| *days > 0)?;
+        Some(u32::try_from(days.saturating_mul(86_400)).unwrap_or(u32::MAX))
+    }
+}
+
+/// The short form of a device profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceProfileInfo {
+    /// Id with its entity type.
+    pub id: DeviceProfileId,
+    /// The tenant it belongs to.
+    pub tenant_id: TenantId,
+    /// Name.
+    pub name: String,
+    /// Picture.
+    pub image: Option<String>,
+    /// Dashboard shown for its devices.
+    pub default_dashboard_id: Option<EntityId>,
+    /// Always `DEFAULT`.
+    #[serde(rename = "type")]
+    pub profile_type: Option<String>,
+    /// Which transport it is made for.
+    pub transport_type: TransportType,
+}
+
+/// How a device proves who it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CredentialsType {
+    /// A token: MQTT user name, or part of the HTTP and CoAP path.
+    #[default]
+    AccessToken,
+    /// The hash of an X.509 certificate.
+    #[serde(rename = "X509_CERTIFICATE")]
+    X509Certificate,
+    /// MQTT client id, user name and password.
+    MqttBasic,
+    /// LwM2M security configuration.
+    #[serde(rename = "LWM2M_CREDENTIALS")]
+    Lwm2mCredentials,
+}
+
+impl CredentialsType {
+    /// The name in the REST API and in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AccessToken => "ACCESS_TOKEN",
+            Self::X509Certificate => "X509_CERTIFICATE",
+            Self::MqttBasic => "MQTT_BASIC",
+            Self::Lwm2mCredentials => "LWM2M_CREDENTIALS",
+        }
+    }
+
+    /// The type of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [
+            Self::AccessToken,
+            Self::X509Certificate,
+            Self::MqttBasic,
+            Self::Lwm2mCredentials,
+        ]
+        .into_iter()
+        .find(|kind| kind.name() == name)
+    }
+}
+
+/// Credentials of one device.
+#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceCredentials {
+    /// Row id; absent in a request to create.
+    #[serde(default)]
+    pub id: Option<DeviceCredentialsId>,
+    /// When they were created, milliseconds.
+    #[serde(default)]
+    pub created_time: i64,
+    /// Whose credentials they are; absent only together with a device that is being created.
+    #[serde(default)]
+    pub device_id: Option<DeviceId>,
+    /// How the device proves who it is.
+    #[serde(default)]
+    pub credentials_type: CredentialsType,
+    /// What the device is looked up by: the token, or a hash; unique in the installation.
+    #[serde(default)]
+    pub credentials_id: Option<String>,
+    /// The certificate, or `{"clientId", "userName", "password"}` as JSON text.
+    #[serde(default)]
+    pub credentials_value: Option<String>,
+    /// Counts the updates, for optimistic locking.
+    #[serde(default)]
+    pub version: Option<i64>,
+}
+
+impl DeviceCredentials {
+    /// New access-token credentials of a device.
+    pub fn access_token(device: DeviceId, token: String, now_ms: i64) -> Self {
+        Self {
+            id: Some(DeviceCredentialsId(Uuid::now_v7())),
+            created_time: now_ms,
+            device_id: Some(device),
+            credentials_type: CredentialsType::AccessToken,
+            credentials_id: Some(token),
+            credentials_value: None,
+            version: Some(1),
+        }
+    }
+}
+
+impl std::fmt::Debug for DeviceCredentials {
+    // The id of an access token is the secret itself.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeviceCredentials")
+            .field("device_id", &self.device_id)
+            .field("credentials_type", &self.credentials_type)
+            .finish_non_exhaustive()
+    }
+}

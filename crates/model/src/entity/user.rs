@@ -1,0 +1,91 @@
+//! Users and how they log in.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CustomerId, TenantId, UserId};
+
+/// What a user may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Authority {
+    /// Runs the installation: tenants, profiles, settings; no tenant's data.
+    SysAdmin,
+    /// Runs a tenant.
+    TenantAdmin,
+    /// Uses what is assigned to a customer.
+    #[default]
+    CustomerUser,
+}
+
+impl Authority {
+    /// The name in the REST API and in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SysAdmin => "SYS_ADMIN",
+            Self::TenantAdmin => "TENANT_ADMIN",
+            Self::CustomerUser => "CUSTOMER_USER",
+        }
+    }
+
+    /// The authority of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::SysAdmin, Self::TenantAdmin, Self::CustomerUser]
+            .into_iter()
+            .find(|authority| authority.name() == name)
+    }
+}
+
+/// A person who logs in.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct User {
+    /// Id; absent in a request to create.
+    pub id: Option<UserId>,
+    /// When it was created, milliseconds.
+    pub created_time: i64,
+    /// The tenant; null id for a system administrator.
+    pub tenant_id: TenantId,
+    /// The customer; null id for all but customer users.
+    pub customer_id: CustomerId,
+    /// E-mail address, unique in the installation regardless of case; the login name.
+    pub email: String,
+    /// Same as the e-mail address; ignored in requests.
+    pub name: String,
+    /// What the user may do.
+    pub authority: Authority,
+    /// Given name.
+    pub first_name: Option<String>,
+    /// Family name.
+    pub last_name: Option<String>,
+    /// Phone number.
+    pub phone: Option<String>,
+    /// Free-form JSON.
+    pub additional_info: Option<Value>,
+    /// Counts the updates, for optimistic locking.
+    pub version: Option<i64>,
+}
+
+/// How a user logs in. Never leaves the server.
+#[derive(Clone, PartialEq)]
+pub struct UserCredentials {
+    /// Whose credentials they are.
+    pub user_id: UserId,
+    /// Whether the user may log in.
+    pub enabled: bool,
+    /// Password hash in PHC string format; absent until the user is activated.
+    pub password_hash: Option<String>,
+    /// Token that activates the user, while it is pending.
+    pub activate_token: Option<String>,
+    /// Tokens issued before this time (milliseconds) no longer count.
+    pub tokens_valid_from: i64,
+}
+
+impl std::fmt::Debug for UserCredentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserCredentials")
+            .field("user_id", &self.user_id)
+            .field("enabled", &self.enabled)
+            .finish_non_exhaustive()
+    }
+}

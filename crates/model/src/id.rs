@@ -1,0 +1,286 @@
+//! Typed identifiers and their JSON shape `{"entityType":"DEVICE","id":"<uuid>"}`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
+
+/// The id that means "none": of the customer of an unassigned entity, of the tenant of a system entity.
+pub const NULL_UUID: Uuid = Uuid::from_u128(0x13814000_1dd2_11b2_8080_808080808080);
+
+/// A new time-ordered id, so that rows created together stay together in an index.
+pub fn new_uuid() -> Uuid {
+    Uuid::now_v7()
+}
+
+/// A text that names no known entity type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown entity type `{0}`")]
+pub struct UnknownEntityType(pub String);
+
+macro_rules! entity_types {
+    ($($variant:ident = $code:literal, $name:literal;)*) => {
+        /// The kind of thing an id names; the names are those of the REST API.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[allow(missing_docs, reason = "the names are their own documentation")]
+        pub enum EntityType { $($variant = $code,)* }
+
+        impl EntityType {
+            /// Every entity type, in the order of their stored codes.
+            pub const ALL: &[EntityType] = &[$(EntityType::$variant,)*];
+
+            /// The name in the REST API, such as `DEVICE`.
+            pub const fn name(self) -> &'static str {
+                match self { $(EntityType::$variant => $name,)* }
+            }
+
+            /// The type with a stored code, `None` where no type has it.
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some(EntityType::$variant),)* _ => None }
+            }
+        }
+
+        impl FromStr for EntityType {
+            type Err = UnknownEntityType;
+            fn from_str(text: &str) -> Result<Self, UnknownEntityType> {
+                match text { $($name => Ok(EntityType::$variant),)* other => Err(UnknownEntityType(other.to_owned())) }
+            }
+        }
+    };
+}
+
+// The codes are stored on disk: never reuse or renumber one.
+entity_types! {
+    Tenant = 1, "TENANT";
+    TenantProfile = 2, "TENANT_PROFILE";
+    Customer = 3, "CUSTOMER";
+    User = 4, "USER";
+    Device = 5, "DEVICE";
+    DeviceProfile = 6, "DEVICE_PROFILE";
+    Asset = 7, "ASSET";
+    AssetProfile = 8, "ASSET_PROFILE";
+    EntityView = 9, "ENTITY_VIEW";
+    Alarm = 10, "ALARM";
+    Dashboard = 11, "DASHBOARD";
+    RuleChain = 12, "RULE_CHAIN";
+    RuleNode = 13, "RULE_NODE";
+    Queue = 14, "QUEUE";
+    QueueStats = 15, "QUEUE_STATS";
+    OtaPackage = 16, "OTA_PACKAGE";
+    Rpc = 17, "RPC";
+    ApiUsageState = 18, "API_USAGE_STATE";
+    Edge = 19, "EDGE";
+    TbResource = 20, "TB_RESOURCE";
+    WidgetsBundle = 21, "WIDGETS_BUNDLE";
+    WidgetType = 22, "WIDGET_TYPE";
+    CalculatedField = 23, "CALCULATED_FIELD";
+}
+
+impl fmt::Display for EntityType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for EntityType {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for EntityType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// An id together with the kind of thing it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EntityId {
+    /// Kind of the entity.
+    #[serde(rename = "entityType")]
+    pub entity_type: EntityType,
+    /// Bare id.
+    pub id: Uuid,
+}
+
+impl EntityId {
+    /// An id of the given kind.
+    pub const fn new(entity_type: EntityType, id: Uuid) -> Self {
+        Self { entity_type, id }
+    }
+}
+
+impl fmt::Display for EntityId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.entity_type, self.id)
+    }
+}
+
+/// An entity within its tenant: what every read and write of data is addressed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject {
+    /// The tenant that owns the entity.
+    pub tenant: TenantId,
+    /// The entity itself.
+    pub entity: EntityId,
+}
+
+impl Subject {
+    /// A device of a tenant.
+    pub const fn device(tenant: TenantId, device: DeviceId) -> Self {
+        Self {
+            tenant,
+            entity: EntityId::new(EntityType::Device, device.0),
+        }
+    }
+}
+
+macro_rules! typed_ids {
+    ($($name:ident $type:ident $doc:literal;)*) => {$(
+        #[doc = $doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            /// The id that means "none".
+            pub const NULL: Self = Self(NULL_UUID);
+
+            /// A new time-ordered id.
+            pub fn new() -> Self {
+                Self(new_uuid())
+            }
+
+            /// Whether this is the id that means "none".
+            pub fn is_null(self) -> bool {
+                self.0 == NULL_UUID
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::NULL
+            }
+        }
+
+        impl From<$name> for EntityId {
+            fn from(id: $name) -> EntityId {
+                EntityId::new(EntityType::$type, id.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                EntityId::from(*self).serialize(serializer)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                // The entity type is often left out by hand-written clients; where given it must fit.
+                #[derive(Deserialize)]
+                struct Shape {
+                    #[serde(rename = "entityType")]
+                    entity_type: Option<EntityType>,
+                    id: Uuid,
+                }
+                let shape = Shape::deserialize(deserializer)?;
+                match shape.entity_type {
+                    Some(other) if other != EntityType::$type => Err(serde::de::Error::custom(format_args!(
+                        "expected an id of entity type {}, got {other}", EntityType::$type
+                    ))),
+                    _ => Ok(Self(shape.id)),
+                }
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                entity_id_schema()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    )*};
+}
+
+typed_ids! {
+    TenantId Tenant "Id of a tenant.";
+    TenantProfileId TenantProfile "Id of a tenant profile.";
+    CustomerId Customer "Id of a customer.";
+    UserId User "Id of a user.";
+    DeviceId Device "Id of a device.";
+    DeviceProfileId DeviceProfile "Id of a device profile.";
+}
+
+/// Id of a device's credentials, a bare row id that no other entity refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DeviceCredentialsId(pub Uuid);
+
+impl Serialize for DeviceCredentialsId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shape {
+            id: Uuid,
+        }
+        Shape { id: self.0 }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for DeviceCredentialsId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Shape {
+            id: Uuid,
+        }
+        Shape::deserialize(deserializer).map(|shape| Self(shape.id))
+    }
+}
+
+impl utoipa::PartialSchema for DeviceCredentialsId {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        entity_id_schema()
+    }
+}
+
+impl utoipa::ToSchema for DeviceCredentialsId {}
+
+impl utoipa::PartialSchema for EntityId {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        entity_id_schema()
+    }
+}
+
+impl utoipa::ToSchema for EntityId {}
+
+/// `{"entityType": "...", "id": "<uuid>"}`, shared by every typed id.
+fn entity_id_schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+    use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+    ObjectBuilder::new()
+        .property("entityType", ObjectBuilder::new().schema_type(Type::String))
+        .property(
+            "id",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid))),
+        )
+        .required("id")
+        .into()
+}

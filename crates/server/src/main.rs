@@ -1,0 +1,2 @@
+//! The `fieldline` program.
+fn main() {}

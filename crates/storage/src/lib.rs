@@ -1,0 +1,4 @@
+//! Where Fieldline keeps things: entities in SQL, time series, latest values and attributes in an embedded LSM engine.
+
+pub mod series;
+pub mod sql;

@@ -1,0 +1,1 @@
+//! Time series, latest values and attributes in an embedded LSM engine.
