@@ -1,1 +1,43 @@
-//! placeholder
+//! MQTT 3.1, 3.1.1 and 5.0 without I/O: bytes to packets, packets to bytes, and the state of a session.
+//!
+//! Decoding borrows from the input and allocates nothing; what a [`Packet`] holds has been validated. Encoding
+//! appends to the caller's buffer. The [`session`] state machines read no clock and own no socket, so that device
+//! server, broker and load generator share them, and a test can drive them byte by byte.
+//!
+//! ```
+//! use fieldline_codec::{Packet, Version, decode_frame, encode_puback};
+//!
+//! let input = [0x32, 0x08, 0x00, 0x03, b'a', b'/', b'b', 0x00, 0x0A, b'!'];
+//! let mut output = Vec::new();
+//! let (packet, used) = decode_frame(&input, 1024, Version::V311)?.expect("a whole frame");
+//! if let Packet::Publish(publish) = packet {
+//!     assert_eq!((publish.topic, publish.payload), ("a/b", &b"!"[..]));
+//!     if let Some(id) = publish.packet_id {
+//!         encode_puback(id, &mut output);
+//!     }
+//! }
+//! assert_eq!((used, output), (input.len(), vec![0x40, 0x02, 0x00, 0x0A]));
+//! # Ok::<(), fieldline_codec::DecodeError>(())
+//! ```
+
+mod error;
+mod frame;
+mod packet;
+mod properties;
+mod reason;
+pub mod session;
+pub mod topic;
+mod version;
+mod wire;
+
+pub use error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind};
+pub use frame::{FrameHeader, decode_frame, decode_header, frame_len, peek_protocol};
+pub use packet::{
+    Ack, Auth, Connack, Connect, Disconnect, FilterBuf, Packet, PacketType, Publish, PublishTemplate, ReasonCodes,
+    RetainHandling, Suback, Subscribe, SubscribeFilters, Subscription, SubscriptionBuf, SubscriptionOptions, Unsuback,
+    Unsubscribe, UnsubscribeFilters, Will, encode_pingreq, encode_pingresp, encode_puback,
+};
+pub use properties::{Properties, PropertiesIter, Property, PropertyBuf};
+pub use reason::ReasonCode;
+pub use version::{PacketId, Protocol, ProtocolName, QoS, Version};
+pub use wire::MAX_PACKET_SIZE;

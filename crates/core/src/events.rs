@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, Subject, TenantId, TenantProfileId, UserId};
 use parking_lot::RwLock;
 
 /// What has changed. It is told after the change is stored.
@@ -18,6 +19,8 @@ pub enum EntityChange {
     TenantSaved(TenantId),
     TenantDeleted(TenantId),
     TenantProfileChanged(TenantProfileId),
+    /// A person saved or deleted attributes of this scope.
+    AttributesChanged(Subject, AttributeScope),
 }
 
 /// Somebody who keeps something derived from entities.

@@ -1,1 +1,38 @@
-//! placeholder
+//! Device servers: MQTT and HTTP. They authenticate a device, turn its payload into journal records, and acknowledge when
+//! these are durable.
+
+pub mod http;
+mod metrics;
+pub mod mqtt;
+pub mod mqtts;
+mod payload;
+
+use std::sync::Arc;
+
+use fieldline_core::activity::ActivityTracker;
+use fieldline_core::clock::SharedClock;
+use fieldline_core::devices::DeviceDirectory;
+use fieldline_core::ingest::Uplink;
+use fieldline_core::ports::AttributeStore;
+use fieldline_core::sessions::Sessions;
+use fieldline_model::json::JsonRules;
+
+pub use self::metrics::describe as describe_metrics;
+
+/// What all device servers of a node share.
+pub struct Services {
+    /// Who the devices are.
+    pub directory: Arc<DeviceDirectory>,
+    /// Who is connected.
+    pub sessions: Arc<Sessions>,
+    /// Where messages go.
+    pub uplink: Uplink,
+    /// Where attribute requests are answered from.
+    pub attributes: Arc<dyn AttributeStore>,
+    /// Who hears that devices are alive.
+    pub activity: Arc<ActivityTracker>,
+    /// The time.
+    pub clock: SharedClock,
+    /// How JSON values become typed.
+    pub json: JsonRules,
+}

@@ -1,1 +1,66 @@
 //! Entities in SQL: SQLite embedded, PostgreSQL at scale, one set of statements for both.
+//!
+//! A table holds in columns what is looked up, joined, sorted or unique, and the rest of the entity as a JSON document,
+//! so that no field is lost and each fact has one place. Rows carry their tenant, and references between rows of one
+//! tenant are foreign keys that include the tenant: the database itself keeps the walls.
+//!
+//! | module | job |
+//! |---|---|
+//! | `database` | the two engines behind one small interface, transactions, opening and closing |
+//! | `query` | statements under construction, and rows read column by column |
+//! | `schema` | numbered migrations |
+//! | `record` | saving, reading and deleting any entity |
+//! | `list` | pages: filter, text search, sort |
+//! | `failure` | what a database's error means to the caller |
+//! | the others | one store each |
+
+mod customers;
+mod database;
+mod device_credentials;
+mod device_profiles;
+mod devices;
+mod failure;
+mod list;
+mod options;
+mod query;
+mod record;
+mod schema;
+mod tenant_profiles;
+mod tenants;
+mod users;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fieldline_core::ports::{EntityStores, StoreResult};
+
+pub use database::Database;
+pub use options::Options;
+
+/// Opens or creates the entity stores in a SQLite file. Use [`Database`] to keep a handle for closing.
+pub async fn open_sqlite(path: &Path, options: &Options) -> StoreResult<EntityStores> {
+    Ok(Database::sqlite(path, options).await?.entity_stores())
+}
+
+/// Opens or creates the entity stores in a PostgreSQL database. Use [`Database`] to keep a handle for closing.
+pub async fn open_postgres(url: &str, max_connections: u32) -> StoreResult<EntityStores> {
+    Ok(Database::postgres(url, max_connections).await?.entity_stores())
+}
+
+impl Database {
+    /// The entity stores of this database; closing it closes them.
+    pub fn entity_stores(&self) -> EntityStores {
+        EntityStores {
+            tenants: Arc::new(tenants::Tenants(self.clone())),
+            tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
+            customers: Arc::new(customers::Customers(self.clone())),
+            users: Arc::new(users::Users(self.clone())),
+            devices: Arc::new(devices::Devices(self.clone())),
+            device_profiles: Arc::new(device_profiles::DeviceProfiles(self.clone())),
+            device_credentials: Arc::new(device_credentials::DeviceCredentialsRows(self.clone())),
+        }
+    }
+}

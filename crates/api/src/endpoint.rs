@@ -1,0 +1,167 @@
+//! The one registry of endpoints: method, path and who may call it, with the handler behind the check.
+//!
+//! Method and path are taken from the handler's OpenAPI description, so that router, documentation and registry cannot
+//! drift apart; and nothing is served that was not registered with its authorities.
+
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use fieldline_model::entity::Authority;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::extensions::Extensions;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+
+use crate::caller;
+use crate::error::ApiError;
+use crate::state::Api;
+
+/// System administrators only.
+pub(crate) const S: Access = Access::Roles(&[Authority::SysAdmin]);
+/// Tenant administrators only.
+pub(crate) const T: Access = Access::Roles(&[Authority::TenantAdmin]);
+/// System and tenant administrators.
+pub(crate) const ST: Access = Access::Roles(&[Authority::SysAdmin, Authority::TenantAdmin]);
+/// Tenant administrators and customer users.
+pub(crate) const TC: Access = Access::Roles(&[Authority::TenantAdmin, Authority::CustomerUser]);
+/// Everybody who has logged in.
+pub(crate) const STC: Access = Access::Roles(&[
+    Authority::SysAdmin,
+    Authority::TenantAdmin,
+    Authority::CustomerUser,
+]);
+
+/// Who may call an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody; no token is looked at.
+    Public,
+    /// Those who have logged in and have one of the authorities.
+    Roles(&'static [Authority]),
+}
+
+/// An endpoint of the REST API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// HTTP method in capitals.
+    pub method: &'static str,
+    /// Path with its parameters in braces.
+    pub path: String,
+    /// Who may call it.
+    pub access: Access,
+}
+
+/// Collects endpoints.
+#[derive(Default)]
+pub(crate) struct Routes {
+    entries: Vec<(Access, UtoipaMethodRouter<Api>)>,
+}
+
+impl Routes {
+    /// Adds handlers of one path (`utoipa_axum::routes!(...)`) that `access` may call.
+    #[must_use]
+    pub(crate) fn add(mut self, access: Access, handlers: UtoipaMethodRouter<Api>) -> Self {
+        self.entries.push((access, handlers));
+        self
+    }
+
+    /// Adds the endpoints of another area.
+    #[must_use]
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        self.entries.extend(other.entries);
+        self
+    }
+
+    /// All endpoints, in the order of their paths and methods.
+    pub(crate) fn endpoints(&self) -> Vec<Endpoint> {
+        let mut endpoints: Vec<Endpoint> = self
+            .entries
+            .iter()
+            .flat_map(|(access, (_, paths, _))| {
+                paths.paths.iter().flat_map(|(path, item)| {
+                    operations(item).into_iter().map(|(method, _)| Endpoint {
+                        method,
+                        path: path.clone(),
+                        access: *access,
+                    })
+                })
+            })
+            .collect();
+        endpoints.sort_by(|a, b| (&a.path, a.method).cmp(&(&b.path, b.method)));
+        endpoints
+    }
+
+    /// The router that checks each caller before the handler, and its description.
+    pub(crate) fn build(self, api: &Api, openapi: OpenApi) -> (axum::Router<Api>, OpenApi) {
+        let mut router = OpenApiRouter::with_openapi(openapi);
+        for (access, (schemas, mut paths, mut handlers)) in self.entries {
+            for item in paths.paths.values_mut() {
+                describe_access(item, access);
+            }
+            if let Access::Roles(allowed) = access {
+                let api = Api::clone(api);
+                handlers = handlers.route_layer(middleware::from_fn_with_state(
+                    api,
+                    move |State(api): State<Api>, request: Request, next: Next| {
+                        check(api, allowed, request, next)
+                    },
+                ));
+            }
+            router = router.routes((schemas, paths, handlers));
+        }
+        router.split_for_parts()
+    }
+}
+
+/// Lets a request through to its handler with the caller attached, if the caller has one of the authorities.
+async fn check(
+    api: Api,
+    allowed: &'static [Authority],
+    mut request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let authenticated = caller::authenticate(&api, request.headers()).await?;
+    if !allowed.contains(&authenticated.principal.authority) {
+        return Err(ApiError::denied());
+    }
+    request.extensions_mut().insert(authenticated);
+    Ok(next.run(request).await)
+}
+
+fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
+    [
+        ("GET", &item.get),
+        ("POST", &item.post),
+        ("PUT", &item.put),
+        ("DELETE", &item.delete),
+        ("PATCH", &item.patch),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+    .collect()
+}
+
+/// Writes `x-authorities` and the need for a token into the description.
+fn describe_access(item: &mut PathItem, access: Access) {
+    let Access::Roles(allowed) = access else { return };
+    let names: Vec<&str> = allowed.iter().map(|authority| authority.name()).collect();
+    for operation in [
+        &mut item.get,
+        &mut item.post,
+        &mut item.put,
+        &mut item.delete,
+        &mut item.patch,
+    ]
+    .into_iter()
+    .flatten()
+    {
+        operation
+            .extensions
+            .get_or_insert_with(Extensions::default)
+            .insert("x-authorities".to_owned(), names.clone().into());
+        operation.security = Some(vec![utoipa::openapi::security::SecurityRequirement::new(
+            "token",
+            Vec::<String>::new(),
+        )]);
+    }
+}

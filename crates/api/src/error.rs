@@ -1,0 +1,207 @@
+//! The error body of the REST API: `{"status", "message", "errorCode", "timestamp"}`.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use fieldline_core::access::AccessError;
+use fieldline_core::clock::{Clock as _, SystemClock};
+use fieldline_core::password::PasswordError;
+use fieldline_core::ports::StoreError;
+use fieldline_core::services::{ServiceError, ServiceErrorKind};
+use fieldline_model::EntityType;
+use serde::Serialize;
+
+/// Result of a handler.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// Number that tells clients apart what went wrong; the numbers are those of the REST API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub enum ErrorCode {
+    General = 2,
+    Authentication = 10,
+    JwtTokenExpired = 11,
+    CredentialsExpired = 15,
+    PermissionDenied = 20,
+    InvalidArguments = 30,
+    BadRequestParams = 31,
+    ItemNotFound = 32,
+    TooManyRequests = 33,
+    TooManyUpdates = 34,
+    VersionConflict = 35,
+    SubscriptionViolation = 40,
+    EntitiesLimitExceeded = 41,
+    PasswordViolation = 45,
+    Database = 46,
+}
+
+impl ErrorCode {
+    /// The HTTP status that goes with it.
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::General | Self::Database => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Authentication
+            | Self::JwtTokenExpired
+            | Self::CredentialsExpired
+            | Self::PasswordViolation => StatusCode::UNAUTHORIZED,
+            Self::PermissionDenied | Self::SubscriptionViolation | Self::EntitiesLimitExceeded => {
+                StatusCode::FORBIDDEN
+            }
+            Self::InvalidArguments | Self::BadRequestParams => StatusCode::BAD_REQUEST,
+            Self::ItemNotFound => StatusCode::NOT_FOUND,
+            Self::TooManyRequests | Self::TooManyUpdates => StatusCode::TOO_MANY_REQUESTS,
+            Self::VersionConflict => StatusCode::CONFLICT,
+        }
+    }
+}
+
+/// An answer that says no.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    code: ErrorCode,
+    message: String,
+    limit: Option<(EntityType, u64)>,
+}
+
+impl ApiError {
+    /// An error with the status that its code has.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::with_status(code.status(), code, message)
+    }
+
+    /// An error whose status is not the usual one of its code.
+    pub fn with_status(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            limit: None,
+        }
+    }
+
+    /// The request is wrong: 400, code 31.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::BadRequestParams, message)
+    }
+
+    /// What the request is about does not exist: 404, code 32.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::ItemNotFound, message)
+    }
+
+    /// The caller may not do that: 403, code 20.
+    pub fn denied() -> Self {
+        Self::new(ErrorCode::PermissionDenied, AccessError::Denied.to_string())
+    }
+
+    /// The caller has not proved who they are: 401, code 10.
+    pub fn unauthenticated() -> Self {
+        Self::new(ErrorCode::Authentication, "Authentication failed")
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The message for the client.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// The error body.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ErrorResponse)]
+pub(crate) struct ErrorBody {
+    /// HTTP status.
+    status: u16,
+    /// What went wrong, for people.
+    message: String,
+    /// What went wrong, for programs.
+    error_code: u8,
+    /// When, milliseconds.
+    timestamp: i64,
+    /// What there are too many of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    entity_type: Option<EntityType>,
+    /// How many there may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let (entity_type, limit) = self.limit.unzip();
+        let body = ErrorBody {
+            status: self.status.as_u16(),
+            message: self.message,
+            error_code: self.code as u8,
+            timestamp: SystemClock.now_ms(),
+            entity_type,
+            limit,
+        };
+        (self.status, Json(body)).into_response()
+    }
+}
+
+impl From<ServiceError> for ApiError {
+    fn from(error: ServiceError) -> Self {
+        use ServiceErrorKind as Kind;
+        let mut limit = None;
+        let (status, code) = match error.kind() {
+            Kind::Invalid => (None, ErrorCode::BadRequestParams),
+            Kind::NotFound => (None, ErrorCode::ItemNotFound),
+            Kind::Denied => (None, ErrorCode::PermissionDenied),
+            Kind::Unauthenticated => (None, ErrorCode::Authentication),
+            Kind::PasswordViolation => (None, ErrorCode::PasswordViolation),
+            Kind::VersionConflict => (None, ErrorCode::VersionConflict),
+            Kind::TooManyRequests => (None, ErrorCode::TooManyRequests),
+            Kind::LimitExceeded {
+                entity_type,
+                limit: most,
+            } => {
+                limit = Some((entity_type, most));
+                (None, ErrorCode::EntitiesLimitExceeded)
+            }
+            Kind::Unavailable => (Some(StatusCode::SERVICE_UNAVAILABLE), ErrorCode::Database),
+            Kind::Internal => (None, ErrorCode::Database),
+        };
+        if matches!(error.kind(), Kind::Unavailable | Kind::Internal) {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::warn!(error = %error, cause, "a request failed inside");
+        }
+        Self {
+            status: status.unwrap_or(code.status()),
+            code,
+            message: error.message().to_owned(),
+            limit,
+        }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        ServiceError::from(error).into()
+    }
+}
+
+impl From<AccessError> for ApiError {
+    fn from(error: AccessError) -> Self {
+        ServiceError::from(error).into()
+    }
+}
+
+impl From<PasswordError> for ApiError {
+    fn from(error: PasswordError) -> Self {
+        let code = match error {
+            PasswordError::Busy => ErrorCode::TooManyRequests,
+            PasswordError::Failed => ErrorCode::General,
+        };
+        Self::new(code, error.to_string())
+    }
+}

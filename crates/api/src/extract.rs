@@ -1,0 +1,184 @@
+//! Reads requests, and refuses malformed ones with the error body of the API.
+
+use std::str::FromStr;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use fieldline_model::page::{PageLink, SortOrder};
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use crate::error::{ApiError, ErrorCode};
+
+/// The JSON body of a request. Unknown fields are ignored.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        check_content_type(request.headers())?;
+        let bytes = body_bytes(request, state).await?;
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| ApiError::bad_request(format!("JSON parse error: {error}")))
+    }
+}
+
+/// The body of a request as bytes, within the body limit.
+pub(crate) async fn body_bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
+    Bytes::from_request(request, state).await.map_err(|rejection| {
+        let status = rejection.status();
+        ApiError::with_status(status, ErrorCode::BadRequestParams, rejection.body_text())
+    })
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let text = value.to_str().unwrap_or_default();
+    let kind = text.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") || kind.to_ascii_lowercase().ends_with("+json") {
+        return Ok(());
+    }
+    Err(ApiError::with_status(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::BadRequestParams,
+        format!("Content-Type '{text}' is not supported."),
+    ))
+}
+
+/// The query of a request. Empty values count as absent where the field is an `Option` of a number or a flag.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        axum::extract::Query::try_from_uri(&parts.uri)
+            .map(|axum::extract::Query(query)| Self(query))
+            .map_err(|rejection| ApiError::bad_request(rejection.body_text()))
+    }
+}
+
+/// The path parameters of a request, all of them UUIDs, in their order.
+pub(crate) struct Ids<const N: usize>(pub(crate) [Uuid; N]);
+
+impl<S: Send + Sync, const N: usize> FromRequestParts<S> for Ids<N> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let params = RawPathParams::from_request_parts(parts, state)
+            .await
+            .map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
+        let ids: Vec<Uuid> = params
+            .iter()
+            .map(|(_, text)| parse_uuid(text))
+            .collect::<Result<_, _>>()?;
+        ids.try_into()
+            .map(Self)
+            .map_err(|_| ApiError::bad_request("The path does not hold as many ids as it should"))
+    }
+}
+
+/// A bare UUID.
+pub(crate) fn parse_uuid(text: &str) -> Result<Uuid, ApiError> {
+    // The hyphenated form only: the crate would also take braces and URNs.
+    if text.len() == 36
+        && let Ok(id) = Uuid::from_str(text)
+    {
+        return Ok(id);
+    }
+    Err(ApiError::bad_request(format!("Invalid UUID string: {text}")))
+}
+
+/// A comma-joined list of bare UUIDs.
+pub(crate) fn parse_uuids<T>(name: &str, list: &str, id: impl Fn(Uuid) -> T) -> Result<Vec<T>, ApiError> {
+    const MOST: usize = 1000;
+    if list.is_empty() {
+        return Err(missing(name));
+    }
+    if list.split(',').count() > MOST {
+        return Err(ApiError::bad_request(format!(
+            "Parameter '{name}' holds more than {MOST} ids!"
+        )));
+    }
+    list.split(',')
+        .map(|text| parse_uuid(text.trim()).map(&id))
+        .collect()
+}
+
+/// A required parameter that is not there.
+pub(crate) fn missing(name: &str) -> ApiError {
+    ApiError::bad_request(format!("Parameter '{name}' can't be empty!"))
+}
+
+/// The page parameters that every list has.
+#[derive(Debug, Default, Clone, serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PageParams {
+    /// Entities a page.
+    #[param(required = true, value_type = u32)]
+    page_size: Option<String>,
+    /// Page index from 0.
+    #[param(required = true, value_type = u32)]
+    page: Option<String>,
+    /// Case-insensitive text to search for.
+    text_search: Option<String>,
+    /// Property to sort by.
+    sort_property: Option<String>,
+    /// `ASC` or `DESC`.
+    sort_order: Option<String>,
+}
+
+/// Entities a page at most.
+const MAX_PAGE_SIZE: u32 = 10_000;
+
+impl PageParams {
+    /// The page that is asked for.
+    pub(crate) fn link(self) -> Result<PageLink, ApiError> {
+        let page_size = number("pageSize", self.page_size.as_deref())?;
+        let page = number("page", self.page.as_deref())?;
+        if page_size < 1 {
+            return Err(ApiError::bad_request(
+                "Incorrect page link page size '0'. Page size must be greater than zero.",
+            ));
+        }
+        let present = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let sort_property = present(self.sort_property);
+        let sort_order = match present(self.sort_order).filter(|_| sort_property.is_some()) {
+            None => None,
+            Some(order) if order.eq_ignore_ascii_case("ASC") => Some(SortOrder::Asc),
+            Some(order) if order.eq_ignore_ascii_case("DESC") => Some(SortOrder::Desc),
+            Some(order) => {
+                return Err(ApiError::bad_request(format!(
+                    "Unsupported sort order '{order}'! Only 'ASC' or 'DESC' types are allowed."
+                )));
+            }
+        };
+        Ok(PageLink {
+            page_size: page_size.min(MAX_PAGE_SIZE),
+            page,
+            text_search: present(self.text_search),
+            sort_property,
+            sort_order,
+        })
+    }
+}
+
+fn number(name: &str, text: Option<&str>) -> Result<u32, ApiError> {
+    let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
+        ApiError::bad_request(format!(
+            "Required request parameter '{name}' for method parameter type int is not present"
+        ))
+    })?;
+    text.parse().map_err(|_| {
+        ApiError::bad_request(format!(
+            "Parameter '{name}' must be a number that is not negative, not '{text}'"
+        ))
+    })
+}

@@ -1,0 +1,46 @@
+//! Settings of the REST API.
+
+use fieldline_core::options::{ByteSize, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the REST API and of logging in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// How long an access token is valid.
+    pub access_token_ttl: Span,
+    /// How long a refresh token is valid.
+    pub refresh_token_ttl: Span,
+    /// Wrong passwords in a row after which a user is locked out for a while; 0 never locks out.
+    pub max_failed_logins: u32,
+    /// How long a user is locked out after too many wrong passwords.
+    pub lockout: Span,
+    /// Attempts to log in that one address may make a minute; 0 for no limit.
+    pub logins_per_minute: u32,
+    /// Passwords that are hashed at the same time; each takes 19 MiB while it is.
+    pub parallel_password_hashes: usize,
+    /// Shortest password.
+    pub min_password_length: usize,
+    /// Largest body of a request.
+    pub max_body: ByteSize,
+    /// Address under which people reach the platform, for links such as `https://iot.example.com`; taken from each
+    /// request where empty.
+    pub public_url: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            access_token_ttl: Span::secs(9_000),
+            refresh_token_ttl: Span::secs(604_800),
+            max_failed_logins: 10,
+            lockout: Span::secs(300),
+            logins_per_minute: 300,
+            parallel_password_hashes: 2,
+            min_password_length: 6,
+            max_body: ByteSize::mib(16),
+            public_url: String::new(),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What handlers work with.
+
+use std::sync::Arc;
+
+use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
+use fieldline_core::clock::SharedClock;
+use fieldline_core::events::EntityEvents;
+use fieldline_core::password::{PasswordError, Passwords};
+use fieldline_core::ports::{AttributeStore, EntityStores, TimeSeriesStore};
+use fieldline_core::services::{Context, Services};
+use fieldline_model::EntityId;
+
+use crate::auth::{LoginGuard, Sessions, TokenKey, Tokens};
+use crate::options::Options;
+use crate::telemetry::SaveContext;
+
+/// What the API is wired to.
+#[derive(Clone)]
+pub struct Deps {
+    /// Entities.
+    pub entities: EntityStores,
+    /// Time series and latest values.
+    pub series: Arc<dyn TimeSeriesStore>,
+    /// Attributes.
+    pub attributes: Arc<dyn AttributeStore>,
+    /// Who is told about changed entities.
+    pub events: Arc<EntityEvents>,
+    /// The time.
+    pub clock: SharedClock,
+    /// Signs tokens.
+    pub token_key: TokenKey,
+}
+
+/// State shared by all handlers.
+pub(crate) type Api = Arc<ApiState>;
+
+/// See [`Api`].
+pub(crate) struct ApiState {
+    pub(crate) entities: EntityStores,
+    pub(crate) series: Arc<dyn TimeSeriesStore>,
+    pub(crate) attributes: Arc<dyn AttributeStore>,
+    pub(crate) events: Arc<EntityEvents>,
+    pub(crate) telemetry: Arc<SaveContext>,
+    pub(crate) clock: SharedClock,
+    pub(crate) services: Services,
+    pub(crate) passwords: Passwords,
+    pub(crate) tokens: Tokens,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) logins: LoginGuard,
+    pub(crate) options: Options,
+}
+
+impl ApiState {
+    /// Wires the state together.
+    pub(crate) fn new(deps: Deps, options: Options) -> Result<Self, PasswordError> {
+        let passwords = Passwords::new(options.parallel_password_hashes)?;
+        let services = Services::new(Context {
+            stores: deps.entities.clone(),
+            series: Arc::clone(&deps.series),
+            attributes: Arc::clone(&deps.attributes),
+            events: Arc::clone(&deps.events),
+            clock: Arc::clone(&deps.clock),
+            passwords: passwords.clone(),
+        });
+        let sessions = Arc::new(Sessions::new(
+            Arc::clone(&deps.entities.users),
+            Arc::clone(&deps.clock),
+        ));
+        deps.events.listen(Arc::clone(&sessions) as _);
+        let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
+        deps.events.listen(Arc::clone(&telemetry) as _);
+        Ok(Self {
+            tokens: Tokens::new(&deps.token_key, &options),
+            logins: LoginGuard::new(&options),
+            entities: deps.entities,
+            series: deps.series,
+            attributes: deps.attributes,
+            events: deps.events,
+            telemetry,
+            clock: deps.clock,
+            services,
+            passwords,
+            sessions,
+            options,
+        })
+    }
+
+    /// The entity, if the caller may do that with it. Telemetry words the errors its own way; everybody else turns them
+    /// into an [`crate::ApiError`] with `?`.
+    pub(crate) async fn check(
+        &self,
+        caller: &Principal,
+        id: impl Into<EntityId>,
+        operation: Operation,
+    ) -> Result<Entity, AccessError> {
+        access::lookup(&self.entities, caller, id.into(), operation).await
+    }
+}

@@ -1,0 +1,120 @@
+//! What saving points needs to know beside the request: how long points are kept, and which time comes next.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fieldline_core::access::Entity;
+use fieldline_core::clock::MonotonicTimes;
+use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::ports::{EntityStores, StoreResult};
+use fieldline_model::{DeviceProfileId, EntityId, TenantId};
+use quick_cache::sync::Cache;
+
+/// Tenants, and as many device profiles, whose time-to-live is remembered.
+const CACHED_LIFETIMES: usize = 10_000;
+
+/// Entities whose last server-assigned time is remembered.
+const CACHED_TIMES: usize = 100_000;
+
+/// Keeps what saves need; forgets it when it may have changed.
+pub(crate) struct SaveContext {
+    stores: EntityStores,
+    tenants: Cache<TenantId, u32>,
+    /// `None` leaves it to the tenant.
+    profiles: Cache<DeviceProfileId, Option<u32>>,
+    /// Counts the changes, so that what was read before one is not remembered after it.
+    changes: AtomicU64,
+    times: Cache<EntityId, Arc<MonotonicTimes>>,
+}
+
+impl SaveContext {
+    /// A context that remembers nothing yet.
+    pub(crate) fn new(stores: EntityStores) -> Self {
+        Self {
+            stores,
+            tenants: Cache::new(CACHED_LIFETIMES),
+            profiles: Cache::new(CACHED_LIFETIMES),
+            changes: AtomicU64::new(0),
+            times: Cache::new(CACHED_TIMES),
+        }
+    }
+
+    /// The server-assigned time of a new point: no two saves of an entity get the same, so that neither replaces the
+    /// other's points.
+    pub(super) fn next_time(&self, entity: EntityId, now_ms: i64) -> i64 {
+        let times = self
+            .times
+            .get_or_insert_with(&entity, || Ok::<_, std::convert::Infallible>(Arc::default()));
+        match times {
+            Ok(times) => times.next(now_ms),
+        }
+    }
+
+    /// Seconds that points of an entity are kept where the request does not say: what its device profile says, else what
+    /// its tenant's profile says; 0 for ever.
+    pub(super) async fn default_ttl(&self, entity: &Entity) -> StoreResult<u32> {
+        let tenant = entity.resource().tenant;
+        if tenant.is_null() {
+            return Ok(0);
+        }
+        if let Entity::Device(device) = entity
+            && let Some(profile) = device.device_profile_id
+            && let Some(seconds) = self.of_profile(tenant, profile).await?
+        {
+            return Ok(seconds);
+        }
+        self.of_tenant(tenant).await
+    }
+
+    async fn of_profile(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<u32>> {
+        if let Some(known) = self.profiles.get(&id) {
+            return Ok(known);
+        }
+        let before = self.changes.load(Ordering::Acquire);
+        let profile = self.stores.device_profiles.get(tenant, id).await?;
+        let seconds = profile.and_then(|profile| profile.storage_ttl_seconds());
+        self.profiles.insert(id, seconds);
+        if self.changes.load(Ordering::Acquire) != before {
+            self.profiles.remove(&id);
+        }
+        Ok(seconds)
+    }
+
+    async fn of_tenant(&self, id: TenantId) -> StoreResult<u32> {
+        if let Some(known) = self.tenants.get(&id) {
+            return Ok(known);
+        }
+        let before = self.changes.load(Ordering::Acquire);
+        let tenant = self.stores.tenants.get(id).await?;
+        let profile = match tenant.and_then(|tenant| tenant.tenant_profile_id) {
+            Some(profile) => self.stores.tenant_profiles.get(profile).await?,
+            None => self.stores.tenant_profiles.default_profile().await?,
+        };
+        let seconds = profile.map_or(0, |profile| profile.storage_ttl_seconds());
+        self.tenants.insert(id, seconds);
+        if self.changes.load(Ordering::Acquire) != before {
+            self.tenants.remove(&id);
+        }
+        Ok(seconds)
+    }
+}
+
+impl EntityListener for SaveContext {
+    fn on_change(&self, change: EntityChange) {
+        match change {
+            EntityChange::DeviceProfileChanged(_, id) => {
+                self.changes.fetch_add(1, Ordering::AcqRel);
+                self.profiles.remove(&id);
+            }
+            EntityChange::TenantSaved(id) | EntityChange::TenantDeleted(id) => {
+                self.changes.fetch_add(1, Ordering::AcqRel);
+                self.tenants.remove(&id);
+            }
+            EntityChange::TenantProfileChanged(_) => {
+                self.changes.fetch_add(1, Ordering::AcqRel);
+                self.tenants.clear();
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Deletes attributes and points.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use fieldline_core::access::{Operation, Principal};
+use fieldline_core::events::EntityChange;
+
+use crate::caller::Caller;
+use crate::state::Api;
+
+use super::docs::{DeleteSeriesParams, DevicePath, EntityPath, Errors, KeyParams, ScopePath};
+use super::failure::Answer;
+use super::params::{BadInput, Params, deletion};
+use super::target;
+
+/// Deletes points of the named series of an entity: all of them, or those of a time range.
+#[utoipa::path(
+    delete, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/delete", tag = "telemetry",
+    operation_id = "deleteEntityTimeseries", params(EntityPath, KeyParams, DeleteSeriesParams),
+    responses((status = 200, description = "Deleted"), Errors)
+)]
+pub(super) async fn series(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    params: Params,
+) -> Answer<StatusCode> {
+    let keys = some_keys(&params)?;
+    let what = deletion(&params)?;
+    let entity = target::entity(&api, &caller, &kind, &id, Operation::WriteTelemetry).await?;
+    if what.range.is_none_or(|(start, end)| start < end) {
+        api.series.delete(entity.subject(), &keys, what).await?;
+    }
+    Ok(StatusCode::OK)
+}
+
+/// Deletes the named attributes of a device in a scope.
+#[utoipa::path(
+    delete, path = "/api/plugins/telemetry/{deviceId}/{scope}", tag = "telemetry",
+    operation_id = "deleteDeviceAttributes", params(DevicePath, ScopePath, KeyParams),
+    responses((status = 200, description = "Deleted"), Errors)
+)]
+pub(super) async fn device_attributes(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((id, scope)): Path<(String, String)>,
+    params: Params,
+) -> Answer<StatusCode> {
+    attributes(&api, &caller, ("DEVICE", &id), &scope, &params).await
+}
+
+/// Deletes the named attributes of an entity in a scope.
+#[utoipa::path(
+    delete, path = "/api/plugins/telemetry/{entityType}/{entityId}/{scope}", tag = "telemetry",
+    operation_id = "deleteEntityAttributes", params(EntityPath, ScopePath, KeyParams),
+    responses((status = 200, description = "Deleted"), Errors)
+)]
+pub(super) async fn entity_attributes(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, scope)): Path<(String, String, String)>,
+    params: Params,
+) -> Answer<StatusCode> {
+    attributes(&api, &caller, (&kind, &id), &scope, &params).await
+}
+
+async fn attributes(
+    api: &Api,
+    caller: &Principal,
+    (kind, id): (&str, &str),
+    scope: &str,
+    params: &Params,
+) -> Answer<StatusCode> {
+    let scope = target::scope(scope)?;
+    let keys = some_keys(params)?;
+    let entity = target::entity(api, caller, kind, id, Operation::WriteAttributes).await?;
+    let subject = entity.subject();
+    let deleted = api.attributes.delete(subject, scope, &keys).await?;
+    if !deleted.is_empty() {
+        api.events
+            .publish(EntityChange::AttributesChanged(subject, scope));
+    }
+    Ok(StatusCode::OK)
+}
+
+fn some_keys(params: &Params) -> Result<Vec<String>, BadInput> {
+    let keys = params.keys()?;
+    if keys.is_empty() {
+        return Err(BadInput::new("Empty keys: either 'keys' or 'key' must be given"));
+    }
+    Ok(keys)
+}

@@ -1,0 +1,68 @@
+//! Errors of the telemetry controller, which are plain text where the rest of the API answers with JSON.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use fieldline_core::access::{AccessError, title};
+use fieldline_core::ports::StoreError;
+use fieldline_model::entity::Authority;
+
+use crate::error::ApiError;
+
+use super::params::BadInput;
+
+/// An answer that says no, in plain text.
+#[derive(Debug)]
+pub(super) struct Failure {
+    status: StatusCode,
+    text: String,
+}
+
+/// Result of a handler.
+pub(super) type Answer<T> = Result<T, Failure>;
+
+impl Failure {
+    /// Why an entity was not handed out to somebody with that authority.
+    pub(super) fn access(error: AccessError, authority: Authority) -> Self {
+        match error {
+            AccessError::NotFound(id) => Self {
+                status: StatusCode::NOT_FOUND,
+                text: format!("{} with requested id wasn't found!", title(&id.entity_type)),
+            },
+            AccessError::Denied if authority == Authority::SysAdmin => Self {
+                status: StatusCode::FORBIDDEN,
+                text: "System administrator is not allowed to perform this operation!".to_owned(),
+            },
+            error => ApiError::from(error).into(),
+        }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        (self.status, self.text).into_response()
+    }
+}
+
+impl From<BadInput> for Failure {
+    fn from(BadInput(text): BadInput) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            text,
+        }
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self {
+            status: error.status(),
+            text: error.message().to_owned(),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        ApiError::from(error).into()
+    }
+}

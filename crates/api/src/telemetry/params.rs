@@ -1,0 +1,341 @@
+//! Query parameters of the telemetry controller.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::fmt;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use fieldline_core::ports::DeleteSeries;
+use fieldline_model::kv::MAX_KEY_BYTES;
+use fieldline_model::timeseries::{Aggregation, Bucket, Order};
+
+use super::buckets::{BucketError, CalendarUnit, Interval, buckets};
+use super::render::Typing;
+use super::zone::Zone;
+
+/// Raw points of a series given out where the request names no limit.
+const DEFAULT_LIMIT: usize = 100;
+
+/// A request that makes no sense; the text is shown to the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BadInput(pub(super) String);
+
+impl BadInput {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<BucketError> for BadInput {
+    fn from(error: BucketError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The query string as pairs, because one name may stand several times.
+#[derive(Debug, Default)]
+pub(super) struct Params(Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Params {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Query::try_from_uri(&parts.uri).map_or_else(|_| Self::default(), |Query(pairs)| Self(pairs)))
+    }
+}
+
+impl Params {
+    /// Whether a parameter is there, even if empty.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(given, _)| given == name)
+    }
+
+    /// The value of a parameter; an empty one counts as absent.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .find(|(given, _)| given == name)
+            .map(|(_, value)| value.trim())
+            .filter(|value| !value.is_empty())
+    }
+
+    /// A whole number.
+    fn number(&self, name: &str) -> Result<Option<i64>, BadInput> {
+        self.text(name)
+            .map(|text| text.parse().map_err(|_| invalid(name, text)))
+            .transpose()
+    }
+
+    /// A time that must be there, milliseconds.
+    fn time(&self, name: &str) -> Result<i64, BadInput> {
+        self.number(name)?
+            .ok_or_else(|| BadInput(format!("Required parameter '{name}' is missing")))
+    }
+
+    fn flag(&self, name: &str, default: bool) -> Result<bool, BadInput> {
+        match self.text(name) {
+            None => Ok(default),
+            Some(text) => match text.to_ascii_lowercase().as_str() {
+                "true" | "on" | "yes" | "1" => Ok(true),
+                "false" | "off" | "no" | "0" => Ok(false),
+                _ => Err(invalid(name, text)),
+            },
+        }
+    }
+
+    /// Whether values keep their types.
+    pub(super) fn typing(&self) -> Result<Typing, BadInput> {
+        Ok(match self.flag("useStrictDataTypes", false)? {
+            true => Typing::Strict,
+            false => Typing::Strings,
+        })
+    }
+
+    /// The names in `key`, which may stand several times, or else in the comma-separated `keys`; each once.
+    pub(super) fn keys(&self) -> Result<Vec<String>, BadInput> {
+        let mut keys: Vec<&str> = self
+            .0
+            .iter()
+            .filter(|(name, _)| name == "key")
+            .map(|(_, key)| key.as_str())
+            .collect();
+        if keys.is_empty() {
+            let list = self.0.iter().find(|(name, _)| name == "keys");
+            keys = list.map_or_else(Vec::new, |(_, list)| {
+                list.trim_end_matches(',').split(',').collect()
+            });
+            if keys == [""] {
+                keys.clear();
+            }
+        }
+        let mut seen = HashSet::new();
+        keys.retain(|key| seen.insert(*key));
+        if keys.iter().any(|key| key.trim().is_empty()) {
+            return Err(BadInput::new("Key cannot be blank"));
+        }
+        if keys.iter().any(|key| key.len() > MAX_KEY_BYTES) {
+            return Err(BadInput::new("Key is too long"));
+        }
+        Ok(keys.into_iter().map(str::to_owned).collect())
+    }
+}
+
+fn invalid(name: &str, text: &str) -> BadInput {
+    BadInput(format!("Invalid value '{text}' of parameter '{name}'"))
+}
+
+/// Which points a range query gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RangeRead {
+    /// Points as they were saved, with `start <= ts < end`.
+    Raw {
+        start: i64,
+        end: i64,
+        limit: usize,
+        order: Order,
+    },
+    /// One point a bucket.
+    Aggregated {
+        aggregation: Aggregation,
+        buckets: Vec<Bucket>,
+    },
+}
+
+impl RangeRead {
+    /// Reads it from `startTs`, `endTs`, `agg`, `intervalType`, `interval`, `timeZone`, `limit` and `orderBy`.
+    pub(super) fn from_params(params: &Params) -> Result<Self, BadInput> {
+        let (start, end) = (params.time("startTs")?, params.time("endTs")?);
+        let aggregation = aggregation(params)?;
+        let interval = interval(params)?;
+        let limit = limit(params)?;
+        match (aggregation, interval) {
+            (Some(aggregation), Some(interval)) => Ok(Self::Aggregated {
+                aggregation,
+                buckets: buckets(start, end, interval)?,
+            }),
+            _ => Ok(Self::Raw {
+                start,
+                end,
+                limit,
+                order: order(params)?,
+            }),
+        }
+    }
+}
+
+fn aggregation(params: &Params) -> Result<Option<Aggregation>, BadInput> {
+    Ok(match params.text("agg") {
+        None | Some("NONE") => None,
+        Some("MIN") => Some(Aggregation::Min),
+        Some("MAX") => Some(Aggregation::Max),
+        Some("AVG") => Some(Aggregation::Avg),
+        Some("SUM") => Some(Aggregation::Sum),
+        Some("COUNT") => Some(Aggregation::Count),
+        Some(other) => return Err(invalid("agg", other)),
+    })
+}
+
+/// The interval; `None` where there is none to aggregate by.
+fn interval(params: &Params) -> Result<Option<Interval>, BadInput> {
+    let milliseconds = params.number("interval")?.unwrap_or(0);
+    let unit = match params.text("intervalType") {
+        None | Some("MILLISECONDS") => {
+            return Ok((milliseconds != 0).then_some(Interval::Fixed(milliseconds)));
+        }
+        Some("WEEK") => CalendarUnit::Week,
+        Some("WEEK_ISO") => CalendarUnit::WeekIso,
+        Some("MONTH") => CalendarUnit::Month,
+        Some("QUARTER") => CalendarUnit::Quarter,
+        Some(other) => return Err(invalid("intervalType", other)),
+    };
+    Ok(Some(Interval::Calendar(
+        unit,
+        Zone::or_utc(params.text("timeZone")),
+    )))
+}
+
+fn limit(params: &Params) -> Result<usize, BadInput> {
+    match params.number("limit")? {
+        None => Ok(DEFAULT_LIMIT),
+        Some(limit) if limit >= 1 => Ok(usize::try_from(limit).unwrap_or(usize::MAX)),
+        Some(limit) => Err(invalid("limit", &limit.to_string())),
+    }
+}
+
+fn order(params: &Params) -> Result<Order, BadInput> {
+    match params.text("orderBy") {
+        None => Ok(Order::Descending),
+        Some(text) if text.eq_ignore_ascii_case("desc") => Ok(Order::Descending),
+        Some(text) if text.eq_ignore_ascii_case("asc") => Ok(Order::Ascending),
+        Some(other) => Err(invalid("orderBy", other)),
+    }
+}
+
+/// What a request deletes, by `deleteAllDataForKeys`, `startTs`, `endTs`, `deleteLatest` and `rewriteLatestIfDeleted`.
+pub(super) fn deletion(params: &Params) -> Result<DeleteSeries, BadInput> {
+    let range = match params.flag("deleteAllDataForKeys", false)? {
+        true => None,
+        false => match (params.number("startTs")?, params.number("endTs")?) {
+            (Some(start), Some(end)) => Some((start, end)),
+            _ => {
+                return Err(BadInput::new(
+                    "Either deleteAllDataForKeys or both of startTs and endTs must be given",
+                ));
+            }
+        },
+    };
+    Ok(DeleteSeries {
+        range,
+        delete_latest: params.flag("deleteLatest", true)?,
+        rewrite_latest: params.flag("rewriteLatestIfDeleted", false)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(query: &str) -> Params {
+        let uri = format!("/?{query}").parse().unwrap();
+        Params(Query::try_from_uri(&uri).unwrap().0)
+    }
+
+    #[test]
+    fn keys_come_from_repeated_key_or_else_from_the_comma_list() {
+        for (query, keys) in [
+            ("", vec![]),
+            ("keys=", vec![]),
+            ("keys=a", vec!["a"]),
+            ("keys=a,b,a,", vec!["a", "b"]),
+            ("keys=a,b&key=c,d&key=e", vec!["c,d", "e"]),
+            ("keys=%D1%82+%2C", vec!["т "]),
+        ] {
+            assert_eq!(params(query).keys().unwrap(), keys, "{query}");
+        }
+        for query in ["key=", "keys=a,,b", "keys=a,%20"] {
+            assert_eq!(params(query).keys().unwrap_err().0, "Key cannot be blank");
+        }
+        assert!(
+            params(&format!("key={}", "k".repeat(MAX_KEY_BYTES + 1)))
+                .keys()
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn without_aggregation_or_interval_points_are_raw() {
+        let raw = |limit, order| RangeRead::Raw {
+            start: 1,
+            end: 9,
+            limit,
+            order,
+        };
+        for (query, read) in [
+            ("startTs=1&endTs=9", raw(100, Order::Descending)),
+            ("startTs=1&endTs=9&limit=7&orderBy=asc", raw(7, Order::Ascending)),
+            ("startTs=1&endTs=9&agg=AVG", raw(100, Order::Descending)),
+            (
+                "startTs=1&endTs=9&agg=AVG&interval=0",
+                raw(100, Order::Descending),
+            ),
+            (
+                "startTs=1&endTs=9&agg=NONE&interval=1000",
+                raw(100, Order::Descending),
+            ),
+            (
+                "startTs=1&endTs=9&agg=NONE&intervalType=WEEK",
+                raw(100, Order::Descending),
+            ),
+        ] {
+            assert_eq!(RangeRead::from_params(&params(query)).unwrap(), read, "{query}");
+        }
+        assert!(matches!(
+            RangeRead::from_params(&params("startTs=0&endTs=25&agg=MAX&interval=10&orderBy=nonsense")).unwrap(),
+            RangeRead::Aggregated { aggregation: Aggregation::Max, buckets } if buckets.len() == 3
+        ));
+    }
+
+    #[test]
+    fn senseless_parameters_are_named() {
+        for (query, name) in [
+            ("endTs=9", "startTs"),
+            ("startTs=1&endTs=", "endTs"),
+            ("startTs=x&endTs=9", "startTs"),
+            ("startTs=1&endTs=9&agg=MEDIAN", "agg"),
+            ("startTs=1&endTs=9&intervalType=DAY", "intervalType"),
+            ("startTs=1&endTs=9&interval=1h", "interval"),
+            ("startTs=1&endTs=9&interval=-5&agg=AVG", "interval"),
+            ("startTs=1&endTs=9&limit=0", "limit"),
+            ("startTs=1&endTs=9&orderBy=UP", "orderBy"),
+        ] {
+            let error = RangeRead::from_params(&params(query)).unwrap_err();
+            assert!(error.0.contains(name), "{query}: {error}");
+        }
+        assert!(params("useStrictDataTypes=maybe").typing().is_err());
+    }
+
+    #[test]
+    fn a_deletion_is_of_everything_or_of_a_whole_range() {
+        let all = deletion(&params("deleteAllDataForKeys=true&startTs=1")).unwrap();
+        assert_eq!(
+            (all.range, all.delete_latest, all.rewrite_latest),
+            (None, true, false)
+        );
+        let some = params("startTs=1&endTs=2&deleteLatest=false&rewriteLatestIfDeleted=true");
+        let some = deletion(&some).unwrap();
+        assert_eq!(
+            (some.range, some.delete_latest, some.rewrite_latest),
+            (Some((1, 2)), false, true)
+        );
+        for query in ["", "startTs=1", "endTs=2", "deleteAllDataForKeys=false"] {
+            assert!(deletion(&params(query)).is_err(), "{query}");
+        }
+    }
+}

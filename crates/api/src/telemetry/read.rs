@@ -1,0 +1,201 @@
+//! Reads keys, attributes, latest values and ranges.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use fieldline_core::access::{Operation, Principal};
+use fieldline_model::Subject;
+use fieldline_model::timeseries::{Attribute, AttributeScope};
+
+use crate::caller::Caller;
+use crate::state::Api;
+
+use super::docs::{
+    AttributeData, EntityPath, Errors, KeyParams, RangeParams, ScopePath, SeriesData, TypeParams,
+};
+use super::failure::Answer;
+use super::history::History;
+use super::params::{Params, RangeRead};
+use super::{render, target};
+
+type EntityInPath = Path<(String, String)>;
+type ScopeInPath = Path<(String, String, String)>;
+
+/// Names of all series of an entity.
+#[utoipa::path(
+    get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/timeseries", tag = "telemetry",
+    operation_id = "getTimeseriesKeys", params(EntityPath),
+    responses((status = 200, description = "Names", body = Vec<String>), Errors)
+)]
+pub(super) async fn series_keys(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): EntityInPath,
+) -> Answer<Response> {
+    let subject = subject(&api, &caller, &kind, &id, Operation::ReadTelemetry).await?;
+    let keys = api.series.keys(subject).await?;
+    Ok(json(render::names(keys.iter().map(String::as_str))))
+}
+
+/// Names of the attributes of an entity, of all scopes.
+#[utoipa::path(
+    get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/attributes", tag = "telemetry",
+    operation_id = "getAttributeKeys", params(EntityPath),
+    responses((status = 200, description = "Names", body = Vec<String>), Errors)
+)]
+pub(super) async fn attribute_keys(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): EntityInPath,
+) -> Answer<Response> {
+    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+    let found = attributes_in(&api, subject, &AttributeScope::ALL, None).await?;
+    // One name may stand in several scopes.
+    let mut seen = HashSet::new();
+    let names = found.iter().map(|attribute| attribute.key.as_str());
+    Ok(json(render::names(names.filter(|name| seen.insert(*name)))))
+}
+
+/// Names of the attributes of an entity in a scope.
+#[utoipa::path(
+    get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/attributes/{scope}", tag = "telemetry",
+    operation_id = "getAttributeKeysByScope", params(EntityPath, ScopePath),
+    responses((status = 200, description = "Names", body = Vec<String>), Errors)
+)]
+pub(super) async fn attribute_keys_of_scope(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, scope)): ScopeInPath,
+) -> Answer<Response> {
+    let scope = target::scope(&scope)?;
+    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+    let found = attributes_in(&api, subject, &[scope], None).await?;
+    Ok(json(render::names(
+        found.iter().map(|attribute| attribute.key.as_str()),
+    )))
+}
+
+/// Attributes of an entity, of all scopes: the named ones, or all.
+#[utoipa::path(
+    get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/attributes", tag = "telemetry",
+    operation_id = "getAttributes", params(EntityPath, KeyParams),
+    responses((status = 200, description = "Attributes", body = Vec<AttributeData>), Errors)
+)]
+pub(super) async fn attributes(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): EntityInPath,
+    params: Params,
+) -> Answer<Response> {
+    let keys = params.keys()?;
+    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+    let found = attributes_in(&api, subject, &AttributeScope::ALL, named(&keys)).await?;
+    Ok(json(render::attributes(&found)))
+}
+
+/// Attributes of an entity in a scope: the named ones, or all.
+#[utoipa::path(
+    get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/attributes/{scope}", tag = "telemetry",
+    operation_id = "getAttributesByScope", params(EntityPath, ScopePath, KeyParams),
+    responses((status = 200, description = "Attributes", body = Vec<AttributeData>), Errors)
+)]
+pub(super) async fn attributes_of_scope(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, scope)): ScopeInPath,
+    params: Params,
+) -> Answer<Response> {
+    let scope = target::scope(&scope)?;
+    let keys = params.keys()?;
+    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+    let found = attributes_in(&api, subject, &[scope], named(&keys)).await?;
+    Ok(json(render::attributes(&found)))
+}
+
+/// Latest values of the named series of an entity, or of all. With both `startTs` and `endTs`, points of that range, as
+/// `…/history` gives them.
+#[utoipa::path(
+    get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/timeseries", tag = "telemetry",
+    operation_id = "getLatestTimeseries", params(EntityPath, KeyParams, TypeParams),
+    responses((status = 200, description = "Latest values", body = SeriesData), Errors)
+)]
+pub(super) async fn series(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): EntityInPath,
+    params: Params,
+) -> Answer<Response> {
+    if params.has("startTs") && params.has("endTs") {
+        return range(&api, &caller, &kind, &id, &params).await;
+    }
+    let keys = params.keys()?;
+    let typing = params.typing()?;
+    let subject = subject(&api, &caller, &kind, &id, Operation::ReadTelemetry).await?;
+    let values = api.series.latest(subject, named(&keys)).await?;
+    Ok(json(render::latest(
+        &values,
+        named(&keys),
+        typing,
+        api.clock.now_ms(),
+    )))
+}
+
+/// Points of the named series of an entity in a time range, as saved or aggregated.
+#[utoipa::path(
+    get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/timeseries/history", tag = "telemetry",
+    operation_id = "getTimeseriesHistory", params(EntityPath, KeyParams, RangeParams, TypeParams),
+    responses((status = 200, description = "Points", body = SeriesData), Errors)
+)]
+pub(super) async fn history(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): EntityInPath,
+    params: Params,
+) -> Answer<Response> {
+    range(&api, &caller, &kind, &id, &params).await
+}
+
+async fn range(api: &Api, caller: &Principal, kind: &str, id: &str, params: &Params) -> Answer<Response> {
+    let keys = params.keys()?;
+    let typing = params.typing()?;
+    let read = RangeRead::from_params(params)?;
+    let subject = subject(api, caller, kind, id, Operation::ReadTelemetry).await?;
+    let history = History::new(Arc::clone(&api.series), subject, keys, read, typing);
+    Ok(history.into_response().await?)
+}
+
+async fn subject(
+    api: &Api,
+    caller: &Principal,
+    kind: &str,
+    id: &str,
+    operation: Operation,
+) -> Answer<Subject> {
+    let entity = target::entity(api, caller, kind, id, operation).await?;
+    Ok(entity.subject())
+}
+
+async fn attributes_in(
+    api: &Api,
+    subject: Subject,
+    scopes: &[AttributeScope],
+    keys: Option<&[String]>,
+) -> Answer<Vec<Attribute>> {
+    let mut found = Vec::new();
+    for scope in scopes {
+        found.extend(api.attributes.get(subject, *scope, keys).await?);
+    }
+    Ok(found)
+}
+
+/// The names as the stores take them: naming none means all.
+fn named(keys: &[String]) -> Option<&[String]> {
+    (!keys.is_empty()).then_some(keys)
+}
+
+fn json(text: String) -> Response {
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
+}

@@ -1,0 +1,271 @@
+//! The JSON of answers, written straight into one string.
+
+use fieldline_model::json::write_string;
+use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::timeseries::{Attribute, LatestValue, Point};
+
+/// Whether values of series keep their JSON type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Typing {
+    /// Every value is a string, also `"true"` and JSON text.
+    Strings,
+    /// Values have their own JSON type.
+    Strict,
+}
+
+/// A JSON object of series in the making: `{"key":[{"ts":1,"value":"x"},…],…}`. A series without a point is left out.
+#[derive(Debug)]
+pub(super) struct SeriesObject {
+    out: String,
+    typing: Typing,
+    series: usize,
+    points: usize,
+}
+
+impl SeriesObject {
+    /// An object without a series.
+    pub(super) fn new(typing: Typing) -> Self {
+        Self {
+            out: String::from("{"),
+            typing,
+            series: 0,
+            points: 0,
+        }
+    }
+
+    /// Adds points to a series, which must be the last one that was added to, or a new one.
+    pub(super) fn add(&mut self, key: &str, points: &[Point]) {
+        if points.is_empty() {
+            return;
+        }
+        // Enough for numbers; long texts grow the string by themselves.
+        self.out.reserve(points.len() * 40);
+        for point in points {
+            self.begin_point(key, point.ts);
+            match self.typing {
+                Typing::Strict => point.value.as_ref().write_json(&mut self.out),
+                Typing::Strings => write_as_string(&point.value, &mut self.out),
+            }
+            self.out.push('}');
+        }
+    }
+
+    /// Adds a series whose only point has no value.
+    pub(super) fn add_null(&mut self, key: &str, ts: i64) {
+        self.begin_point(key, ts);
+        self.out.push_str("null}");
+    }
+
+    /// Says that the next point begins another series.
+    pub(super) fn end_series(&mut self) {
+        if self.points > 0 {
+            self.out.push(']');
+            self.points = 0;
+        }
+    }
+
+    /// The text written so far, which is then forgotten.
+    pub(super) fn take(&mut self) -> String {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Ends the object and gives what was not taken yet.
+    pub(super) fn finish(mut self) -> String {
+        self.close();
+        self.out
+    }
+
+    /// Ends the object.
+    pub(super) fn close(&mut self) {
+        self.end_series();
+        self.out.push('}');
+    }
+
+    /// Bytes written and not taken yet.
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    fn begin_point(&mut self, key: &str, ts: i64) {
+        if self.points == 0 {
+            if self.series > 0 {
+                self.out.push(',');
+            }
+            self.series += 1;
+            write_string(key, &mut self.out);
+            self.out.push_str(":[");
+        } else {
+            self.out.push(',');
+        }
+        self.points += 1;
+        self.out.push_str("{\"ts\":");
+        ValueRef::Long(ts).write_json(&mut self.out);
+        self.out.push_str(",\"value\":");
+    }
+}
+
+fn write_as_string(value: &Value, out: &mut String) {
+    match value.as_ref() {
+        ValueRef::Text(text) | ValueRef::Json(text) => write_string(text, out),
+        plain => {
+            out.push('"');
+            plain.write_json(out);
+            out.push('"');
+        }
+    }
+}
+
+/// Latest values, sorted by name. Of named series, in the order they are named in; one that has no value is null at the
+/// present time.
+pub(super) fn latest(
+    values: &[LatestValue],
+    named: Option<&[String]>,
+    typing: Typing,
+    now_ms: i64,
+) -> String {
+    let mut object = SeriesObject::new(typing);
+    let Some(named) = named else {
+        for value in values {
+            object.add(&value.key, std::slice::from_ref(&value.point));
+            object.end_series();
+        }
+        return object.finish();
+    };
+    for key in named {
+        let found = values.binary_search_by(|value| value.key.as_str().cmp(key));
+        match found.ok().and_then(|at| values.get(at)) {
+            Some(value) => object.add(key, std::slice::from_ref(&value.point)),
+            None => object.add_null(key, now_ms),
+        }
+        object.end_series();
+    }
+    object.finish()
+}
+
+/// `[{"lastUpdateTs":1,"key":"k","value":true},…]`; values have their own JSON type.
+pub(super) fn attributes<'a>(attributes: impl IntoIterator<Item = &'a Attribute>) -> String {
+    let mut out = String::from("[");
+    for attribute in attributes {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str("{\"lastUpdateTs\":");
+        ValueRef::Long(attribute.last_update_ts).write_json(&mut out);
+        out.push_str(",\"key\":");
+        write_string(&attribute.key, &mut out);
+        out.push_str(",\"value\":");
+        attribute.value.as_ref().write_json(&mut out);
+        out.push('}');
+    }
+    out.push(']');
+    out
+}
+
+/// `["a","b"]`.
+pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut out = String::from("[");
+    for name in names {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        write_string(name, &mut out);
+    }
+    out.push(']');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points() -> Vec<Point> {
+        [
+            Value::Bool(true),
+            Value::Long(-3),
+            Value::Double(25.0),
+            Value::Text("a \"quoted\"\n".into()),
+            Value::Json("{\"x\":[1]}".into()),
+        ]
+        .into_iter()
+        .zip(1..)
+        .map(|(value, ts)| Point { ts, value })
+        .collect()
+    }
+
+    #[test]
+    fn values_are_strings_unless_types_are_asked_for() {
+        let mut object = SeriesObject::new(Typing::Strings);
+        object.add("k", &points());
+        assert_eq!(
+            object.finish(),
+            r#"{"k":[{"ts":1,"value":"true"},{"ts":2,"value":"-3"},{"ts":3,"value":"25.0"},{"ts":4,"value":"a \"quoted\"\n"},{"ts":5,"value":"{\"x\":[1]}"}]}"#
+        );
+        let mut object = SeriesObject::new(Typing::Strict);
+        object.add("k", &points());
+        assert_eq!(
+            object.finish(),
+            r#"{"k":[{"ts":1,"value":true},{"ts":2,"value":-3},{"ts":3,"value":25.0},{"ts":4,"value":"a \"quoted\"\n"},{"ts":5,"value":{"x":[1]}}]}"#
+        );
+    }
+
+    #[test]
+    fn series_may_come_in_pieces_and_empty_ones_are_left_out() {
+        let all = points();
+        let (first, rest) = all.split_at(2);
+        let mut object = SeriesObject::new(Typing::Strict);
+        object.add("empty", &[]);
+        object.end_series();
+        object.add("a", first);
+        let mut text = object.take();
+        object.add("a", &rest[..1]);
+        object.end_series();
+        object.add("b", first);
+        text.push_str(&object.finish());
+        let parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(parsed["a"].as_array().unwrap().len(), 3);
+        assert_eq!(parsed["b"][1], serde_json::json!({"ts": 2, "value": -3}));
+        assert!(parsed.get("empty").is_none());
+        assert_eq!(SeriesObject::new(Typing::Strict).finish(), "{}");
+    }
+
+    #[test]
+    fn a_named_series_without_a_value_is_null_now() {
+        let values = [LatestValue {
+            key: "b".into(),
+            point: Point {
+                ts: 5,
+                value: Value::Long(1),
+            },
+        }];
+        let named = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(
+            latest(&values, Some(&named), Typing::Strings, 99),
+            r#"{"a":[{"ts":99,"value":null}],"b":[{"ts":5,"value":"1"}]}"#
+        );
+        assert_eq!(
+            latest(&values, None, Typing::Strict, 99),
+            r#"{"b":[{"ts":5,"value":1}]}"#
+        );
+    }
+
+    #[test]
+    fn attributes_keep_their_types() {
+        let list = [
+            Attribute {
+                key: "on".into(),
+                value: Value::Bool(true),
+                last_update_ts: 7,
+            },
+            Attribute {
+                key: "v\"".into(),
+                value: Value::Text("1".into()),
+                last_update_ts: 8,
+            },
+        ];
+        assert_eq!(
+            attributes(&list),
+            r#"[{"lastUpdateTs":7,"key":"on","value":true},{"lastUpdateTs":8,"key":"v\"","value":"1"}]"#
+        );
+        assert_eq!(names(["a", "b"]), r#"["a","b"]"#);
+    }
+}

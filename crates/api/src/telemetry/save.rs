@@ -1,0 +1,149 @@
+//! Saves attributes and points.
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use fieldline_core::access::{Operation, Principal};
+use fieldline_core::events::EntityChange;
+use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
+
+use crate::caller::Caller;
+use crate::extract::body_bytes;
+use crate::state::Api;
+
+use super::docs::{DevicePath, EntityPath, Errors, ScopePath};
+use super::failure::Answer;
+use super::payload::{self, Points};
+use super::target;
+
+/// Saves attributes of a device in a scope.
+#[utoipa::path(
+    post, path = "/api/plugins/telemetry/{deviceId}/{scope}", tag = "telemetry",
+    operation_id = "saveDeviceAttributes", params(DevicePath, ScopePath),
+    request_body(content = String, description = "A JSON object of names and values"),
+    responses((status = 200, description = "Saved"), Errors)
+)]
+pub(super) async fn device_attributes(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((id, scope)): Path<(String, String)>,
+    request: Request,
+) -> Answer<StatusCode> {
+    attributes(&api, &caller, ("DEVICE", &id), &scope, request).await
+}
+
+/// Saves attributes of an entity in a scope.
+#[utoipa::path(
+    post, path = "/api/plugins/telemetry/{entityType}/{entityId}/{scope}", tag = "telemetry",
+    operation_id = "saveEntityAttributesV1", params(EntityPath, ScopePath),
+    request_body(content = String, description = "A JSON object of names and values"),
+    responses((status = 200, description = "Saved"), Errors)
+)]
+pub(super) async fn entity_attributes(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, scope)): Path<(String, String, String)>,
+    request: Request,
+) -> Answer<StatusCode> {
+    attributes(&api, &caller, (&kind, &id), &scope, request).await
+}
+
+/// Saves attributes of an entity in a scope.
+#[utoipa::path(
+    post, path = "/api/plugins/telemetry/{entityType}/{entityId}/attributes/{scope}", tag = "telemetry",
+    operation_id = "saveEntityAttributesV2", params(EntityPath, ScopePath),
+    request_body(content = String, description = "A JSON object of names and values"),
+    responses((status = 200, description = "Saved"), Errors)
+)]
+pub(super) async fn entity_attributes_v2(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, scope)): Path<(String, String, String)>,
+    request: Request,
+) -> Answer<StatusCode> {
+    attributes(&api, &caller, (&kind, &id), &scope, request).await
+}
+
+/// Saves points of an entity, which are kept as long as its profiles say. The last part of the path may be any word.
+#[utoipa::path(
+    post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/{scope}", tag = "telemetry",
+    operation_id = "saveEntityTelemetry", params(EntityPath, ("scope" = String, Path, description = "Any word")),
+    request_body(content = String, description = "A JSON object of names and values, `{\"ts\", \"values\"}`, or a list of them"),
+    responses((status = 200, description = "Saved"), Errors)
+)]
+pub(super) async fn series(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, _)): Path<(String, String, String)>,
+    request: Request,
+) -> Answer<StatusCode> {
+    points(&api, &caller, (&kind, &id), None, request).await
+}
+
+/// Saves points of an entity, which are kept for some seconds; 0 keeps them as long as its profiles say.
+#[utoipa::path(
+    post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/{scope}/{ttl}", tag = "telemetry",
+    operation_id = "saveEntityTelemetryWithTTL",
+    params(
+        EntityPath,
+        ("scope" = String, Path, description = "Any word"),
+        ("ttl" = i64, Path, description = "Time to live, seconds"),
+    ),
+    request_body(content = String, description = "A JSON object of names and values, `{\"ts\", \"values\"}`, or a list of them"),
+    responses((status = 200, description = "Saved"), Errors)
+)]
+pub(super) async fn series_with_ttl(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, _, ttl)): Path<(String, String, String, String)>,
+    request: Request,
+) -> Answer<StatusCode> {
+    points(&api, &caller, (&kind, &id), payload::ttl(&ttl)?, request).await
+}
+
+async fn attributes(
+    api: &Api,
+    caller: &Principal,
+    (kind, id): (&str, &str),
+    scope: &str,
+    request: Request,
+) -> Answer<StatusCode> {
+    let scope = target::writable_scope(scope)?;
+    let entity = target::entity(api, caller, kind, id, Operation::WriteAttributes).await?;
+    let body = body_bytes(request, &()).await?;
+    let values = payload::attributes(&body)?;
+    let subject = entity.subject();
+    let row = AttributeRow {
+        subject,
+        scope,
+        ts: api.clock.now_ms(),
+        values: &values,
+    };
+    api.attributes.save(&[row]).await?;
+    api.events
+        .publish(EntityChange::AttributesChanged(subject, scope));
+    Ok(StatusCode::OK)
+}
+
+async fn points(
+    api: &Api,
+    caller: &Principal,
+    (kind, id): (&str, &str),
+    ttl: Option<u32>,
+    request: Request,
+) -> Answer<StatusCode> {
+    let entity = target::entity(api, caller, kind, id, Operation::WriteTelemetry).await?;
+    let body = body_bytes(request, &()).await?;
+    let ttl = match ttl {
+        Some(seconds) => seconds,
+        None => api.telemetry.default_ttl(&entity).await?,
+    };
+    let subject = entity.subject();
+    let now = api.clock.now_ms();
+    let next_time = || api.telemetry.next_time(subject.entity, now);
+    let points = Points::parse(&body, subject, now, ttl, next_time)?;
+    let rows = points.rows().map_err(|error| {
+        StoreError::new(StoreErrorKind::Corrupt, "The points could not be packed").caused_by(error)
+    })?;
+    api.series.save(&rows).await?;
+    Ok(StatusCode::OK)
+}

@@ -1,0 +1,41 @@
+//! The entity and scope that a path names.
+
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityId, EntityType};
+
+use crate::extract::parse_uuid;
+use crate::state::Api;
+
+use super::failure::{Answer, Failure};
+use super::params::BadInput;
+
+/// The entity of a path, if the caller may do that with it.
+pub(super) async fn entity(
+    api: &Api,
+    caller: &Principal,
+    kind: &str,
+    id: &str,
+    operation: Operation,
+) -> Answer<Entity> {
+    let kind: EntityType = kind
+        .parse()
+        .map_err(|_| BadInput(format!("Invalid entity type '{kind}'")))?;
+    let id = EntityId::new(kind, parse_uuid(id)?);
+    api.check(caller, id, operation)
+        .await
+        .map_err(|error| Failure::access(error, caller.authority))
+}
+
+/// The scope of a path.
+pub(super) fn scope(name: &str) -> Result<AttributeScope, BadInput> {
+    AttributeScope::from_name(name).ok_or_else(|| BadInput(format!("Invalid scope: {name}")))
+}
+
+/// The scope of a path, if people may write to it.
+pub(super) fn writable_scope(name: &str) -> Result<AttributeScope, BadInput> {
+    match scope(name)? {
+        AttributeScope::Client => Err(BadInput(format!("Invalid scope: {name}"))),
+        writable => Ok(writable),
+    }
+}

@@ -1,0 +1,118 @@
+//! What can be wrong with bytes that came in, and with packets that should go out.
+
+use thiserror::Error;
+
+use crate::reason::ReasonCode;
+
+/// What to tell the peer whose bytes could not be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DecodeErrorKind {
+    /// The bytes do not follow the packet format.
+    Malformed,
+    /// The packet is well-formed but not allowed.
+    Protocol,
+    /// CONNECT names a protocol or level that could not be read.
+    UnsupportedVersion,
+    /// A topic name is empty or holds a wildcard.
+    TopicName,
+    /// A topic filter is empty or breaks the wildcard rules.
+    TopicFilter,
+    /// A topic alias of zero.
+    TopicAlias,
+    /// The fixed header announces more bytes than the receiver takes.
+    PacketTooLarge,
+}
+
+/// Why a frame was refused; the connection cannot go on after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{what}")]
+pub struct DecodeError {
+    kind: DecodeErrorKind,
+    what: &'static str,
+}
+
+impl DecodeError {
+    #[cold]
+    pub(crate) const fn new(kind: DecodeErrorKind, what: &'static str) -> Self {
+        Self { kind, what }
+    }
+
+    #[cold]
+    pub(crate) const fn malformed(what: &'static str) -> Self {
+        Self::new(DecodeErrorKind::Malformed, what)
+    }
+
+    #[cold]
+    pub(crate) const fn protocol(what: &'static str) -> Self {
+        Self::new(DecodeErrorKind::Protocol, what)
+    }
+
+    /// Returns what sort of error it is.
+    pub const fn kind(&self) -> DecodeErrorKind {
+        self.kind
+    }
+
+    /// Returns the reason code for the CONNACK or DISCONNECT that answers it.
+    pub const fn reason_code(&self) -> ReasonCode {
+        self.kind.reason_code()
+    }
+}
+
+impl DecodeErrorKind {
+    /// Returns the reason code for the CONNACK or DISCONNECT that answers it.
+    ///
+    /// [`ReasonCode::UnsupportedProtocolVersion`], [`ReasonCode::TopicFilterInvalid`] and
+    /// [`ReasonCode::TopicAliasInvalid`] can only arise where the specification allows them.
+    pub const fn reason_code(self) -> ReasonCode {
+        match self {
+            Self::Malformed => ReasonCode::MalformedPacket,
+            Self::Protocol => ReasonCode::ProtocolError,
+            Self::UnsupportedVersion => ReasonCode::UnsupportedProtocolVersion,
+            Self::TopicName => ReasonCode::TopicNameInvalid,
+            Self::TopicFilter => ReasonCode::TopicFilterInvalid,
+            Self::TopicAlias => ReasonCode::TopicAliasInvalid,
+            Self::PacketTooLarge => ReasonCode::PacketTooLarge,
+        }
+    }
+}
+
+/// Why a packet could not be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EncodeErrorKind {
+    /// A string, binary field or the whole packet exceeds what the format can express.
+    TooLong,
+    /// The protocol version has no such packet, option or field.
+    WrongVersion,
+    /// A field contradicts the specification or another field.
+    InvalidField,
+}
+
+/// Why a packet could not be written; nothing has been appended to the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{what}")]
+pub struct EncodeError {
+    kind: EncodeErrorKind,
+    what: &'static str,
+}
+
+impl EncodeError {
+    #[cold]
+    pub(crate) const fn invalid(what: &'static str) -> Self {
+        Self { kind: EncodeErrorKind::InvalidField, what }
+    }
+
+    #[cold]
+    pub(crate) const fn too_long(what: &'static str) -> Self {
+        Self { kind: EncodeErrorKind::TooLong, what }
+    }
+
+    #[cold]
+    pub(crate) const fn version(what: &'static str) -> Self {
+        Self { kind: EncodeErrorKind::WrongVersion, what }
+    }
+
+    /// Returns what sort of error it is.
+    pub const fn kind(&self) -> EncodeErrorKind {
+        self.kind
+    }
+}

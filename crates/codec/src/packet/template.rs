@@ -1,0 +1,69 @@
+//! A PUBLISH encoded once and written many times.
+
+use crate::error::EncodeError;
+use crate::packet::Publish;
+use crate::version::{PacketId, QoS, Version};
+
+/// The bytes of a PUBLISH in which only packet identifier and payload bytes change.
+///
+/// Load generators send one over and over; brokers write one to many subscribers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishTemplate {
+    bytes: Vec<u8>,
+    /// Where the packet identifier stands; 0 for QoS 0, which has none.
+    id_at: usize,
+    payload_at: usize,
+    qos: QoS,
+}
+
+impl PublishTemplate {
+    /// Encodes `publish`; its packet identifier is replaced at every write and may be missing.
+    pub fn new(publish: &Publish<'_>, version: Version) -> Result<Self, EncodeError> {
+        let packet_id = if publish.qos == QoS::AtMostOnce { None } else { Some(PacketId::MIN) };
+        let publish = Publish { packet_id, ..*publish };
+        let mut bytes = Vec::with_capacity(publish.encoded_len(version));
+        publish.encode(version, &mut bytes)?;
+        let payload_at = bytes.len() - publish.payload.len();
+        let body_at = bytes.len() - publish.as_parts().body_len(version);
+        let id_at = if packet_id.is_some() { body_at + 2 + publish.topic.len() } else { 0 };
+        Ok(Self { bytes, id_at, payload_at, qos: publish.qos })
+    }
+
+    /// Returns the quality of service of every packet written.
+    pub const fn qos(&self) -> QoS {
+        self.qos
+    }
+
+    /// Returns how many bytes each write appends.
+    pub fn encoded_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns the payload, to change its bytes in place.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.payload_at..).unwrap_or_default()
+    }
+
+    /// Appends the packet; QoS 0 ignores the identifier, QoS 1 and 2 are written with 1 if it is missing.
+    #[inline]
+    pub fn write(&self, packet_id: Option<PacketId>, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.bytes);
+        if let (Some(id), 1..) = (packet_id, self.id_at)
+            && let Some(field) = out.get_mut(start + self.id_at..start + self.id_at + 2)
+        {
+            field.copy_from_slice(&id.get().to_be_bytes());
+        }
+    }
+
+    /// Appends the packet with the DUP flag; QoS 0 is written without it.
+    pub fn write_again(&self, packet_id: PacketId, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.write(Some(packet_id), out);
+        if self.qos != QoS::AtMostOnce
+            && let Some(first) = out.get_mut(start)
+        {
+            *first |= 0x08;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! UNSUBSCRIBE (MQTT 5 §3.10).
+
+use std::fmt;
+
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::packet::PacketType;
+use crate::packet::connect::{put_section, section, section_len};
+use crate::properties::{Allowed, Properties};
+use crate::version::{PacketId, Version};
+use crate::wire::{Reader, check_string, put_binary, put_header, put_u16};
+
+/// The filters of UNSUBSCRIBE, one at least; not empty, without U+0000, wildcards not validated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct UnsubscribeFilters<'a> {
+    raw: &'a [u8],
+    count: u32,
+}
+
+impl<'a> UnsubscribeFilters<'a> {
+    /// Returns how many filters there are.
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none, which only an empty [`FilterBuf`] makes.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Iterates over the filters in their order, which is that of the codes in UNSUBACK.
+    pub fn iter(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
+        let mut reader = Reader::new(self.raw);
+        // The bytes have been validated, so an error can only be their end.
+        std::iter::from_fn(move || reader.string().ok())
+    }
+
+    fn decode(raw: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(raw);
+        let mut count = 0;
+        while !reader.is_empty() {
+            if reader.string()?.is_empty() {
+                return Err(DecodeError::new(DecodeErrorKind::TopicFilter, "topic filter is empty"));
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return Err(DecodeError::protocol("UNSUBSCRIBE without a filter"));
+        }
+        Ok(Self { raw, count })
+    }
+}
+
+impl fmt::Debug for UnsubscribeFilters<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// A reusable buffer to build the filters of UNSUBSCRIBE in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FilterBuf {
+    raw: Vec<u8>,
+    count: u32,
+}
+
+impl FilterBuf {
+    /// Makes an empty buffer.
+    pub const fn new() -> Self {
+        Self { raw: Vec::new(), count: 0 }
+    }
+
+    /// Appends a filter, unless it is empty or too long.
+    pub fn push(&mut self, filter: &str) -> Result<&mut Self, EncodeError> {
+        if filter.is_empty() {
+            return Err(EncodeError::invalid("topic filter is empty"));
+        }
+        check_string(filter)?;
+        put_binary(filter.as_bytes(), &mut self.raw);
+        self.count += 1;
+        Ok(self)
+    }
+
+    /// Removes all filters and keeps the memory.
+    pub fn clear(&mut self) {
+        self.raw.clear();
+        self.count = 0;
+    }
+
+    /// Returns the filters to put into a packet.
+    pub fn as_filters(&self) -> UnsubscribeFilters<'_> {
+        UnsubscribeFilters { raw: &self.raw, count: self.count }
+    }
+}
+
+/// A client unsubscribes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsubscribe<'a> {
+    /// The identifier UNSUBACK will carry.
+    pub packet_id: PacketId,
+    /// The properties of MQTT 5.
+    pub properties: Properties<'a>,
+    /// What to unsubscribe from.
+    pub filters: UnsubscribeFilters<'a>,
+}
+
+impl<'a> Unsubscribe<'a> {
+    pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body);
+        Ok(Self {
+            packet_id: reader.packet_id()?,
+            properties: section(&mut reader, version, Allowed::UNSUBSCRIBE)?,
+            filters: UnsubscribeFilters::decode(reader.rest())?,
+        })
+    }
+
+    /// Appends the packet to `out`.
+    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.properties.check(Allowed::UNSUBSCRIBE)?;
+        if self.filters.is_empty() {
+            return Err(EncodeError::invalid("UNSUBSCRIBE without a filter"));
+        }
+        let body_len = 2 + section_len(&self.properties, version) + self.filters.raw.len();
+        put_header(PacketType::Unsubscribe.first_byte(0x02), body_len, out)?;
+        put_u16(self.packet_id.get(), out);
+        put_section(&self.properties, version, out);
+        out.extend_from_slice(self.filters.raw);
+        Ok(())
+    }
+}

@@ -1,0 +1,525 @@
+//! Properties of MQTT 5 (§2.2.2): a validated view over their bytes, and a buffer to build them in.
+//!
+//! Which properties a section holds is kept as a bit set by identifier. It makes three things a single operation:
+//! whether a property is there, whether one came twice, and whether all are allowed in their packet.
+
+use std::fmt;
+
+use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::topic;
+use crate::version::QoS;
+use crate::wire::{
+    MAX_VARINT, Reader, check_len, check_string, put_binary, put_u16, put_varint, varint_len,
+};
+
+/// Stands in the bit set for a second subscription identifier, which only PUBLISH may carry.
+const SECOND_SUBSCRIPTION_ID: u64 = 1;
+
+/// The properties that may appear in one kind of packet, by identifier.
+#[derive(Clone, Copy)]
+pub(crate) struct Allowed(u64);
+
+impl Allowed {
+    const fn of(ids: &[u8]) -> Self {
+        let mut set = 0;
+        let mut rest = ids;
+        while let [id, tail @ ..] = rest {
+            set |= 1 << *id;
+            rest = tail;
+        }
+        Self(set)
+    }
+
+    pub(crate) const CONNECT: Self = Self::of(&[17, 21, 22, 23, 25, 33, 34, 38, 39]);
+    pub(crate) const WILL: Self = Self::of(&[1, 2, 3, 8, 9, 24, 38]);
+    pub(crate) const CONNACK: Self =
+        Self::of(&[17, 18, 19, 21, 22, 26, 28, 31, 33, 34, 36, 37, 38, 39, 40, 41, 42]);
+    pub(crate) const PUBLISH: Self = Self(Self::of(&[1, 2, 3, 8, 9, 11, 35, 38]).0 | SECOND_SUBSCRIPTION_ID);
+    /// PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK and UNSUBACK.
+    pub(crate) const ACK: Self = Self::of(&[31, 38]);
+    pub(crate) const SUBSCRIBE: Self = Self::of(&[11, 38]);
+    pub(crate) const UNSUBSCRIBE: Self = Self::of(&[38]);
+    pub(crate) const DISCONNECT: Self = Self::of(&[17, 28, 31, 38]);
+    pub(crate) const AUTH: Self = Self::of(&[21, 22, 31, 38]);
+}
+
+/// One property with its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Property<'a> {
+    /// Whether the payload is UTF-8 text.
+    PayloadFormatIndicator(bool),
+    /// Seconds until the message expires.
+    MessageExpiryInterval(u32),
+    /// The payload's content type.
+    ContentType(&'a str),
+    /// The topic a response is expected on.
+    ResponseTopic(&'a str),
+    /// What the requester recognises the response by.
+    CorrelationData(&'a [u8]),
+    /// The identifier of the subscription, 1 to 268,435,455.
+    SubscriptionIdentifier(u32),
+    /// Seconds the session outlives its connection; the largest value means for ever.
+    SessionExpiryInterval(u32),
+    /// The client identifier the server chose.
+    AssignedClientIdentifier(&'a str),
+    /// The keep-alive in seconds that the server imposes.
+    ServerKeepAlive(u16),
+    /// The name of the enhanced authentication method.
+    AuthenticationMethod(&'a str),
+    /// Data of the enhanced authentication.
+    AuthenticationData(&'a [u8]),
+    /// Whether the server may send reason strings and user properties with every packet.
+    RequestProblemInformation(bool),
+    /// Seconds between the end of the connection and the will.
+    WillDelayInterval(u32),
+    /// Whether the client asks for response information.
+    RequestResponseInformation(bool),
+    /// The basis for response topics.
+    ResponseInformation(&'a str),
+    /// Another server to use.
+    ServerReference(&'a str),
+    /// A reason for people to read.
+    ReasonString(&'a str),
+    /// How many unacknowledged QoS 1 and 2 messages the sender of this takes; never 0.
+    ReceiveMaximum(u16),
+    /// The highest topic alias the sender of this takes.
+    TopicAliasMaximum(u16),
+    /// The alias that stands for the topic; never 0.
+    TopicAlias(u16),
+    /// The highest quality of service the server supports: 0 or 1.
+    MaximumQos(QoS),
+    /// Whether the server supports retained messages.
+    RetainAvailable(bool),
+    /// A name and a value of the application's own.
+    UserProperty(&'a str, &'a str),
+    /// The largest packet the sender of this takes; never 0.
+    MaximumPacketSize(u32),
+    /// Whether the server supports wildcards in filters.
+    WildcardSubscriptionAvailable(bool),
+    /// Whether the server supports subscription identifiers.
+    SubscriptionIdentifierAvailable(bool),
+    /// Whether the server supports shared subscriptions.
+    SharedSubscriptionAvailable(bool),
+}
+
+impl<'a> Property<'a> {
+    const fn id(&self) -> u8 {
+        match self {
+            Self::PayloadFormatIndicator(_) => 1,
+            Self::MessageExpiryInterval(_) => 2,
+            Self::ContentType(_) => 3,
+            Self::ResponseTopic(_) => 8,
+            Self::CorrelationData(_) => 9,
+            Self::SubscriptionIdentifier(_) => 11,
+            Self::SessionExpiryInterval(_) => 17,
+            Self::AssignedClientIdentifier(_) => 18,
+            Self::ServerKeepAlive(_) => 19,
+            Self::AuthenticationMethod(_) => 21,
+            Self::AuthenticationData(_) => 22,
+            Self::RequestProblemInformation(_) => 23,
+            Self::WillDelayInterval(_) => 24,
+            Self::RequestResponseInformation(_) => 25,
+            Self::ResponseInformation(_) => 26,
+            Self::ServerReference(_) => 28,
+            Self::ReasonString(_) => 31,
+            Self::ReceiveMaximum(_) => 33,
+            Self::TopicAliasMaximum(_) => 34,
+            Self::TopicAlias(_) => 35,
+            Self::MaximumQos(_) => 36,
+            Self::RetainAvailable(_) => 37,
+            Self::UserProperty(..) => 38,
+            Self::MaximumPacketSize(_) => 39,
+            Self::WildcardSubscriptionAvailable(_) => 40,
+            Self::SubscriptionIdentifierAvailable(_) => 41,
+            Self::SharedSubscriptionAvailable(_) => 42,
+        }
+    }
+
+    /// Reads one property and checks its value by itself.
+    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let property = match reader.varint()? {
+            1 => Self::PayloadFormatIndicator(read_bool(reader)?),
+            2 => Self::MessageExpiryInterval(reader.u32()?),
+            3 => Self::ContentType(reader.string()?),
+            8 => Self::ResponseTopic(reader.string()?),
+            9 => Self::CorrelationData(reader.binary()?),
+            11 => Self::SubscriptionIdentifier(reader.varint()?),
+            17 => Self::SessionExpiryInterval(reader.u32()?),
+            18 => Self::AssignedClientIdentifier(reader.string()?),
+            19 => Self::ServerKeepAlive(reader.u16()?),
+            21 => Self::AuthenticationMethod(reader.string()?),
+            22 => Self::AuthenticationData(reader.binary()?),
+            23 => Self::RequestProblemInformation(read_bool(reader)?),
+            24 => Self::WillDelayInterval(reader.u32()?),
+            25 => Self::RequestResponseInformation(read_bool(reader)?),
+            26 => Self::ResponseInformation(reader.string()?),
+            28 => Self::ServerReference(reader.string()?),
+            31 => Self::ReasonString(reader.string()?),
+            33 => Self::ReceiveMaximum(reader.u16()?),
+            34 => Self::TopicAliasMaximum(reader.u16()?),
+            35 => Self::TopicAlias(reader.u16()?),
+            36 => Self::MaximumQos(if read_bool(reader)? { QoS::AtLeastOnce } else { QoS::AtMostOnce }),
+            37 => Self::RetainAvailable(read_bool(reader)?),
+            38 => Self::UserProperty(reader.string()?, reader.string()?),
+            39 => Self::MaximumPacketSize(reader.u32()?),
+            40 => Self::WildcardSubscriptionAvailable(read_bool(reader)?),
+            41 => Self::SubscriptionIdentifierAvailable(read_bool(reader)?),
+            42 => Self::SharedSubscriptionAvailable(read_bool(reader)?),
+            _ => return Err(DecodeError::malformed("unknown property")),
+        };
+        match property.value_fault() {
+            None => Ok(property),
+            Some((kind, what)) => Err(DecodeError::new(kind, what)),
+        }
+    }
+
+    /// Says what is wrong with the value, for those properties whose type allows wrong ones.
+    fn value_fault(&self) -> Option<(DecodeErrorKind, &'static str)> {
+        match *self {
+            Self::ReceiveMaximum(0) => Some((DecodeErrorKind::Protocol, "receive maximum is zero")),
+            Self::MaximumPacketSize(0) => Some((DecodeErrorKind::Protocol, "maximum packet size is zero")),
+            Self::TopicAlias(0) => Some((DecodeErrorKind::TopicAlias, "topic alias is zero")),
+            Self::SubscriptionIdentifier(0) => {
+                Some((DecodeErrorKind::Protocol, "subscription identifier is zero"))
+            }
+            Self::ResponseTopic(name) if !topic::is_valid_name(name) => {
+                Some((DecodeErrorKind::Protocol, "response topic is empty or has a wildcard"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Checks what [`PropertyBuf::push`] is given.
+    fn check(&self) -> Result<(), EncodeError> {
+        if let Some((_, what)) = self.value_fault() {
+            return Err(EncodeError::invalid(what));
+        }
+        match *self {
+            Self::SubscriptionIdentifier(id) if id > MAX_VARINT => {
+                Err(EncodeError::invalid("subscription identifier exceeds 268,435,455"))
+            }
+            Self::MaximumQos(QoS::ExactlyOnce) => {
+                Err(EncodeError::invalid("maximum QoS 2 is expressed by leaving it out"))
+            }
+            Self::CorrelationData(bytes) | Self::AuthenticationData(bytes) => check_len(bytes),
+            Self::ContentType(text)
+            | Self::ResponseTopic(text)
+            | Self::AssignedClientIdentifier(text)
+            | Self::AuthenticationMethod(text)
+            | Self::ResponseInformation(text)
+            | Self::ServerReference(text)
+            | Self::ReasonString(text) => check_string(text),
+            Self::UserProperty(name, value) => check_string(name).and_then(|()| check_string(value)),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.id());
+        match *self {
+            Self::PayloadFormatIndicator(flag)
+            | Self::RequestProblemInformation(flag)
+            | Self::RequestResponseInformation(flag)
+            | Self::RetainAvailable(flag)
+            | Self::WildcardSubscriptionAvailable(flag)
+            | Self::SubscriptionIdentifierAvailable(flag)
+            | Self::SharedSubscriptionAvailable(flag) => out.push(u8::from(flag)),
+            Self::MaximumQos(qos) => out.push(qos as u8),
+            Self::ServerKeepAlive(value)
+            | Self::ReceiveMaximum(value)
+            | Self::TopicAliasMaximum(value)
+            | Self::TopicAlias(value) => put_u16(value, out),
+            Self::MessageExpiryInterval(value)
+            | Self::SessionExpiryInterval(value)
+            | Self::WillDelayInterval(value)
+            | Self::MaximumPacketSize(value) => out.extend_from_slice(&value.to_be_bytes()),
+            Self::SubscriptionIdentifier(value) => put_varint(value as usize, out),
+            Self::CorrelationData(bytes) | Self::AuthenticationData(bytes) => put_binary(bytes, out),
+            Self::ContentType(text)
+            | Self::ResponseTopic(text)
+            | Self::AssignedClientIdentifier(text)
+            | Self::AuthenticationMethod(text)
+            | Self::ResponseInformation(text)
+            | Self::ServerReference(text)
+            | Self::ReasonString(text) => put_binary(text.as_bytes(), out),
+            Self::UserProperty(name, value) => {
+                put_binary(name.as_bytes(), out);
+                put_binary(value.as_bytes(), out);
+            }
+        }
+    }
+
+    /// Adds itself to the set of properties seen; `false` if it may not come again.
+    fn mark(&self, seen: &mut u64) -> bool {
+        let bit = 1 << self.id();
+        if *seen & bit != 0 {
+            match self {
+                Self::UserProperty(..) => {}
+                Self::SubscriptionIdentifier(_) => *seen |= SECOND_SUBSCRIPTION_ID,
+                _ => return false,
+            }
+        }
+        *seen |= bit;
+        true
+    }
+}
+
+fn read_bool(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
+    match reader.u8()? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(DecodeError::protocol("property is neither 0 nor 1")),
+    }
+}
+
+/// The validated properties of one packet; empty for 3.1 and 3.1.1.
+///
+/// Looking one up or iterating reads the bytes again and allocates nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Properties<'a> {
+    raw: &'a [u8],
+    seen: u64,
+}
+
+/// Defines a lookup for each property that comes at most once.
+macro_rules! lookups {
+    ($($(#[$doc:meta])+ $name:ident: $variant:ident($id:literal) -> $type:ty;)+) => {
+        impl<'a> Properties<'a> {
+            $($(#[$doc])+
+            #[inline]
+            pub fn $name(&self) -> Option<$type> {
+                if self.seen & (1 << $id) == 0 {
+                    return None;
+                }
+                self.iter().find_map(|property| match property {
+                    Property::$variant(value) => Some(value),
+                    _ => None,
+                })
+            })+
+        }
+    };
+}
+
+lookups! {
+    /// Returns whether the payload is UTF-8 text.
+    payload_format_indicator: PayloadFormatIndicator(1) -> bool;
+    /// Returns the seconds until the message expires.
+    message_expiry_interval: MessageExpiryInterval(2) -> u32;
+    /// Returns the payload's content type.
+    content_type: ContentType(3) -> &'a str;
+    /// Returns the topic a response is expected on.
+    response_topic: ResponseTopic(8) -> &'a str;
+    /// Returns what the requester recognises the response by.
+    correlation_data: CorrelationData(9) -> &'a [u8];
+    /// Returns the first subscription identifier.
+    subscription_identifier: SubscriptionIdentifier(11) -> u32;
+    /// Returns the seconds the session outlives its connection.
+    session_expiry_interval: SessionExpiryInterval(17) -> u32;
+    /// Returns the client identifier the server chose.
+    assigned_client_identifier: AssignedClientIdentifier(18) -> &'a str;
+    /// Returns the keep-alive in seconds that the server imposes.
+    server_keep_alive: ServerKeepAlive(19) -> u16;
+    /// Returns the name of the enhanced authentication method.
+    authentication_method: AuthenticationMethod(21) -> &'a str;
+    /// Returns the data of the enhanced authentication.
+    authentication_data: AuthenticationData(22) -> &'a [u8];
+    /// Returns whether reason strings and user properties are welcome with every packet.
+    request_problem_information: RequestProblemInformation(23) -> bool;
+    /// Returns the seconds between the end of the connection and the will.
+    will_delay_interval: WillDelayInterval(24) -> u32;
+    /// Returns whether the client asks for response information.
+    request_response_information: RequestResponseInformation(25) -> bool;
+    /// Returns the basis for response topics.
+    response_information: ResponseInformation(26) -> &'a str;
+    /// Returns another server to use.
+    server_reference: ServerReference(28) -> &'a str;
+    /// Returns the reason for people to read.
+    reason_string: ReasonString(31) -> &'a str;
+    /// Returns how many unacknowledged messages the sender takes.
+    receive_maximum: ReceiveMaximum(33) -> u16;
+    /// Returns the highest topic alias the sender takes.
+    topic_alias_maximum: TopicAliasMaximum(34) -> u16;
+    /// Returns the alias that stands for the topic.
+    topic_alias: TopicAlias(35) -> u16;
+    /// Returns the highest quality of service the server supports.
+    maximum_qos: MaximumQos(36) -> QoS;
+    /// Returns whether the server supports retained messages.
+    retain_available: RetainAvailable(37) -> bool;
+    /// Returns the largest packet the sender takes.
+    maximum_packet_size: MaximumPacketSize(39) -> u32;
+    /// Returns whether the server supports wildcards in filters.
+    wildcard_subscription_available: WildcardSubscriptionAvailable(40) -> bool;
+    /// Returns whether the server supports subscription identifiers.
+    subscription_identifier_available: SubscriptionIdentifierAvailable(41) -> bool;
+    /// Returns whether the server supports shared subscriptions.
+    shared_subscription_available: SharedSubscriptionAvailable(42) -> bool;
+}
+
+impl<'a> Properties<'a> {
+    /// No properties.
+    pub const EMPTY: Self = Self { raw: &[], seen: 0 };
+
+    /// Whether there are none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// Iterates over all properties in the order they came.
+    pub const fn iter(&self) -> PropertiesIter<'a> {
+        PropertiesIter { reader: Reader::new(self.raw) }
+    }
+
+    /// Iterates over the user properties in the order they came.
+    pub fn user_properties(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let raw = if self.seen & (1 << 38) == 0 { &[] } else { self.raw };
+        PropertiesIter { reader: Reader::new(raw) }.filter_map(|property| match property {
+            Property::UserProperty(name, value) => Some((name, value)),
+            _ => None,
+        })
+    }
+
+    /// Iterates over the subscription identifiers of a PUBLISH.
+    pub fn subscription_identifiers(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let raw = if self.has_subscription_identifier() { self.raw } else { &[] };
+        PropertiesIter { reader: Reader::new(raw) }.filter_map(|property| match property {
+            Property::SubscriptionIdentifier(id) => Some(id),
+            _ => None,
+        })
+    }
+
+    pub(crate) const fn has_subscription_identifier(&self) -> bool {
+        self.seen & (1 << 11) != 0
+    }
+
+    pub(crate) const fn has_topic_alias(&self) -> bool {
+        self.seen & (1 << 35) != 0
+    }
+
+    pub(crate) const fn has_authentication_method(&self) -> bool {
+        self.seen & (1 << 21) != 0
+    }
+
+    /// Whether authentication data came without its method, which both CONNECT and CONNACK forbid.
+    pub(crate) const fn has_stray_authentication_data(&self) -> bool {
+        self.seen & (1 << 22) != 0 && !self.has_authentication_method()
+    }
+
+    /// Reads the length and the properties at the reader's position.
+    #[inline]
+    pub(crate) fn decode(reader: &mut Reader<'a>, allowed: Allowed) -> Result<Self, DecodeError> {
+        let len = reader.varint()?;
+        if len == 0 {
+            return Ok(Self::EMPTY);
+        }
+        Self::validate(reader.take(len as usize)?, allowed)
+    }
+
+    fn validate(raw: &'a [u8], allowed: Allowed) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(raw);
+        let mut seen = 0;
+        while !reader.is_empty() {
+            let property = Property::read(&mut reader)?;
+            if allowed.0 & (1 << property.id()) == 0 {
+                return Err(DecodeError::malformed("property does not belong to this packet"));
+            }
+            if !property.mark(&mut seen) || seen & !allowed.0 != 0 {
+                return Err(DecodeError::protocol("property comes twice"));
+            }
+        }
+        Ok(Self { raw, seen })
+    }
+
+    pub(crate) const fn check(&self, allowed: Allowed) -> Result<(), EncodeError> {
+        if self.seen & !allowed.0 == 0 {
+            Ok(())
+        } else {
+            Err(EncodeError::invalid("property does not belong to this packet"))
+        }
+    }
+
+    /// Returns the bytes [`Self::encode`] writes.
+    #[inline]
+    pub(crate) const fn encoded_len(&self) -> usize {
+        varint_len(self.raw.len()) + self.raw.len()
+    }
+
+    #[inline]
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(self.raw.len(), out);
+        out.extend_from_slice(self.raw);
+    }
+
+    pub(crate) const fn raw(&self) -> &'a [u8] {
+        self.raw
+    }
+}
+
+impl<'a> IntoIterator for &Properties<'a> {
+    type Item = Property<'a>;
+    type IntoIter = PropertiesIter<'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Debug for Properties<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// An iterator over [`Properties`].
+#[derive(Clone)]
+pub struct PropertiesIter<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Iterator for PropertiesIter<'a> {
+    type Item = Property<'a>;
+
+    fn next(&mut self) -> Option<Property<'a>> {
+        // The bytes have been validated, so an error can only be their end.
+        Property::read(&mut self.reader).ok()
+    }
+}
+
+/// A reusable buffer to build [`Properties`] in.
+///
+/// It allocates with the first property, and keeps its room when cleared.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PropertyBuf {
+    raw: Vec<u8>,
+    seen: u64,
+}
+
+impl PropertyBuf {
+    /// Makes an empty buffer.
+    pub const fn new() -> Self {
+        Self { raw: Vec::new(), seen: 0 }
+    }
+
+    /// Appends a property, unless its value is not allowed or it may not come twice.
+    ///
+    /// Whether it belongs to the packet is checked when the packet is encoded.
+    pub fn push(&mut self, property: Property<'_>) -> Result<&mut Self, EncodeError> {
+        property.check()?;
+        if !property.mark(&mut self.seen) {
+            return Err(EncodeError::invalid("property comes twice"));
+        }
+        property.write(&mut self.raw);
+        Ok(self)
+    }
+
+    /// Removes all properties and keeps the memory.
+    pub fn clear(&mut self) {
+        self.raw.clear();
+        self.seen = 0;
+    }
+
+    /// Returns the properties to put into a packet.
+    pub fn as_properties(&self) -> Properties<'_> {
+        Properties { raw: &self.raw, seen: self.seen }
+    }
+}

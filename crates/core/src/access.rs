@@ -1,0 +1,326 @@
+//! Who may do what: the one table of roles, and the one way to look an entity up on somebody's behalf.
+//!
+//! Every lookup carries the tenant of the one who asks, so that what belongs to another tenant is not found; and every
+//! entity that is found passes [`allows`] before it is handed out.
+
+use fieldline_model::entity::{Authority, Customer, Device, DeviceProfile, Tenant, TenantProfile, User};
+use fieldline_model::{
+    CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, Subject, TenantId, TenantProfileId, UserId,
+};
+
+use crate::ports::{EntityStores, StoreError};
+
+/// Somebody who has proved who they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Principal {
+    /// The user; the public customer's id in the place of a user's for a public session.
+    pub user: UserId,
+    /// What the user may do.
+    pub authority: Authority,
+    /// The tenant; null id for system administrators.
+    pub tenant: TenantId,
+    /// The customer; null id for all but customer users.
+    pub customer: CustomerId,
+}
+
+impl Principal {
+    /// A stored user.
+    pub fn of(user: &User) -> Self {
+        Self {
+            user: user.id.unwrap_or_default(),
+            authority: user.authority,
+            tenant: user.tenant_id,
+            customer: user.customer_id,
+        }
+    }
+}
+
+/// What is done with an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub enum Operation {
+    Create,
+    Read,
+    Write,
+    Delete,
+    AssignToCustomer,
+    UnassignFromCustomer,
+    AssignToTenant,
+    ReadCredentials,
+    WriteCredentials,
+    ReadAttributes,
+    WriteAttributes,
+    ReadTelemetry,
+    WriteTelemetry,
+    RpcCall,
+    ClaimDevices,
+}
+
+/// What the table needs to know about an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resource {
+    /// The entity.
+    pub entity: EntityId,
+    /// The tenant it belongs to; a tenant belongs to itself, what the system owns to the null id.
+    pub tenant: TenantId,
+    /// The customer it is assigned to; the null id for none. A customer belongs to itself.
+    pub customer: CustomerId,
+    /// The authority of a user, `None` for everything else.
+    pub user_authority: Option<Authority>,
+}
+
+/// Whether a principal may do something with an entity.
+pub fn allows(who: &Principal, operation: Operation, what: &Resource) -> bool {
+    match who.authority {
+        Authority::SysAdmin => system_admin_may(what),
+        Authority::TenantAdmin => who.tenant == what.tenant && tenant_admin_may(operation, what),
+        Authority::CustomerUser => who.tenant == what.tenant && customer_user_may(who, operation, what),
+    }
+}
+
+fn system_admin_may(what: &Resource) -> bool {
+    match what.entity.entity_type {
+        EntityType::Tenant | EntityType::TenantProfile => true,
+        EntityType::User => what.user_authority != Some(Authority::CustomerUser),
+        _ => false,
+    }
+}
+
+fn tenant_admin_may(operation: Operation, what: &Resource) -> bool {
+    use Operation as Op;
+    match what.entity.entity_type {
+        EntityType::Tenant => matches!(
+            operation,
+            Op::Read | Op::ReadAttributes | Op::ReadTelemetry | Op::Delete
+        ),
+        EntityType::TenantProfile => false,
+        EntityType::User => what.user_authority != Some(Authority::SysAdmin),
+        _ => true,
+    }
+}
+
+fn customer_user_may(who: &Principal, operation: Operation, what: &Resource) -> bool {
+    use Operation as Op;
+    let own = !who.customer.is_null() && who.customer == what.customer;
+    match what.entity.entity_type {
+        EntityType::Device => match operation {
+            Op::ClaimDevices => true,
+            Op::Read
+            | Op::Write
+            | Op::ReadCredentials
+            | Op::ReadAttributes
+            | Op::WriteAttributes
+            | Op::ReadTelemetry
+            | Op::WriteTelemetry
+            | Op::RpcCall => own,
+            _ => false,
+        },
+        EntityType::Customer => own && matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry),
+        EntityType::User => {
+            what.user_authority == Some(Authority::CustomerUser)
+                && own
+                && (operation == Op::Read || what.entity.id == who.user.0)
+        }
+        EntityType::DeviceProfile => operation == Op::Read,
+        _ => false,
+    }
+}
+
+/// An entity that somebody was allowed to see.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub enum Entity {
+    Tenant(Tenant),
+    TenantProfile(TenantProfile),
+    Customer(Customer),
+    User(User),
+    Device(Device),
+    DeviceProfile(DeviceProfile),
+}
+
+impl Entity {
+    /// What the table needs to know about it.
+    pub fn resource(&self) -> Resource {
+        let resource = |entity: EntityId, tenant, customer| Resource {
+            entity,
+            tenant,
+            customer,
+            user_authority: None,
+        };
+        match self {
+            Self::Tenant(tenant) => {
+                let id = tenant.id.unwrap_or_default();
+                resource(id.into(), id, CustomerId::NULL)
+            }
+            Self::TenantProfile(profile) => resource(
+                profile.id.unwrap_or_default().into(),
+                TenantId::NULL,
+                CustomerId::NULL,
+            ),
+            Self::Customer(customer) => {
+                let id = customer.id.unwrap_or_default();
+                resource(id.into(), customer.tenant_id, id)
+            }
+            Self::User(user) => Resource {
+                user_authority: Some(user.authority),
+                ..resource(
+                    user.id.unwrap_or_default().into(),
+                    user.tenant_id,
+                    user.customer_id,
+                )
+            },
+            Self::Device(device) => resource(
+                device.id.unwrap_or_default().into(),
+                device.tenant_id,
+                device.customer_id,
+            ),
+            Self::DeviceProfile(profile) => resource(
+                profile.id.unwrap_or_default().into(),
+                profile.tenant_id,
+                CustomerId::NULL,
+            ),
+        }
+    }
+
+    /// What reads and writes of its data are addressed to.
+    pub fn subject(&self) -> Subject {
+        let resource = self.resource();
+        Subject {
+            tenant: resource.tenant,
+            entity: resource.entity,
+        }
+    }
+}
+
+/// Why a lookup handed nothing out.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    /// There is no such entity, as far as the one who asks can know.
+    #[error("{} with id [{}] is not found", title(.0.entity_type), .0.id)]
+    NotFound(EntityId),
+    /// There is one, and the one who asks may not do this with it.
+    #[error("You don't have permission to perform this operation!")]
+    Denied,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The entity, if the principal may do that with it.
+///
+/// # Errors
+/// See [`AccessError`].
+pub async fn lookup(
+    stores: &EntityStores,
+    who: &Principal,
+    id: EntityId,
+    operation: Operation,
+) -> Result<Entity, AccessError> {
+    let found = match id.entity_type {
+        EntityType::Tenant => stores.tenants.get(TenantId(id.id)).await?.map(Entity::Tenant),
+        EntityType::TenantProfile => stores
+            .tenant_profiles
+            .get(TenantProfileId(id.id))
+            .await?
+            .map(Entity::TenantProfile),
+        EntityType::User => stores.users.by_id(UserId(id.id)).await?.map(Entity::User),
+        // A system administrator has no tenant to look into.
+        _ if who.authority == Authority::SysAdmin => return Err(AccessError::Denied),
+        EntityType::Customer => stores
+            .customers
+            .get(who.tenant, CustomerId(id.id))
+            .await?
+            .map(Entity::Customer),
+        EntityType::Device => stores
+            .devices
+            .get(who.tenant, DeviceId(id.id))
+            .await?
+            .map(Entity::Device),
+        EntityType::DeviceProfile => stores
+            .device_profiles
+            .get(who.tenant, DeviceProfileId(id.id))
+            .await?
+            .map(Entity::DeviceProfile),
+        _ => None,
+    };
+    let entity = found.ok_or(AccessError::NotFound(id))?;
+    if allows(who, operation, &entity.resource()) {
+        Ok(entity)
+    } else {
+        Err(AccessError::Denied)
+    }
+}
+
+/// How a kind of entity is called in messages: `Device profile`.
+pub fn title(entity_type: &EntityType) -> String {
+    let name = entity_type.name().replace('_', " ").to_lowercase();
+    let mut letters = name.chars();
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn who(authority: Authority) -> Principal {
+        Principal {
+            user: UserId(Uuid::from_u128(1)),
+            authority,
+            tenant: TenantId(Uuid::from_u128(10)),
+            customer: CustomerId(Uuid::from_u128(20)),
+        }
+    }
+
+    fn device(tenant: u128, customer: CustomerId) -> Resource {
+        Resource {
+            entity: DeviceId(Uuid::from_u128(5)).into(),
+            tenant: TenantId(Uuid::from_u128(tenant)),
+            customer,
+            user_authority: None,
+        }
+    }
+
+    #[test]
+    fn nobody_touches_a_device_of_another_tenant() {
+        let foreign = device(11, CustomerId(Uuid::from_u128(20)));
+        for authority in [
+            Authority::SysAdmin,
+            Authority::TenantAdmin,
+            Authority::CustomerUser,
+        ] {
+            for operation in [Operation::Read, Operation::Delete, Operation::ClaimDevices] {
+                assert!(!allows(&who(authority), operation, &foreign));
+            }
+        }
+    }
+
+    #[test]
+    fn customer_users_use_their_devices_but_neither_delete_nor_reassign_them() {
+        let customer = who(Authority::CustomerUser);
+        let own = device(10, customer.customer);
+        for operation in [Operation::Read, Operation::WriteTelemetry, Operation::RpcCall] {
+            assert!(allows(&customer, operation, &own));
+            assert!(!allows(&customer, operation, &device(10, CustomerId::NULL)));
+        }
+        for operation in [
+            Operation::Delete,
+            Operation::WriteCredentials,
+            Operation::AssignToCustomer,
+        ] {
+            assert!(!allows(&customer, operation, &own));
+        }
+    }
+
+    #[test]
+    fn an_unassigned_device_belongs_to_no_customer_not_even_the_null_one() {
+        let nobody = Principal {
+            customer: CustomerId::NULL,
+            ..who(Authority::CustomerUser)
+        };
+        assert!(!allows(&nobody, Operation::Read, &device(10, CustomerId::NULL)));
+    }
+}

@@ -1,0 +1,50 @@
+//! The path of a device message between its transport and the stores.
+//!
+//! ```text
+//! transport ── Uplink::append ──► journal ──► worker ── Effects ──► IngestStore
+//!                    ▲                           │ activity
+//!                 durable                        ▼
+//! ```
+//!
+//! Transports append records and acknowledge when the journal says they are durable. Workers, one thread each, read the
+//! partitions they are assigned in batches, turn the records into effects and store them. Positions are committed to the
+//! journal after the store has made effects and position durable together, so a crash replays what was not, and the
+//! store makes replaying harmless.
+
+mod metrics;
+mod uplink;
+mod worker;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::metrics::describe as describe_metrics;
+pub use self::uplink::{MAIN_QUEUE, Uplink};
+pub use self::worker::{IngestService, IngestStores};
+use crate::options::{ByteSize, Span};
+
+/// Settings of the way from the journal to the stores.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// Partitions of the `Main` queue. Fixed when the data directory is created.
+    pub partitions: u16,
+    /// Threads that move records from the journal to the stores. They divide the partitions among them.
+    pub workers: u16,
+    /// How much is read from the journal, and stored, at a time.
+    pub batch: ByteSize,
+    /// How often what was stored is made durable in the stores and forgotten in the journal. After a crash about this much
+    /// is replayed.
+    pub checkpoint_interval: Span,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            partitions: 4,
+            workers: 2,
+            batch: ByteSize::mib(1),
+            checkpoint_interval: Span::secs(1),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Names of the ingest path's metrics.
+
+use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+pub(super) const RECORDS: &str = "fieldline_ingest_records_total";
+pub(super) const POINTS: &str = "fieldline_ingest_points_total";
+pub(super) const UNREADABLE: &str = "fieldline_ingest_unreadable_records_total";
+pub(super) const FAILED_APPLIES: &str = "fieldline_ingest_failed_applies_total";
+pub(super) const APPLY_SECONDS: &str = "fieldline_ingest_apply_seconds";
+pub(super) const LAG_RECORDS: &str = "fieldline_ingest_lag_records";
+
+/// Describes the metrics to the recorder; call once at start.
+pub fn describe() {
+    describe_counter!(RECORDS, "Journal records whose effects were stored");
+    describe_counter!(POINTS, "Time-series rows stored");
+    describe_counter!(
+        UNREADABLE,
+        "Journal records that could not be decoded and were skipped"
+    );
+    describe_counter!(
+        FAILED_APPLIES,
+        "Attempts to store a batch that failed and were tried again"
+    );
+    describe_histogram!(APPLY_SECONDS, Unit::Seconds, "Time to store one batch");
+    describe_gauge!(
+        LAG_RECORDS,
+        "Records in the journal that are not stored yet, by partition"
+    );
+}

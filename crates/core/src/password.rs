@@ -1,0 +1,142 @@
+//! Passwords: hashed with Argon2id into PHC strings, verified in the same time whether the user exists or not.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use argon2::password_hash::rand_core::OsRng;
+use argon2::password_hash::{PasswordHash, SaltString};
+use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
+use tokio::sync::Semaphore;
+
+/// Memory of one hash, KiB; with the number of passes the lower bound that OWASP recommends for Argon2id.
+const MEMORY_KIB: u32 = 19 * 1024;
+const PASSES: u32 = 2;
+/// How many requests may wait for their turn.
+const MAX_WAITING: usize = 256;
+
+/// Why a password was neither hashed nor verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PasswordError {
+    /// Too many wait already; the same request may succeed later.
+    #[error("too many passwords are being checked")]
+    Busy,
+    /// The hash function failed.
+    #[error("the password could not be hashed")]
+    Failed,
+}
+
+/// Hashes and verifies passwords on blocking threads, only so many at once, so that memory stays bounded.
+#[derive(Clone)]
+pub struct Passwords {
+    turns: Arc<Semaphore>,
+    waiting: Arc<AtomicUsize>,
+    /// Hash of nothing in particular, verified against where there is no user.
+    decoy: Arc<str>,
+}
+
+impl Passwords {
+    /// At most `parallel` hashes at once; each takes 19 MiB while it runs.
+    ///
+    /// # Errors
+    /// The hash function does not work on this machine.
+    pub fn new(parallel: usize) -> Result<Self, PasswordError> {
+        Ok(Self {
+            turns: Arc::new(Semaphore::new(parallel.max(1))),
+            waiting: Arc::default(),
+            decoy: hash("decoy")?.into(),
+        })
+    }
+
+    /// The PHC string of a password.
+    ///
+    /// # Errors
+    /// See [`PasswordError`].
+    pub async fn hash(&self, password: &str) -> Result<String, PasswordError> {
+        let password = password.to_owned();
+        self.run(move || hash(&password)).await?
+    }
+
+    /// Whether the password is the one that was hashed. Without a hash it takes as long and says no.
+    ///
+    /// # Errors
+    /// See [`PasswordError`].
+    pub async fn verify(&self, password: &str, phc: Option<&str>) -> Result<bool, PasswordError> {
+        let password = password.to_owned();
+        let known = phc.is_some();
+        let phc = phc.unwrap_or(&self.decoy).to_owned();
+        self.run(move || verify(&password, &phc) && known).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, PasswordError> {
+        let _waiting = Waiting::enter(&self.waiting)?;
+        let turn = Arc::clone(&self.turns)
+            .acquire_owned()
+            .await
+            .map_err(|_| PasswordError::Failed)?;
+        tokio::task::spawn_blocking(move || {
+            // Held by the work, not by the request: a client that goes away does not free its memory early.
+            let _turn = turn;
+            work()
+        })
+        .await
+        .map_err(|_| PasswordError::Failed)
+    }
+}
+
+/// One request in the queue.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn enter(count: &'a AtomicUsize) -> Result<Self, PasswordError> {
+        let entered = Self(count);
+        if count.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
+            return Err(PasswordError::Busy);
+        }
+        Ok(entered)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn argon2() -> Result<Argon2<'static>, PasswordError> {
+    let params = Params::new(MEMORY_KIB, PASSES, 1, None).map_err(|_| PasswordError::Failed)?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+fn hash(password: &str) -> Result<String, PasswordError> {
+    let salt = SaltString::generate(&mut OsRng);
+    argon2()?
+        .hash_password(password.as_bytes(), &salt)
+        .map(|hash| hash.to_string())
+        .map_err(|_| PasswordError::Failed)
+}
+
+fn verify(password: &str, phc: &str) -> bool {
+    // The parameters come from the PHC string, so that old hashes stay valid when the constants change.
+    PasswordHash::new(phc)
+        .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_password_verifies_against_its_own_hash_only() {
+        let passwords = Passwords::new(2).unwrap();
+        let hash = passwords.hash("tenant").await.unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"));
+        assert!(passwords.verify("tenant", Some(&hash)).await.unwrap());
+        assert!(!passwords.verify("Tenant", Some(&hash)).await.unwrap());
+        assert!(!passwords.verify("decoy", None).await.unwrap());
+        assert!(!passwords.verify("tenant", Some("not a hash")).await.unwrap());
+        assert_ne!(hash, passwords.hash("tenant").await.unwrap(), "salted");
+    }
+}

@@ -1,0 +1,231 @@
+//! Tenant profiles.
+
+use std::sync::Arc;
+
+use fieldline_model::TenantProfileId;
+use fieldline_model::entity::TenantProfile;
+use serde_json::{Map, Value, json};
+
+use super::{Context, ServiceError, ServiceResult, conflict, validate};
+use crate::events::EntityChange;
+use crate::ports::StoreErrorKind;
+
+const NAME_TAKEN: &str = "Tenant profile with such name already exists!";
+
+/// Rules about tenant profiles.
+#[derive(Clone)]
+pub struct TenantProfiles(Arc<Context>);
+
+impl TenantProfiles {
+    pub(super) fn new(context: &Arc<Context>) -> Self {
+        Self(Arc::clone(context))
+    }
+
+    /// Creates the profile, or updates it where it has an id. What its configuration leaves out gets its default.
+    ///
+    /// # Errors
+    /// A rule is broken, or the name is taken.
+    pub async fn save(&self, mut profile: TenantProfile) -> ServiceResult<TenantProfile> {
+        let stores = &self.0.stores.tenant_profiles;
+        check(&profile)?;
+        complete(&mut profile.profile_data);
+        let default = stores.default_profile().await?;
+        let default_id = default.and_then(|default| default.id);
+        if profile.is_default && default_id.is_some() && default_id != profile.id {
+            return Err(ServiceError::invalid(
+                "Another default tenant profile is present!",
+            ));
+        }
+        let saved = if let Some(id) = profile.id {
+            let old = stores
+                .get(id)
+                .await?
+                .ok_or_else(|| ServiceError::invalid("Can't update non existing tenant profile!"))?;
+            profile.created_time = old.created_time;
+            // There is always a default profile: it stops being one only when another takes its place.
+            profile.is_default |= old.is_default;
+            conflict(stores.save(profile, false).await, NAME_TAKEN)?
+        } else {
+            profile.id = Some(TenantProfileId::new());
+            profile.created_time = self.0.now();
+            conflict(stores.save(profile, true).await, NAME_TAKEN)?
+        };
+        self.0.tell(EntityChange::TenantProfileChanged(
+            saved.id.unwrap_or_default(),
+        ));
+        Ok(saved)
+    }
+
+    /// Makes the profile the only default one.
+    ///
+    /// # Errors
+    /// There is no such profile.
+    pub async fn set_default(&self, id: TenantProfileId) -> ServiceResult<TenantProfile> {
+        let stores = &self.0.stores.tenant_profiles;
+        let gone = || ServiceError::not_found(format!("Tenant profile with id [{id}] is not found"));
+        if !stores.set_default(id).await? {
+            return Err(gone());
+        }
+        self.0.tell(EntityChange::TenantProfileChanged(id));
+        stores.get(id).await?.ok_or_else(gone)
+    }
+
+    /// Deletes the profile.
+    ///
+    /// # Errors
+    /// It is the default one, or a tenant has it.
+    pub async fn delete(&self, profile: &TenantProfile) -> ServiceResult<()> {
+        if profile.is_default {
+            return Err(ServiceError::invalid(
+                "Deletion of Default Tenant Profile is prohibited!",
+            ));
+        }
+        let id = profile.id.unwrap_or_default();
+        conflict(
+            self.0.stores.tenant_profiles.delete(id).await,
+            "The tenant profile referenced by the tenants cannot be deleted!",
+        )?;
+        self.0.tell(EntityChange::TenantProfileChanged(id));
+        Ok(())
+    }
+}
+
+/// The default profile; created where there is none yet.
+pub(super) async fn ensure_default(context: &Context) -> ServiceResult<TenantProfile> {
+    let stores = &context.stores.tenant_profiles;
+    if let Some(profile) = stores.default_profile().await? {
+        return Ok(profile);
+    }
+    let profile = TenantProfile {
+        id: Some(TenantProfileId::new()),
+        created_time: context.now(),
+        name: "Default".to_owned(),
+        description: Some("Default tenant profile".to_owned()),
+        is_default: true,
+        profile_data: json!({ "configuration": default_configuration(), "queueConfiguration": null }),
+        ..TenantProfile::default()
+    };
+    match stores.save(profile, true).await {
+        // Somebody else was faster.
+        Err(error) if error.kind() == StoreErrorKind::Conflict => {
+            let found = stores.default_profile().await?;
+            found.ok_or_else(|| error.into())
+        }
+        saved => Ok(saved?),
+    }
+}
+
+fn check(profile: &TenantProfile) -> ServiceResult<()> {
+    validate::required("Tenant profile name", &profile.name)?;
+    validate::lengths(&[("name", Some(&profile.name))])?;
+    if !profile.profile_data.is_object() {
+        return Err(ServiceError::invalid(
+            "Tenant profile data should be specified!",
+        ));
+    }
+    if !profile
+        .profile_data
+        .get("configuration")
+        .is_some_and(Value::is_object)
+    {
+        return Err(ServiceError::invalid(
+            "Tenant profile data configuration should be specified!",
+        ));
+    }
+    check_queues(profile)
+}
+
+/// A tenant with queues of its own needs the main one, and each name once.
+fn check_queues(profile: &TenantProfile) -> ServiceResult<()> {
+    if !profile.isolated_tb_rule_engine {
+        return Ok(());
+    }
+    let queues = profile
+        .profile_data
+        .get("queueConfiguration")
+        .and_then(Value::as_array)
+        .ok_or_else(|| {
+            ServiceError::invalid("Tenant profile data queue configuration should be specified!")
+        })?;
+    let mut names = Vec::with_capacity(queues.len());
+    for queue in queues {
+        let name = queue.get("name").and_then(Value::as_str).unwrap_or_default();
+        if name.trim().is_empty() {
+            return Err(ServiceError::invalid("Queue name should be specified!"));
+        }
+        if names.contains(&name) {
+            return Err(ServiceError::invalid(format!(
+                "Queue configuration name '{name}' already present!"
+            )));
+        }
+        names.push(name);
+    }
+    if names.contains(&"Main") {
+        Ok(())
+    } else {
+        Err(ServiceError::invalid(
+            "Main queue configuration should be specified!",
+        ))
+    }
+}
+
+/// Fills in what a configuration leaves out, so that clients always find every field.
+fn complete(profile_data: &mut Value) {
+    if let Some(Value::Object(configuration)) = profile_data.get_mut("configuration") {
+        for (name, value) in default_configuration() {
+            configuration.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// No limits on what a tenant has and sends; the limits of calculated fields are those of the reference.
+fn default_configuration() -> Map<String, Value> {
+    const UNLIMITED: &str = "maxDevices maxAssets maxCustomers maxUsers maxDashboards maxRuleChains maxEdges \
+        maxResourcesInBytes maxOtaPackagesInBytes maxResourceSize maxTransportMessages maxTransportDataPoints \
+        maxREExecutions maxJSExecutions maxTbelExecutions maxDPStorageDays maxRuleNodeExecutionsPerMessage \
+        maxDebugModeDurationMinutes maxEmails maxSms maxCreatedAlarms maxWsSessionsPerTenant \
+        maxWsSessionsPerCustomer maxWsSessionsPerRegularUser maxWsSessionsPerPublicUser wsMsgQueueLimitPerSession \
+        maxWsSubscriptionsPerTenant maxWsSubscriptionsPerCustomer maxWsSubscriptionsPerRegularUser \
+        maxWsSubscriptionsPerPublicUser defaultStorageTtlDays alarmsTtlDays rpcTtlDays queueStatsTtlDays \
+        ruleEngineExceptionsTtlDays warnThreshold";
+    const NUMBERS: [(&str, u32); 13] = [
+        ("maxCalculatedFieldsPerEntity", 5),
+        ("maxArgumentsPerCF", 10),
+        ("minAllowedScheduledUpdateIntervalInSecForCF", 10),
+        ("maxRelationLevelPerCfArgument", 2),
+        ("maxRelatedEntitiesToReturnPerCfArgument", 100),
+        ("maxDataPointsPerRollingArg", 1_000),
+        ("maxStateSizeInKBytes", 32),
+        ("maxSingleValueArgumentSizeInKBytes", 2),
+        ("minAllowedDeduplicationIntervalInSecForCF", 10),
+        ("minAllowedAggregationIntervalInSecForCF", 60),
+        ("intermediateAggregationIntervalInSecForCF", 300),
+        ("cfReevaluationCheckInterval", 60),
+        ("alarmsReevaluationInterval", 60),
+    ];
+    const RATES: &str = "tenantEntityExportRateLimit tenantEntityImportRateLimit \
+        tenantNotificationRequestsRateLimit tenantNotificationRequestsPerRuleRateLimit \
+        tenantServerRestLimitsConfiguration customerServerRestLimitsConfiguration wsUpdatesPerSessionRateLimit \
+        cassandraReadQueryTenantCoreRateLimits cassandraWriteQueryTenantCoreRateLimits \
+        cassandraReadQueryTenantRuleEngineRateLimits cassandraWriteQueryTenantRuleEngineRateLimits \
+        edgeEventRateLimits edgeEventRateLimitsPerEdge edgeUplinkMessagesRateLimits \
+        edgeUplinkMessagesRateLimitsPerEdge";
+    let mut configuration = Map::new();
+    configuration.insert("type".to_owned(), "DEFAULT".into());
+    configuration.insert("smsEnabled".to_owned(), true.into());
+    for name in UNLIMITED.split_whitespace() {
+        configuration.insert(name.to_owned(), 0.into());
+    }
+    for (name, value) in NUMBERS {
+        configuration.insert(name.to_owned(), value.into());
+    }
+    for name in RATES.split_whitespace() {
+        configuration.insert(name.to_owned(), Value::Null);
+    }
+    for sender in ["Tenant", "Device", "Gateway", "GatewayDevice"] {
+        for what in ["Msg", "TelemetryMsg", "TelemetryDataPoints"] {
+            configuration.insert(format!("transport{sender}{what}RateLimit"), Value::Null);
+        }
+    }
+    configuration
+}

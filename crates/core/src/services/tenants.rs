@@ -1,0 +1,155 @@
+//! Tenants.
+
+use std::sync::Arc;
+
+use fieldline_model::entity::{Contact, Tenant};
+use fieldline_model::page::PageLink;
+use fieldline_model::{EntityId, Subject, TenantId};
+
+use super::{Context, ServiceError, ServiceResult, conflict, device_profiles, tenant_profiles, validate};
+use crate::events::EntityChange;
+use crate::ports::{DeviceFilter, UserFilter};
+
+/// Entities read at once while everything of a tenant is deleted.
+const PAGE: u32 = 1_000;
+
+/// Rules about tenants.
+#[derive(Clone)]
+pub struct Tenants(Arc<Context>);
+
+impl Tenants {
+    pub(super) fn new(context: &Arc<Context>) -> Self {
+        Self(Arc::clone(context))
+    }
+
+    /// Creates the tenant with a default device profile, or updates it where it has an id.
+    ///
+    /// # Errors
+    /// A rule is broken, or the title is taken.
+    pub async fn save(&self, mut tenant: Tenant) -> ServiceResult<Tenant> {
+        check(&tenant)?;
+        let stores = &self.0.stores;
+        tenant.name.clone_from(&tenant.title);
+        match tenant.tenant_profile_id {
+            Some(profile) => {
+                if stores.tenant_profiles.get(profile).await?.is_none() {
+                    return Err(ServiceError::invalid(
+                        "Tenant is referencing to non-existent tenant profile!",
+                    ));
+                }
+            }
+            None => {
+                tenant.tenant_profile_id = tenant_profiles::ensure_default(&self.0).await?.id;
+            }
+        }
+        const TAKEN: &str = "Tenant with such title already exists!";
+        let saved = if let Some(id) = tenant.id {
+            let old = stores
+                .tenants
+                .get(id)
+                .await?
+                .ok_or_else(|| ServiceError::invalid("Can't update non existing tenant!"))?;
+            tenant.created_time = old.created_time;
+            conflict(stores.tenants.save(tenant, false).await, TAKEN)?
+        } else {
+            tenant.id = Some(TenantId::new());
+            tenant.created_time = self.0.now();
+            let saved = conflict(stores.tenants.save(tenant, true).await, TAKEN)?;
+            device_profiles::ensure_default(&self.0, saved.id.unwrap_or_default()).await?;
+            saved
+        };
+        self.0
+            .tell(EntityChange::TenantSaved(saved.id.unwrap_or_default()));
+        Ok(saved)
+    }
+
+    /// Deletes the tenant with everything that belongs to it, data included.
+    ///
+    /// # Errors
+    /// The store failed; asking again goes on where it stopped.
+    pub async fn delete(&self, tenant: TenantId) -> ServiceResult<()> {
+        // Data goes first, so that a failure leaves something to ask again for; and once more at the end, for what
+        // devices sent in between.
+        let subjects = self.subjects(tenant).await?;
+        self.forget(&subjects).await?;
+        self.0.stores.tenants.delete(tenant).await?;
+        self.0.tell(EntityChange::TenantDeleted(tenant));
+        self.forget(&subjects).await
+    }
+
+    async fn forget(&self, subjects: &[Subject]) -> ServiceResult<()> {
+        for subject in subjects {
+            self.0.forget_data(*subject).await?;
+        }
+        Ok(())
+    }
+
+    /// Everything of the tenant that may have data.
+    async fn subjects(&self, tenant: TenantId) -> ServiceResult<Vec<Subject>> {
+        let stores = &self.0.stores;
+        let mut ids: Vec<EntityId> = vec![tenant.into()];
+        let mut link = PageLink::first(PAGE);
+        loop {
+            let page = stores
+                .devices
+                .list(tenant, &DeviceFilter::default(), &link)
+                .await?;
+            ids.extend(
+                page.data
+                    .iter()
+                    .filter_map(|info| info.device.id)
+                    .map(EntityId::from),
+            );
+            if !page.has_next {
+                break;
+            }
+            link.page += 1;
+        }
+        link.page = 0;
+        loop {
+            let page = stores.customers.list(tenant, &link).await?;
+            ids.extend(page.data.iter().filter_map(|c| c.id).map(EntityId::from));
+            if !page.has_next {
+                break;
+            }
+            link.page += 1;
+        }
+        link.page = 0;
+        loop {
+            let page = stores.users.list(UserFilter::OfTenant(tenant), &link).await?;
+            ids.extend(page.data.iter().filter_map(|u| u.id).map(EntityId::from));
+            if !page.has_next {
+                break;
+            }
+            link.page += 1;
+        }
+        Ok(ids.into_iter().map(|entity| Subject { tenant, entity }).collect())
+    }
+}
+
+fn check(tenant: &Tenant) -> ServiceResult<()> {
+    validate::required("Tenant title", &tenant.title)?;
+    if let Some(email) = tenant.contact.email.as_deref().filter(|email| !email.is_empty()) {
+        validate::email(email)?;
+    }
+    validate::json_object("additionalInfo", tenant.additional_info.as_ref())?;
+    validate::lengths(&[
+        ("title", Some(&tenant.title)),
+        ("region", tenant.region.as_deref()),
+    ])?;
+    check_contact(&tenant.contact)
+}
+
+/// Lengths of address and contact.
+pub(super) fn check_contact(contact: &Contact) -> ServiceResult<()> {
+    validate::lengths(&[
+        ("country", contact.country.as_deref()),
+        ("state", contact.state.as_deref()),
+        ("city", contact.city.as_deref()),
+        ("address", contact.address.as_deref()),
+        ("address2", contact.address2.as_deref()),
+        ("zip or postal code", contact.zip.as_deref()),
+        ("phone", contact.phone.as_deref()),
+        ("email", contact.email.as_deref()),
+    ])
+}

@@ -1,0 +1,221 @@
+//! Open sessions of devices: who is connected, and how a session is told to end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::task::Waker;
+
+use fieldline_model::{DeviceId, TenantId};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::devices::DeviceHandle;
+use crate::events::{EntityChange, EntityListener};
+
+/// Why the platform ends a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CloseReason {
+    /// A newer session of the same device took its place.
+    Replaced = 1,
+    /// The device was deleted or its credentials were changed.
+    CredentialsChanged = 2,
+    /// The device was silent for longer than its keep-alive allows.
+    KeepAlive = 3,
+    /// Nothing was heard of the device for the inactivity time-out.
+    Inactive = 4,
+    /// The server is shutting down.
+    Shutdown = 5,
+    /// The device connected but never finished introducing itself.
+    ConnectTimeout = 6,
+}
+
+impl CloseReason {
+    const ALL: [Self; 6] = [
+        Self::Replaced,
+        Self::CredentialsChanged,
+        Self::KeepAlive,
+        Self::Inactive,
+        Self::Shutdown,
+        Self::ConnectTimeout,
+    ];
+}
+
+/// What the rest of the platform shares with a connection: the wish that it end, and when it was last heard.
+#[derive(Debug, Default)]
+pub struct SessionControl {
+    close: AtomicU8,
+    heard_s: AtomicU32,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl SessionControl {
+    /// Asks the connection to end; the first reason counts.
+    pub fn close(&self, reason: CloseReason) {
+        let _ = self
+            .close
+            .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire);
+        let waker = self.waker.lock().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Why the connection should end, if it should.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        let code = self.close.load(Ordering::Acquire);
+        CloseReason::ALL.into_iter().find(|reason| *reason as u8 == code)
+    }
+
+    /// Registers who is woken by [`close`](Self::close); returns the reason if it was called already.
+    pub fn poll_close(&self, waker: &Waker) -> Option<CloseReason> {
+        {
+            let mut registered = self.waker.lock();
+            match &mut *registered {
+                Some(known) => known.clone_from(waker),
+                None => *registered = Some(waker.clone()),
+            }
+        }
+        self.close_reason()
+    }
+
+    /// Notes that the peer was heard, in seconds of whatever clock the transport uses.
+    pub fn heard(&self, now_s: u32) {
+        self.heard_s.store(now_s, Ordering::Relaxed);
+    }
+
+    /// When the peer was last heard.
+    pub fn heard_at(&self) -> u32 {
+        self.heard_s.load(Ordering::Relaxed)
+    }
+}
+
+struct OpenSession {
+    control: Arc<SessionControl>,
+    device: Arc<DeviceHandle>,
+}
+
+const SHARDS: usize = 16;
+
+/// The sessions of this node.
+pub struct Sessions {
+    shards: [Mutex<FxHashMap<DeviceId, Vec<OpenSession>>>; SHARDS],
+    per_device: usize,
+    open: AtomicUsize,
+}
+
+impl Sessions {
+    /// A registry that allows `per_device` sessions of one device at a time; a further one replaces the oldest.
+    pub fn new(per_device: usize) -> Arc<Self> {
+        Arc::new(Self {
+            shards: Default::default(),
+            per_device: per_device.max(1),
+            open: AtomicUsize::new(0),
+        })
+    }
+
+    /// Registers a session; it is registered until the returned guard is dropped.
+    pub fn open(self: &Arc<Self>, device: Arc<DeviceHandle>, control: Arc<SessionControl>) -> SessionGuard {
+        let id = device.id;
+        let replaced = {
+            let mut shard = self.shard(id).lock();
+            let sessions = shard.entry(id).or_default();
+            let surplus = (sessions.len() + 1).saturating_sub(self.per_device);
+            let replaced: Vec<_> = sessions.drain(..surplus).map(|session| session.control).collect();
+            sessions.push(OpenSession {
+                control: control.clone(),
+                device: device.clone(),
+            });
+            replaced
+        };
+        self.open.fetch_add(1, Ordering::Relaxed);
+        for old in replaced {
+            old.close(CloseReason::Replaced);
+        }
+        // The device may have been deleted between its log-in and now.
+        if device.is_revoked() {
+            control.close(CloseReason::CredentialsChanged);
+        }
+        SessionGuard {
+            sessions: self.clone(),
+            device: id,
+            control,
+        }
+    }
+
+    /// How many sessions are open.
+    pub fn count(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Whether a device has an open session.
+    pub fn is_connected(&self, device: DeviceId) -> bool {
+        self.shard(device)
+            .lock()
+            .get(&device)
+            .is_some_and(|sessions| !sessions.is_empty())
+    }
+
+    /// Ends all sessions of a device.
+    pub fn close_device(&self, device: DeviceId, reason: CloseReason) {
+        let controls: Vec<_> = match self.shard(device).lock().get(&device) {
+            Some(sessions) => sessions.iter().map(|session| session.control.clone()).collect(),
+            None => return,
+        };
+        controls.iter().for_each(|control| control.close(reason));
+    }
+
+    /// Ends all sessions, of one tenant or of all.
+    pub fn close_all(&self, tenant: Option<TenantId>, reason: CloseReason) {
+        for shard in &self.shards {
+            let controls: Vec<_> = shard
+                .lock()
+                .values()
+                .flatten()
+                .filter(|session| tenant.is_none_or(|tenant| session.device.subject.tenant == tenant))
+                .map(|session| session.control.clone())
+                .collect();
+            controls.iter().for_each(|control| control.close(reason));
+        }
+    }
+
+    fn shard(&self, device: DeviceId) -> &Mutex<FxHashMap<DeviceId, Vec<OpenSession>>> {
+        // The last byte of a time-ordered id is random.
+        let [.., last] = *device.0.as_bytes();
+        let [first, ..] = &self.shards;
+        self.shards.get(usize::from(last) % SHARDS).unwrap_or(first)
+    }
+}
+
+impl EntityListener for Sessions {
+    fn on_change(&self, change: EntityChange) {
+        match change {
+            EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
+                self.close_device(device, CloseReason::CredentialsChanged);
+            }
+            EntityChange::TenantDeleted(tenant) => {
+                self.close_all(Some(tenant), CloseReason::CredentialsChanged);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Keeps a session registered.
+pub struct SessionGuard {
+    sessions: Arc<Sessions>,
+    device: DeviceId,
+    control: Arc<SessionControl>,
+}
+
+impl Drop for SessionGuard {
+    fn drop(&mut self) {
+        self.sessions.open.fetch_sub(1, Ordering::Relaxed);
+        let mut shard = self.sessions.shard(self.device).lock();
+        if let Some(sessions) = shard.get_mut(&self.device) {
+            sessions.retain(|session| !Arc::ptr_eq(&session.control, &self.control));
+            if sessions.is_empty() {
+                shard.remove(&self.device);
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Reading the log: each member of a group follows its partitions from block to block.
+//!
+//! Files are read in place with short positioned reads. At the tail they come from the page cache; far behind they may
+//! wait for the disk, so consumers belong on threads of their own and not on those that serve connections.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use fieldline_core::ports::{Consumer, Delivery, JournalError, Offset, Partition, QueueId, Records};
+use tokio::sync::watch;
+
+use crate::error::{Damage, ReadError, failed, invalid};
+use crate::format::{Entry, HEADER_BYTES};
+use crate::log::segment_name;
+use crate::shared::Shared;
+use crate::walk::Walk;
+
+/// One member of a group.
+pub(crate) struct Member {
+    shared: Arc<Shared>,
+    queue: QueueId,
+    group: String,
+    arrivals: watch::Receiver<()>,
+    cursors: Vec<Cursor>,
+    turn: usize,
+    is_assigned: bool,
+}
+
+impl Member {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        queue: QueueId,
+        group: &str,
+        arrivals: watch::Receiver<()>,
+        positions: impl Iterator<Item = (Partition, u64)>,
+    ) -> Self {
+        Self {
+            shared,
+            queue,
+            group: group.to_owned(),
+            arrivals,
+            cursors: positions
+                .map(|(partition, next)| Cursor {
+                    partition,
+                    next,
+                    place: None,
+                    rest: None,
+                    entries: Vec::new(),
+                })
+                .collect(),
+            turn: 0,
+            is_assigned: false,
+        }
+    }
+
+    /// The next records of any partition, each having its turn.
+    fn poll_records(&mut self, max_bytes: usize) -> Result<Option<Records>, JournalError> {
+        for _ in 0..self.cursors.len() {
+            self.turn = (self.turn + 1) % self.cursors.len();
+            let Some(cursor) = self.cursors.get_mut(self.turn) else {
+                break;
+            };
+            if let Some(records) = cursor.read(&self.shared, max_bytes)? {
+                self.shared
+                    .meters
+                    .delivered_bytes
+                    .increment(records.bytes.len() as u64);
+                return Ok(Some(records));
+            }
+        }
+        Ok(None)
+    }
+
+    fn cursor(&mut self, partition: Partition) -> Result<&mut Cursor, JournalError> {
+        self.cursors
+            .iter_mut()
+            .find(|cursor| cursor.partition == partition)
+            .ok_or_else(|| invalid(format!("partition {partition} belongs to another member")))
+    }
+}
+
+#[async_trait]
+impl Consumer for Member {
+    async fn next(&mut self, max_bytes: usize) -> Result<Delivery, JournalError> {
+        if !self.is_assigned {
+            self.is_assigned = true;
+            let positions = self.cursors.iter();
+            let positions = positions.map(|cursor| (cursor.partition, Offset(cursor.next)));
+            return Ok(Delivery::Assigned(positions.collect()));
+        }
+        loop {
+            self.arrivals.borrow_and_update();
+            let closed = self.shared.log.lock().is_closed();
+            if let Some(records) = self.poll_records(max_bytes)? {
+                return Ok(Delivery::Records(records));
+            }
+            // The sender lives in `shared`, so waiting fails never.
+            if closed || self.arrivals.changed().await.is_err() {
+                return Ok(Delivery::Closed);
+            }
+        }
+    }
+
+    fn seek(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError> {
+        let shared = Arc::clone(&self.shared);
+        let cursor = self.cursor(partition)?;
+        shared.log.lock().check(partition, offset.0)?;
+        if cursor.next != offset.0 {
+            cursor.next = offset.0;
+            cursor.place = None;
+            cursor.rest = None;
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError> {
+        self.cursor(partition)?;
+        let end = self.shared.log.lock().end(partition);
+        if offset.0 > end {
+            self.shared.log.lock().check(partition, offset.0)?;
+        }
+        let disk = self.shared.disk.as_ref();
+        self.shared
+            .registry
+            .lock()
+            .commit(disk, self.queue, &self.group, partition, offset.0)?;
+        self.shared.delete_consumed()
+    }
+}
+
+/// Position in one partition.
+struct Cursor {
+    partition: Partition,
+    next: u64,
+    /// The block to go on from; `None` until it was looked for.
+    place: Option<Place>,
+    /// Records that were read already: what did not fit into the last delivery.
+    rest: Option<Bytes>,
+    entries: Vec<Entry>,
+}
+
+struct Place {
+    segment: u64,
+    position: u64,
+    walk: Walk,
+}
+
+/// Whether to look at the next block.
+enum Step {
+    Next,
+    Enough,
+}
+
+impl Cursor {
+    /// Up to `max_bytes` of consecutive durable records; a single larger one comes alone.
+    fn read(&mut self, shared: &Shared, max_bytes: usize) -> Result<Option<Records>, JournalError> {
+        let mut bytes = match self.rest.take() {
+            Some(rest) => rest,
+            None => self.gather(shared, max_bytes)?,
+        };
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let (length, records) = fitting(&bytes, max_bytes);
+        if length == 0 {
+            let place = self.partition;
+            return Err(JournalError::Corrupt(format!(
+                "the records of partition {place} from {} on do not add up",
+                self.next
+            )));
+        }
+        let delivered = bytes.split_to(length);
+        let first = Offset(self.next);
+        self.next += records;
+        self.rest = (!bytes.is_empty()).then_some(bytes);
+        Ok(Some(Records {
+            partition: self.partition,
+            first,
+            next: Offset(self.next),
+            bytes: delivered,
+        }))
+    }
+
+    /// Reads whole sections from `next` on until there are `max_bytes`, and one at least.
+    fn gather(&mut self, shared: &Shared, max_bytes: usize) -> Result<Bytes, JournalError> {
+        let mut out = Vec::new();
+        let mut reached = self.next;
+        while reached < shared.log.lock().end(self.partition) {
+            match self.step(shared, max_bytes, &mut reached, &mut out) {
+                Ok(Step::Next) => {}
+                Ok(Step::Enough) => break,
+                // What was read before is good; the failure will show again.
+                Err(_) if !out.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Bytes::from(out))
+    }
+
+    /// Reads one block, or goes to the next segment.
+    fn step(
+        &mut self,
+        shared: &Shared,
+        max_bytes: usize,
+        reached: &mut u64,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, JournalError> {
+        let place = match &mut self.place {
+            Some(place) => place,
+            None => {
+                let segment = self.find(shared)?;
+                self.place.insert(open(shared, segment)?)
+            }
+        };
+        let bounds = shared.log.lock().bounds(place.segment);
+        let Some(bounds) = bounds else {
+            // Deleted under a reader that had gone back behind its group: look for the position anew.
+            self.place = None;
+            return Ok(if out.is_empty() { Step::Next } else { Step::Enough });
+        };
+        if place.position >= bounds.length {
+            let Some(next) = bounds.next else {
+                return Ok(Step::Enough);
+            };
+            *place = open(shared, next)?;
+            return Ok(Step::Next);
+        }
+        let (segment, position) = (place.segment, place.position);
+        let report = |error| report(shared, segment, position, error);
+        let header = place
+            .walk
+            .head(position, bounds.length, &mut self.entries)
+            .map_err(report)?;
+        let mut at = position + (HEADER_BYTES + header.table_bytes()) as u64;
+        for entry in &self.entries {
+            let start = at;
+            at += u64::from(entry.bytes);
+            if entry.partition != self.partition || entry.next() <= *reached || entry.bytes == 0 {
+                continue;
+            }
+            let fits = out.len() + entry.bytes as usize <= max_bytes;
+            // Records of one delivery have consecutive offsets; given-up damage leaves a gap.
+            if !out.is_empty() && (!fits || entry.first > *reached) {
+                return Ok(Step::Enough);
+            }
+            let before = out.len();
+            if let Err(error) = place.walk.section(start, entry, out) {
+                out.truncate(before);
+                return Err(report(error));
+            }
+            if entry.first > *reached {
+                self.next = entry.first;
+            } else {
+                drop_records(out, before, *reached - entry.first);
+            }
+            *reached = entry.next();
+        }
+        place.position = position + header.block_bytes();
+        Ok(Step::Next)
+    }
+
+    fn find(&self, shared: &Shared) -> Result<u64, JournalError> {
+        let log = shared.log.lock();
+        log.check(self.partition, self.next)?;
+        let segment = log.segment_of(self.partition, self.next);
+        segment.ok_or_else(|| JournalError::OutOfRange {
+            partition: self.partition,
+            asked: self.next,
+            first: log.first(self.partition),
+            next: log.end(self.partition),
+        })
+    }
+}
+
+fn open(shared: &Shared, segment: u64) -> Result<Place, JournalError> {
+    let name = segment_name(segment);
+    let file = shared.disk.open(&name);
+    let file = file.map_err(failed(format!("open {}", shared.disk.describe(&name))))?;
+    Ok(Place {
+        segment,
+        position: 0,
+        walk: Walk::new(file, shared.log_number),
+    })
+}
+
+fn report(shared: &Shared, segment: u64, position: u64, error: ReadError) -> JournalError {
+    let name = segment_name(segment);
+    match error {
+        ReadError::Io(error) => failed(format!("read {}", shared.disk.describe(&name)))(error),
+        ReadError::Bad(bad) => Damage {
+            disk: shared.disk.as_ref(),
+            file: &name,
+            position,
+            sequence: None,
+            bad,
+            next_good: None,
+        }
+        .report(),
+    }
+}
+
+/// Length of the record at the beginning of the bytes, with its prefix.
+fn record_length(bytes: &[u8]) -> Option<usize> {
+    let prefix = bytes.first_chunk::<4>()?;
+    let length = 4 + u32::from_le_bytes(*prefix) as usize;
+    (length <= bytes.len()).then_some(length)
+}
+
+/// How many bytes and records fit into a delivery: one record at least, unless there is none.
+fn fitting(bytes: &[u8], max_bytes: usize) -> (usize, u64) {
+    let (mut length, mut records) = (0, 0);
+    while let Some(record) = bytes.get(length..).and_then(record_length) {
+        if records > 0 && length + record > max_bytes {
+            break;
+        }
+        length += record;
+        records += 1;
+    }
+    (length, records)
+}
+
+/// Removes the first records of a section that begins at `start`.
+fn drop_records(out: &mut Vec<u8>, start: usize, count: u64) {
+    let mut end = start;
+    for _ in 0..count {
+        end += out.get(end..).and_then(record_length).unwrap_or(0);
+    }
+    out.drain(start..end);
+}

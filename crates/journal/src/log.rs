@@ -1,0 +1,203 @@
+//! What everybody needs to know of the log: which segments there are, how much of them is durable, where partitions end.
+
+use std::collections::VecDeque;
+
+use fieldline_core::ports::{JournalError, Partition, QueueId};
+use tokio::sync::watch;
+
+use crate::registry::{Offsets, Registry};
+
+const SUFFIX: &str = ".log";
+
+/// Name of the segment file whose first block has this number.
+pub(crate) fn segment_name(id: u64) -> String {
+    format!("{id:020}{SUFFIX}")
+}
+
+/// Number in the name of a segment file, `None` for other files.
+pub(crate) fn segment_id(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(SUFFIX)?;
+    (digits.len() == 20).then(|| digits.parse().ok()).flatten()
+}
+
+/// A segment with at least one durable block.
+#[derive(Debug, Clone)]
+pub(crate) struct Segment {
+    /// Number of its first block.
+    pub(crate) id: u64,
+    /// Its durable length.
+    pub(crate) length: u64,
+    /// Where each partition stands before its first block; a missing one stands at 0.
+    pub(crate) starts: Offsets,
+}
+
+impl Segment {
+    fn start(&self, partition: Partition) -> u64 {
+        self.starts.get(&partition).copied().unwrap_or(0)
+    }
+}
+
+/// The durable log, as consumers see it.
+pub(crate) struct Log {
+    segments: VecDeque<Segment>,
+    ends: Offsets,
+    arrivals: Vec<watch::Sender<()>>,
+    bytes: u64,
+    closed: bool,
+}
+
+/// Where to read on.
+pub(crate) struct Bounds {
+    /// Durable length of the segment.
+    pub(crate) length: u64,
+    /// The following segment.
+    pub(crate) next: Option<u64>,
+}
+
+impl Log {
+    pub(crate) fn new(segments: VecDeque<Segment>, ends: Offsets) -> Self {
+        Self {
+            bytes: segments.iter().map(|segment| segment.length).sum(),
+            segments,
+            ends,
+            arrivals: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// Makes place for queues that were added.
+    pub(crate) fn add_queues(&mut self, count: usize) {
+        while self.arrivals.len() < count {
+            self.arrivals.push(watch::Sender::new(()));
+        }
+    }
+
+    /// Tells when a queue has received records, or the log was closed.
+    pub(crate) fn arrivals(&self, queue: QueueId) -> Option<watch::Receiver<()>> {
+        let sender = self.arrivals.get(usize::from(queue.0))?;
+        Some(sender.subscribe())
+    }
+
+    pub(crate) fn end(&self, partition: Partition) -> u64 {
+        self.ends.get(&partition).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn ends(&self) -> &Offsets {
+        &self.ends
+    }
+
+    /// Offset of the first record that is still held.
+    pub(crate) fn first(&self, partition: Partition) -> u64 {
+        self.segments
+            .front()
+            .map_or(0, |segment| segment.start(partition))
+    }
+
+    /// Size of all segments.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Ends the log: consumers that have read everything are told so.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        for arrival in &self.arrivals {
+            arrival.send_replace(());
+        }
+    }
+
+    /// Checks that a position is in the log, its end included.
+    pub(crate) fn check(&self, partition: Partition, offset: u64) -> Result<(), JournalError> {
+        let (first, next) = (self.first(partition), self.end(partition));
+        if (first..=next).contains(&offset) {
+            return Ok(());
+        }
+        Err(JournalError::OutOfRange {
+            partition,
+            asked: offset,
+            first,
+            next,
+        })
+    }
+
+    /// The segment that holds an offset, or will when it comes.
+    pub(crate) fn segment_of(&self, partition: Partition, offset: u64) -> Option<u64> {
+        let after = self
+            .segments
+            .partition_point(|segment| segment.start(partition) <= offset);
+        self.segments.get(after.checked_sub(1)?).map(|segment| segment.id)
+    }
+
+    /// How far a segment can be read, `None` if it was deleted.
+    pub(crate) fn bounds(&self, id: u64) -> Option<Bounds> {
+        let at = self.segments.binary_search_by_key(&id, |segment| segment.id).ok()?;
+        Some(Bounds {
+            length: self.segments.get(at)?.length,
+            next: self.segments.get(at + 1).map(|segment| segment.id),
+        })
+    }
+
+    /// Publishes a durable block: `before` is where partitions stood, `after` the changed ends.
+    pub(crate) fn publish(&mut self, id: u64, length: u64, before: &Offsets, after: &[(Partition, u64)]) {
+        match self.segments.back_mut() {
+            Some(segment) if segment.id == id => {
+                self.bytes += length - segment.length;
+                segment.length = length;
+            }
+            _ => {
+                self.bytes += length;
+                self.segments.push_back(Segment {
+                    id,
+                    length,
+                    starts: before.clone(),
+                });
+            }
+        }
+        let mut told = None;
+        for (partition, end) in after {
+            self.ends.insert(*partition, *end);
+            // The changes come ordered by queue.
+            if told != Some(partition.queue) {
+                told = Some(partition.queue);
+                if let Some(arrival) = self.arrivals.get(usize::from(partition.queue.0)) {
+                    arrival.send_replace(());
+                }
+            }
+        }
+    }
+
+    /// Takes out the oldest segment if nobody needs its records and either `retain` bytes of such history remain without
+    /// it, or the log has outgrown `max`. The last segment stays: it says where the partitions stand.
+    pub(crate) fn take_consumed(&mut self, registry: &Registry, retain: u64, max: u64) -> Option<Segment> {
+        let ends = self.segments.iter().skip(1).map(|next| &next.starts);
+        let consumed: u64 = self
+            .segments
+            .iter()
+            .zip(ends)
+            .take_while(|(segment, ends)| is_consumed(segment, ends, registry))
+            .map(|(segment, _)| segment.length)
+            .sum();
+        let length = self.segments.front()?.length;
+        if consumed == 0 || (consumed - length < retain && self.bytes < max) {
+            return None;
+        }
+        self.bytes -= length;
+        self.segments.pop_front()
+    }
+
+    /// Whether nobody needs any record of the last segment.
+    pub(crate) fn is_consumed(&self, registry: &Registry) -> bool {
+        self.segments
+            .back()
+            .is_some_and(|segment| is_consumed(segment, &self.ends, registry))
+    }
+}
+
+fn is_consumed(segment: &Segment, ends: &Offsets, registry: &Registry) -> bool {
+    ends.iter()
+        .all(|(partition, end)| segment.start(*partition) >= *end || !registry.needs(*partition, *end))
+}

@@ -1,0 +1,157 @@
+//! Settings of the embedded journal.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use fieldline_core::options::ByteSize;
+
+/// When an append counts as durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// `fsync`: after fdatasync. Survives a crash of the machine.
+    Fsync,
+    /// `interval:MS`: after the write; fdatasync follows at most so many milliseconds later. Survives a crash of the
+    /// process; a crash of the machine may lose the last interval.
+    Interval(Duration),
+    /// `os`: after the write; the operating system decides when it reaches the disk. Survives a crash of the process.
+    Os,
+}
+
+impl FromStr for Durability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "fsync" => Ok(Self::Fsync),
+            "os" => Ok(Self::Os),
+            _ => text
+                .strip_prefix("interval:")
+                .and_then(|millis| millis.parse().ok())
+                .filter(|millis| (1..=60_000).contains(millis))
+                .map(|millis| Self::Interval(Duration::from_millis(millis)))
+                .ok_or_else(|| {
+                    format!("`{text}` is not a durability: write fsync, interval:MS with 1 to 60000, or os")
+                }),
+        }
+    }
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fsync => f.write_str("fsync"),
+            Self::Interval(interval) => write!(f, "interval:{}", interval.as_millis()),
+            Self::Os => f.write_str("os"),
+        }
+    }
+}
+
+impl Serialize for Durability {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Durability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+impl schemars::JsonSchema for Durability {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "durability".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^(fsync|os|interval:[0-9]+)$" })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+/// The embedded journal: a file set of this node that absorbs what devices send before it is processed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// When a message is acknowledged: `fsync` after it is on the disk, `interval:MS` after it is written, with an
+    /// fdatasync at least every MS milliseconds (a power failure may lose that much), or `os` after it is written (a
+    /// power failure may lose what the operating system had not flushed). A crash of the process loses nothing in any.
+    pub durability: Durability,
+    /// Size at which a file of the log is closed and the next one begun. Space is given back in files.
+    pub segment_bytes: ByteSize,
+    /// Appends that wait for the disk, in bytes of memory; beyond it senders are slowed down.
+    pub max_pending: ByteSize,
+    /// Largest single append; at most half of `max-pending`.
+    pub max_append: ByteSize,
+    /// Appends are refused while the disk has less room than this, which keeps the stores working.
+    pub min_free_disk: ByteSize,
+    /// How much of what all consumers have consumed is kept nevertheless.
+    pub retain_bytes: ByteSize,
+    /// Size of the whole log at which senders are slowed down until consumers have caught up; at least twice
+    /// `segment-bytes` plus `max-pending`.
+    pub max_bytes: ByteSize,
+    /// Gives up damaged parts of the log at start instead of refusing to start. Only for one start, after the journal was
+    /// reported as corrupt and no copy of its files is at hand: the records in the damaged blocks are lost.
+    pub discard_damaged: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Fsync,
+            segment_bytes: ByteSize::mib(64),
+            max_pending: ByteSize::mib(32),
+            max_append: ByteSize::mib(8),
+            min_free_disk: ByteSize::mib(128),
+            retain_bytes: ByteSize(0),
+            max_bytes: ByteSize::gib(16),
+            discard_damaged: false,
+        }
+    }
+}
+
+/// A block carries at most what may be pending, and its lengths are 32 bits wide.
+const MAX_PENDING: ByteSize = ByteSize::gib(1);
+
+impl Options {
+    /// Checks that the values make sense together; the error names the key and what is allowed.
+    pub fn check(&self) -> Result<(), String> {
+        if self.segment_bytes < ByteSize::kib(4) || self.segment_bytes > ByteSize::gib(64) {
+            return Err("segment-bytes must be between 4KiB and 64GiB".to_owned());
+        }
+        if self.max_pending < ByteSize::kib(4) || self.max_pending > MAX_PENDING {
+            return Err("max-pending must be between 4KiB and 1GiB".to_owned());
+        }
+        if self.max_append.0 == 0 || self.max_append.0 > self.max_pending.0 / 2 {
+            return Err("max-append must be at most half of max-pending".to_owned());
+        }
+        if self.max_bytes.0 < 2 * self.segment_bytes.0 + self.max_pending.0 {
+            return Err("max-bytes must be at least twice segment-bytes plus max-pending".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durability_reads_back_as_it_is_written() {
+        for text in ["fsync", "os", "interval:250"] {
+            assert_eq!(text.parse::<Durability>().unwrap().to_string(), text);
+        }
+        for text in ["", "interval", "interval:0", "interval:1h", "FSYNC"] {
+            assert!(text.parse::<Durability>().is_err(), "{text}");
+        }
+        Options::default().check().unwrap();
+    }
+}

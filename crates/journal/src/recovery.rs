@@ -1,0 +1,427 @@
+//! Start-up: finds where the log ends, cuts off an unfinished write, and refuses damage.
+//!
+//! Everything that some consumer still needs is read and checked, besides the last two segments. What all have consumed is
+//! looked at only when it is read.
+//!
+//! A bad block in the last segment is an unfinished write unless a later block says that it was durable. In every other
+//! segment all blocks were durable before the next segment was begun, so there a bad block is damage.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use fieldline_core::ports::JournalError;
+
+use crate::disk::{Disk, DiskFile, read_exact_at, write_all_at};
+use crate::error::{Damage, ReadError, failed};
+use crate::format::{BadBlock, Entry, HEADER_BYTES, Header, MAGIC};
+use crate::log::{Segment, segment_id, segment_name};
+use crate::registry::{Offsets, Registry};
+use crate::walk::Walk;
+
+/// Read at once when sections are checked or damage is searched through.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// The log as it was found.
+pub(crate) struct Recovered {
+    /// Segments that hold at least one block, oldest first.
+    pub(crate) segments: VecDeque<Segment>,
+    /// The file that appends go to, with its length.
+    pub(crate) active: Option<(u64, Arc<dyn DiskFile>, u64)>,
+    /// End of every partition.
+    pub(crate) ends: Offsets,
+    /// Number of the next block.
+    pub(crate) next_sequence: u64,
+    /// Bytes that were cut off.
+    pub(crate) truncated: u64,
+}
+
+/// A segment file before it was looked into.
+struct Found {
+    id: u64,
+    name: String,
+    length: u64,
+    /// What its first block says, if that is good.
+    starts: Option<Offsets>,
+}
+
+/// How far a segment is good.
+struct Scan {
+    position: u64,
+    next_sequence: u64,
+    starts: Option<Offsets>,
+    bad: Option<BadBlock>,
+}
+
+pub(crate) fn recover(
+    disk: &dyn Disk,
+    registry: &Registry,
+    discard: bool,
+) -> Result<Recovered, JournalError> {
+    let found = find_segments(disk, registry.log)?;
+    let mut recovered = Recovered {
+        segments: VecDeque::new(),
+        active: None,
+        ends: Offsets::new(),
+        next_sequence: found.first().map_or(1, |first| first.id),
+        truncated: 0,
+    };
+    for (index, segment) in found.iter().enumerate() {
+        let next = found.get(index + 1);
+        if let Some((starts, next)) = skippable(segment, next, found.len() - index, registry, discard) {
+            recovered.segments.push_back(Segment {
+                id: segment.id,
+                length: segment.length,
+                starts: starts.clone(),
+            });
+            recovered.next_sequence = next;
+            continue;
+        }
+        let open = disk.open(&segment.name);
+        let file = open.map_err(failed(format!("open {}", disk.describe(&segment.name))))?;
+        Recovery {
+            disk,
+            registry,
+            discard,
+            file,
+        }
+        .segment(segment, next.map(|next| next.id), &mut recovered)?;
+    }
+    Ok(recovered)
+}
+
+fn find_segments(disk: &dyn Disk, log: u64) -> Result<Vec<Found>, JournalError> {
+    let names = disk.list().map_err(failed("list the journal's files".to_owned()))?;
+    let mut ids: Vec<u64> = names.iter().filter_map(|name| segment_id(name)).collect();
+    ids.sort_unstable();
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let name = segment_name(id);
+        let context = || format!("read {}", disk.describe(&name));
+        let file = disk.open(&name).map_err(failed(context()))?;
+        let length = file.len().map_err(failed(context()))?;
+        let mut entries = Vec::new();
+        let first = Walk::new(file, log).head(0, length, &mut entries);
+        let starts = match first {
+            Ok(header) if header.sequence == id && !header.is_void => Some(starts_of(&entries)),
+            Err(ReadError::Io(error)) => return Err(failed(context())(error)),
+            _ => None,
+        };
+        found.push(Found {
+            id,
+            name,
+            length,
+            starts,
+        });
+    }
+    Ok(found)
+}
+
+/// Where each partition stands before the first block of a segment.
+fn starts_of(entries: &[Entry]) -> Offsets {
+    let mut starts = Offsets::new();
+    for entry in entries {
+        starts.entry(entry.partition).or_insert(entry.first);
+    }
+    starts
+}
+
+/// A segment that nobody needs and that is not among the last two need not be read.
+fn skippable<'a>(
+    segment: &'a Found,
+    next: Option<&Found>,
+    left: usize,
+    registry: &Registry,
+    discard: bool,
+) -> Option<(&'a Offsets, u64)> {
+    if left <= 2 || discard {
+        return None;
+    }
+    let next = next?;
+    let (starts, ends) = (segment.starts.as_ref()?, next.starts.as_ref()?);
+    let needed = ends.iter().any(|(partition, end)| {
+        starts.get(partition).copied().unwrap_or(0) < *end && registry.needs(*partition, *end)
+    });
+    (!needed).then_some((starts, next.id))
+}
+
+struct Recovery<'a> {
+    disk: &'a dyn Disk,
+    registry: &'a Registry,
+    discard: bool,
+    file: Arc<dyn DiskFile>,
+}
+
+impl Recovery<'_> {
+    /// Reads one segment; `next` is the number of the following one, which the segment must reach.
+    fn segment(
+        &self,
+        segment: &Found,
+        next: Option<u64>,
+        recovered: &mut Recovered,
+    ) -> Result<(), JournalError> {
+        let context = || format!("read {}", self.disk.describe(&segment.name));
+        let before = recovered.ends.clone();
+        let mut length = segment.length;
+        let mut scan = Scan {
+            position: 0,
+            next_sequence: segment.id,
+            starts: None,
+            bad: None,
+        };
+        if recovered.next_sequence != segment.id {
+            self.missing_before(segment, recovered.next_sequence)?;
+        }
+        loop {
+            self.scan(length, &mut scan, &mut recovered.ends)
+                .map_err(failed(context()))?;
+            let reached = next.is_none_or(|next| scan.next_sequence == next);
+            let bad = match scan.bad.take() {
+                None if reached => break,
+                None => BadBlock::Cut,
+                // Zeros or an unfinished write behind the last block of a segment that was completed hurt nobody.
+                Some(_) if next.is_some() && reached => break,
+                Some(bad) => bad,
+            };
+            let later = self
+                .later_blocks(length, &scan)
+                .map_err(failed(context()))?;
+            let damage = Damage {
+                disk: self.disk,
+                file: &segment.name,
+                position: scan.position,
+                sequence: Some(scan.next_sequence),
+                bad,
+                next_good: later.first.map(|(position, header)| (position, header.sequence)),
+            };
+            let newer = matches!(bad, BadBlock::Version(_));
+            if next.is_none() && !later.proves && !newer {
+                self.cut(segment, length, &scan, recovered)?;
+                length = scan.position;
+                break;
+            }
+            if !self.discard || newer {
+                return Err(damage.report());
+            }
+            tracing::error!(error = %damage.report(), "giving up damaged journal records");
+            length = self.cover(segment, length, &mut scan, later.first, next, &damage)?;
+        }
+        recovered.next_sequence = scan.next_sequence;
+        if scan.position > 0 {
+            recovered.segments.push_back(Segment {
+                id: segment.id,
+                length: scan.position,
+                starts: scan.starts.unwrap_or(before),
+            });
+        }
+        if next.is_none() {
+            recovered.active = Some((segment.id, Arc::clone(&self.file), length.min(scan.position)));
+        }
+        Ok(())
+    }
+
+    /// A segment between two others is gone.
+    fn missing_before(&self, segment: &Found, expected: u64) -> Result<(), JournalError> {
+        let report = JournalError::Corrupt(format!(
+            "the journal is damaged: {} should follow, but the next file is {}. What to do: put the missing file back, or \
+             set the journal's option discard-damaged for one start, which gives up its records",
+            self.disk.describe(&segment_name(expected)),
+            self.disk.describe(&segment.name),
+        ));
+        if !self.discard {
+            return Err(report);
+        }
+        tracing::error!(error = %report, "giving up missing journal records");
+        Ok(())
+    }
+
+    /// Goes on from `scan.position` to the first bad block or the end, checking every byte.
+    fn scan(&self, length: u64, scan: &mut Scan, ends: &mut Offsets) -> std::io::Result<()> {
+        let mut walk = Walk::new(Arc::clone(&self.file), self.registry.log);
+        let mut entries = Vec::new();
+        let mut chunk = Vec::new();
+        while scan.position < length {
+            let checked = self.block(&mut walk, scan, length, ends, &mut entries, &mut chunk);
+            match checked {
+                Ok(header) => {
+                    if scan.position == 0 && !header.is_void {
+                        scan.starts = Some(starts_of(&entries));
+                    }
+                    for entry in &entries {
+                        ends.insert(entry.partition, entry.next());
+                    }
+                    scan.position += header.block_bytes();
+                    scan.next_sequence = header.sequence + 1;
+                }
+                Err(ReadError::Bad(bad)) => {
+                    scan.bad = Some(bad);
+                    return Ok(());
+                }
+                Err(ReadError::Io(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the block at `scan.position` completely.
+    fn block(
+        &self,
+        walk: &mut Walk,
+        scan: &Scan,
+        length: u64,
+        ends: &Offsets,
+        entries: &mut Vec<Entry>,
+        chunk: &mut Vec<u8>,
+    ) -> Result<Header, ReadError> {
+        let header = walk.head(scan.position, length, entries)?;
+        let expected = scan.next_sequence;
+        if header.sequence != expected && !(header.is_void && header.sequence > expected) {
+            return Err(BadBlock::Sequence {
+                found: header.sequence,
+                expected,
+            }
+            .into());
+        }
+        let mut position = scan.position + (HEADER_BYTES + header.table_bytes()) as u64;
+        let mut previous = None;
+        for entry in entries.iter() {
+            let known = entry.partition.index < self.registry.partitions(entry.partition.queue);
+            let end = match previous {
+                Some((partition, next)) if partition == entry.partition => next,
+                _ => ends.get(&entry.partition).copied().unwrap_or(0),
+            };
+            if !known || entry.first < end {
+                return Err(BadBlock::Table.into());
+            }
+            previous = Some((entry.partition, entry.next()));
+            check_section(walk.file.as_ref(), position, entry, chunk)?;
+            position += u64::from(entry.bytes);
+        }
+        Ok(header)
+    }
+
+    /// Looks for good headers behind a bad block, in memory of fixed size.
+    fn later_blocks(&self, length: u64, scan: &Scan) -> std::io::Result<Later> {
+        let mut later = Later::default();
+        let mut window = Vec::new();
+        let mut start = scan.position + 1;
+        while start + HEADER_BYTES as u64 <= length {
+            let want = (length - start).min(CHUNK_BYTES as u64) as usize;
+            window.resize(want, 0);
+            read_exact_at(self.file.as_ref(), &mut window, start)?;
+            for at in starts_with_magic(&window) {
+                let Some(bytes) = window.get(at..at + HEADER_BYTES) else {
+                    break;
+                };
+                let Ok(header) = Header::decode(bytes, self.registry.log) else {
+                    continue;
+                };
+                if header.sequence <= scan.next_sequence {
+                    continue;
+                }
+                later.first.get_or_insert((start + at as u64, header));
+                if header.synced_through >= scan.next_sequence {
+                    later.proves = true;
+                    return Ok(later);
+                }
+            }
+            // A header may lie across the border of two windows.
+            start += (want - HEADER_BYTES + 1) as u64;
+        }
+        Ok(later)
+    }
+
+    /// Cuts an unfinished write off.
+    fn cut(
+        &self,
+        segment: &Found,
+        length: u64,
+        scan: &Scan,
+        recovered: &mut Recovered,
+    ) -> Result<(), JournalError> {
+        let bytes = length - scan.position;
+        recovered.truncated += bytes;
+        let file = self.disk.describe(&segment.name);
+        tracing::info!(file, at = scan.position, bytes, "cut off an unfinished write of the journal");
+        let context = format!("cut {file} to {} bytes", scan.position);
+        self.file
+            .set_len(scan.position)
+            .and_then(|()| self.file.sync())
+            .map_err(failed(context))
+    }
+
+    /// Covers damage with a void block that reaches to the next good block or the end; returns the file's length.
+    fn cover(
+        &self,
+        segment: &Found,
+        length: u64,
+        scan: &mut Scan,
+        good: Option<(u64, Header)>,
+        next: Option<u64>,
+        damage: &Damage<'_>,
+    ) -> Result<u64, JournalError> {
+        let (end, sequence) = match (good, next) {
+            (Some((position, header)), _) => (position, header.sequence - 1),
+            (None, Some(next)) => (length.max(scan.position + HEADER_BYTES as u64), next - 1),
+            (None, None) => (length, scan.next_sequence),
+        };
+        let payload = end
+            .checked_sub(scan.position + HEADER_BYTES as u64)
+            .and_then(|payload| u32::try_from(payload).ok());
+        let Some(payload_bytes) = payload.filter(|_| sequence >= scan.next_sequence) else {
+            return Err(damage.report());
+        };
+        let header = Header {
+            log: self.registry.log,
+            sequence,
+            synced_through: sequence,
+            payload_bytes,
+            entries: 0,
+            table_crc: crc32c::crc32c(&[]),
+            is_void: true,
+        };
+        let bytes = header.encode();
+        write_all_at(self.file.as_ref(), &mut [IoSlice::new(&bytes)], scan.position)
+            .and_then(|()| self.file.sync())
+            .map_err(failed(format!("repair {}", self.disk.describe(&segment.name))))?;
+        Ok(length.max(end))
+    }
+}
+
+/// Good headers found behind a bad block.
+#[derive(Default)]
+struct Later {
+    first: Option<(u64, Header)>,
+    /// One of them says that the bad block was durable.
+    proves: bool,
+}
+
+fn starts_with_magic(window: &[u8]) -> impl Iterator<Item = usize> {
+    window
+        .windows(MAGIC.len())
+        .enumerate()
+        .filter(|(_, bytes)| *bytes == MAGIC)
+        .map(|(at, _)| at)
+}
+
+fn check_section(
+    file: &dyn DiskFile,
+    mut position: u64,
+    entry: &Entry,
+    chunk: &mut Vec<u8>,
+) -> Result<(), ReadError> {
+    let mut left = entry.bytes as usize;
+    let mut crc = 0;
+    while left > 0 {
+        chunk.resize(left.min(CHUNK_BYTES), 0);
+        read_exact_at(file, chunk, position)?;
+        crc = crc32c::crc32c_append(crc, chunk);
+        left -= chunk.len();
+        position += chunk.len() as u64;
+    }
+    if crc == entry.crc {
+        Ok(())
+    } else {
+        Err(BadBlock::Section(entry.partition).into())
+    }
+}

@@ -1,0 +1,78 @@
+//! What the journal's handle, its committer and its consumers have in common.
+//!
+//! Locks are taken in the order registry, log, pending.
+
+use std::sync::Arc;
+
+use fieldline_core::ports::JournalError;
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Notify, watch};
+
+use crate::disk::Disk;
+use crate::error::failed;
+use crate::log::{Log, segment_name};
+use crate::metrics::Meters;
+use crate::options::Options;
+use crate::pending::Pending;
+use crate::registry::Registry;
+
+pub(crate) struct Shared {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) options: Options,
+    pub(crate) log_number: u64,
+    pub(crate) registry: Mutex<Registry>,
+    pub(crate) log: Mutex<Log>,
+    pub(crate) pending: Mutex<Pending>,
+    /// Wakes the committer.
+    pub(crate) work: Condvar,
+    /// Wakes those whose append was refused as busy.
+    pub(crate) room: Notify,
+    /// True once the committer has ended.
+    pub(crate) ended: watch::Sender<bool>,
+    pub(crate) meters: Meters,
+}
+
+impl Shared {
+    /// Deletes segments that nobody needs. Runs where consumers commit, so that no append waits for a deletion.
+    ///
+    /// They go one by one, oldest first, each durably: a crash must never leave a hole in the log.
+    pub(crate) fn delete_consumed(&self) -> Result<(), JournalError> {
+        let (retain, max) = (self.options.retain_bytes.0, self.options.max_bytes.0);
+        let registry = self.registry.lock();
+        let mut deleted = false;
+        loop {
+            let segment = self.log.lock().take_consumed(&registry, retain, max);
+            let Some(segment) = segment else { break };
+            let name = segment_name(segment.id);
+            self.disk
+                .remove(&name)
+                .and_then(|()| self.disk.sync_directory())
+                .map_err(failed(format!("delete {}", self.disk.describe(&name))))?;
+            tracing::debug!(segment = segment.id, bytes = segment.length, "deleted a consumed journal segment");
+            deleted = true;
+        }
+        drop(registry);
+        if deleted {
+            self.update_cap();
+        }
+        Ok(())
+    }
+
+    /// Slows appends down while the log has its largest size.
+    pub(crate) fn update_cap(&self) {
+        let log = self.log.lock();
+        let capped = log.bytes() >= self.options.max_bytes.0;
+        self.meters.log_bytes.set(log.bytes() as f64);
+        let mut pending = self.pending.lock();
+        if capped && !pending.capped {
+            tracing::warn!(bytes = log.bytes(), "journal has reached its largest size, senders wait for consumers");
+        }
+        pending.capped = capped;
+        let wake = pending.wake();
+        drop(pending);
+        drop(log);
+        if wake {
+            self.room.notify_waiters();
+        }
+    }
+}

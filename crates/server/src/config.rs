@@ -1,0 +1,153 @@
+//! The configuration: one TOML file, every key also by environment variable, each value with its source.
+//!
+//! Each part of the program owns its options; this module nests them, lays defaults, file, environment and command line
+//! over each other, and refuses what makes no sense. The docs of the fields are the manual that `fieldline config` prints.
+
+mod layers;
+mod print;
+mod schema;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::{activity, devices, ingest};
+use fieldline_transport::{mqtt, mqtts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use layers::{ConfigError, Loaded, Source, load};
+pub use print::print;
+
+/// All settings of `fieldline serve`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// Directory that everything is kept in; created if it does not exist.
+    pub data_dir: PathBuf,
+    /// What is logged: `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,fieldline_transport=debug`.
+    pub log: String,
+    /// How log lines are written.
+    pub log_format: LogFormat,
+    /// Password of the system administrator (sysadmin@thingsboard.org) that the first start creates. Generated and printed
+    /// once if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_password: Option<String>,
+    /// How long a stop may take before what is in flight is left to the next start.
+    pub shutdown_timeout: Span,
+    /// The HTTP server: REST, device API, health, metrics.
+    pub http: HttpOptions,
+    /// The MQTT device server.
+    pub mqtt: mqtt::Options,
+    /// The MQTT device server over TLS.
+    pub mqtts: mqtts::Options,
+    /// Which devices are kept in memory.
+    pub devices: devices::Options,
+    /// Whether devices are active.
+    pub activity: activity::Options,
+    /// The durable log.
+    pub journal: fieldline_journal::Options,
+    /// From the log to the stores.
+    pub ingest: ingest::Options,
+    /// Time series, latest values and attributes.
+    pub series: fieldline_storage::series::Options,
+    /// Entities.
+    pub sql: fieldline_storage::sql::Options,
+    /// Log-ins, tokens and limits of the REST API.
+    pub api: fieldline_api::Options,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("data"),
+            log: "info".to_owned(),
+            log_format: LogFormat::Text,
+            admin_password: None,
+            shutdown_timeout: Span::secs(9),
+            http: HttpOptions::default(),
+            mqtt: mqtt::Options::default(),
+            mqtts: mqtts::Options::default(),
+            devices: devices::Options::default(),
+            activity: activity::Options::default(),
+            journal: fieldline_journal::Options::default(),
+            ingest: ingest::Options::default(),
+            series: fieldline_storage::series::Options::default(),
+            sql: fieldline_storage::sql::Options::default(),
+            api: fieldline_api::Options::default(),
+        }
+    }
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Settings of the HTTP server.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HttpOptions {
+    /// Address of the REST API, the HTTP device API and the probes.
+    pub listen: SocketAddr,
+    /// Connections at a time; further ones wait to be accepted.
+    pub max_connections: usize,
+    /// A client that has not sent the head of its request by then is cut off; idle connections too.
+    pub header_timeout: Span,
+    /// A client that sends nothing of its request's body for this long is cut off.
+    pub body_timeout: Span,
+    /// Largest body of a telemetry or attributes post of a device.
+    pub max_device_body: ByteSize,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
+            max_connections: 4_096,
+            header_timeout: Span::secs(15),
+            body_timeout: Span::secs(30),
+            max_device_body: ByteSize(52_428_800),
+        }
+    }
+}
+
+/// Keys whose values are never printed.
+pub const SECRETS: [&str; 2] = ["admin-password", "sql.url"];
+
+impl Config {
+    /// What contradicts itself or cannot work, each with the key and what is allowed.
+    fn contradictions(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut require = |holds: bool, text: &str| {
+            if !holds {
+                found.push(text.to_owned());
+            }
+        };
+        require(!self.data_dir.as_os_str().is_empty(), "`data-dir` must not be empty");
+        require(
+            self.log.parse::<tracing_subscriber::EnvFilter>().is_ok(),
+            "`log` must be error, warn, info, debug or trace, or directives such as info,fieldline_transport=debug",
+        );
+        require(self.admin_password.as_ref().is_none_or(|text| text.len() >= 6), "`admin-password` must have 6 characters or more");
+        require((1..=1_024).contains(&self.ingest.partitions), "`ingest.partitions` must be 1 to 1024");
+        require((1..=256).contains(&self.ingest.workers), "`ingest.workers` must be 1 to 256");
+        require(self.ingest.batch.0 >= 4_096, "`ingest.batch` must be 4KiB or more");
+        require(self.http.max_connections >= 1, "`http.max-connections` must be 1 or more");
+        require(self.mqtt.max_connections >= 1, "`mqtt.max-connections` must be 1 or more");
+        require(
+            (256..=268_435_455).contains(&self.mqtt.max_packet.0),
+            "`mqtt.max-packet` must be 256B to 268435455B, the largest packet of MQTT",
+        );
+        require(
+            self.mqtts.listen.is_none() || (self.mqtts.certificate.is_some() && self.mqtts.private_key.is_some()),
+            "`mqtts.listen` needs `mqtts.certificate` and `mqtts.private-key`",
+        );
+        found
+    }
+}

@@ -1,0 +1,250 @@
+//! Defaults, file, environment and command line, laid over each other.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize as _;
+use toml::{Table, Value};
+
+use super::Config;
+use super::schema::{Key, Shape, keys};
+
+/// Environment variables with this prefix must be keys, save those for tests.
+const PREFIX: &str = "FIELDLINE_";
+const TEST_PREFIX: &str = "FIELDLINE_TEST_";
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Built in.
+    Default,
+    /// A line of the configuration file.
+    File(PathBuf),
+    /// An environment variable.
+    Environment(String),
+    /// A flag of the command line.
+    CommandLine(&'static str),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "file {}", path.display()),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::CommandLine(flag) => write!(f, "command line {flag}"),
+        }
+    }
+}
+
+/// Why the configuration was refused: one line a finding, each naming its key.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration cannot be used:\n  {}", .0.join("\n  "))]
+pub struct ConfigError(pub Vec<String>);
+
+/// The effective configuration with the source of each value.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The values.
+    pub config: Config,
+    pub(super) values: Table,
+    pub(super) sources: BTreeMap<String, Source>,
+    pub(super) keys: Vec<Key>,
+}
+
+impl Loaded {
+    /// Where the value of a key comes from.
+    pub fn source(&self, path: &str) -> &Source {
+        self.sources.get(path).unwrap_or(&Source::Default)
+    }
+}
+
+/// Reads the file, the environment and the flags. Later ones win.
+pub fn load(
+    file: Option<&Path>,
+    environment: impl Iterator<Item = (String, String)>,
+    flags: &[(&str, &'static str, String)],
+) -> Result<Loaded, ConfigError> {
+    let keys = keys();
+    let mut values = Table::try_from(Config::default()).map_err(|error| ConfigError(vec![error.to_string()]))?;
+    let mut sources = BTreeMap::new();
+    let mut problems = Vec::new();
+
+    if let Some(path) = file {
+        read_file(path, &keys, &mut values, &mut sources, &mut problems);
+    }
+    for (name, text) in environment.filter(|(name, _)| name.starts_with(PREFIX) && !name.starts_with(TEST_PREFIX)) {
+        let Some(key) = keys.iter().find(|key| key.env == name) else {
+            problems.push(format!("{name}: no setting has this environment variable{}", closest(&name, keys.iter().map(|key| &*key.env))));
+            continue;
+        };
+        match parse(key.shape, &text) {
+            Ok(value) => {
+                set(&mut values, &key.path, value);
+                sources.insert(key.path.clone(), Source::Environment(name));
+            }
+            Err(expected) => problems.push(format!("{name} (`{}`): expected {expected}", key.path)),
+        }
+    }
+    for (path, flag, text) in flags {
+        set(&mut values, path, Value::String(text.clone()));
+        sources.insert((*path).to_owned(), Source::CommandLine(flag));
+    }
+    if !problems.is_empty() {
+        return Err(ConfigError(problems));
+    }
+
+    let config: Config = serde_path_to_error::deserialize(Value::Table(values.clone())).map_err(|error| {
+        let path = error.path().to_string();
+        let source = sources.get(&path).unwrap_or(&Source::Default);
+        ConfigError(vec![format!("`{path}` ({source}): {}", error.inner().message())])
+    })?;
+    let contradictions = config.contradictions();
+    if contradictions.is_empty() { Ok(Loaded { config, values, sources, keys }) } else { Err(ConfigError(contradictions)) }
+}
+
+fn read_file(
+    path: &Path,
+    keys: &[Key],
+    values: &mut Table,
+    sources: &mut BTreeMap<String, Source>,
+    problems: &mut Vec<String>,
+) {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => return problems.push(format!("cannot read {}: {error}", path.display())),
+    };
+    let table = match Table::deserialize(match toml::Deserializer::parse(&text) {
+        Ok(parsed) => parsed,
+        Err(error) => return problems.push(format!("{}: {error}", path.display())),
+    }) {
+        Ok(table) => table,
+        Err(error) => return problems.push(format!("{}: {error}", path.display())),
+    };
+    for (key, value) in leaves("", &table, keys) {
+        if keys.iter().any(|known| known.path == key) {
+            set(values, &key, value);
+            sources.insert(key, Source::File(path.to_owned()));
+        } else {
+            let hint = closest(&key, keys.iter().map(|key| &*key.path));
+            problems.push(format!("`{key}` in {}: there is no such setting{hint}", path.display()));
+        }
+    }
+}
+
+/// The values of a table by their path. A table that is itself unknown counts as one value.
+fn leaves(prefix: &str, table: &Table, keys: &[Key]) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    for (name, value) in table {
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let is_section = keys.iter().any(|key| key.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')));
+        match value {
+            Value::Table(inner) if is_section => found.extend(leaves(&path, inner, keys)),
+            other => found.push((path, other.clone())),
+        }
+    }
+    found
+}
+
+fn set(values: &mut Table, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => {
+            values.insert(path.to_owned(), value);
+        }
+        Some((section, rest)) => {
+            if let Value::Table(inner) = values.entry(section.to_owned()).or_insert_with(|| Value::Table(Table::new())) {
+                set(inner, rest, value);
+            }
+        }
+    }
+}
+
+fn parse(shape: Shape, text: &str) -> Result<Value, &'static str> {
+    match shape {
+        Shape::Text => Ok(Value::String(text.to_owned())),
+        Shape::Integer => text.trim().parse().map(Value::Integer).map_err(|_| "a whole number"),
+        Shape::Float => text.trim().parse().map(Value::Float).map_err(|_| "a number"),
+        Shape::Boolean => text.trim().parse().map(Value::Boolean).map_err(|_| "true or false"),
+        Shape::List => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Ok(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
+        }
+    }
+}
+
+/// A hint at the name that was probably meant.
+fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    known
+        .map(|candidate| (distance(name, candidate), candidate))
+        .min()
+        .filter(|(distance, _)| *distance <= name.len().div_ceil(4))
+        .map_or_else(String::new, |(_, candidate)| format!(" (did you mean `{candidate}`?)"))
+}
+
+/// Levenshtein distance.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = i;
+        let mut previous = i + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(&right) {
+            let cost = diagonal + usize::from(a != *b);
+            diagonal = *cell;
+            previous = cost.min(previous + 1).min(*cell + 1);
+            *cell = previous;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
+        let owned: Vec<_> = pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        load(None, owned.into_iter(), &[])
+    }
+
+    #[test]
+    fn the_environment_overrides_the_file_and_flags_override_both() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("fieldline.toml");
+        std::fs::write(&file, "log = \"warn\"\n[http]\nlisten = \"127.0.0.1:1\"\nmax-connections = 7\n").unwrap();
+        let environment = [("FIELDLINE_HTTP_LISTEN".to_owned(), "127.0.0.1:2".to_owned())];
+        let flags = [("data-dir", "--data-dir", "elsewhere".to_owned())];
+        let loaded = load(Some(&file), environment.into_iter(), &flags).unwrap();
+        assert_eq!(loaded.config.http.listen.port(), 2);
+        assert_eq!((loaded.config.http.max_connections, loaded.config.log.as_str()), (7, "warn"));
+        assert_eq!(loaded.source("data-dir"), &Source::CommandLine("--data-dir"));
+        assert_eq!(loaded.source("http.max-connections"), &Source::File(file));
+        assert_eq!(loaded.source("mqtt.listen"), &Source::Default);
+    }
+
+    #[test]
+    fn a_refusal_names_the_key_and_what_is_allowed() {
+        for (name, text, expected) in [
+            ("FIELDLINE_HTPP_LISTEN", "x", "did you mean `FIELDLINE_HTTP_LISTEN`?"),
+            ("FIELDLINE_HTTP_LISTEN", "nowhere", "`http.listen` (environment FIELDLINE_HTTP_LISTEN)"),
+            ("FIELDLINE_HTTP_MAX_CONNECTIONS", "many", "expected a whole number"),
+            ("FIELDLINE_INGEST_PARTITIONS", "0", "`ingest.partitions` must be 1 to 1024"),
+            ("FIELDLINE_INGEST_CHECKPOINT_INTERVAL", "soon", "write it as 250ms"),
+            ("FIELDLINE_LOG_FORMAT", "xml", "expected `text` or `json`"),
+        ] {
+            let error = env(&[(name, text)]).unwrap_err().to_string();
+            assert!(error.contains(expected), "{name}={text}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_key_has_documentation() {
+        for key in keys() {
+            assert!(!key.doc.is_empty(), "{} has none", key.path);
+        }
+    }
+}

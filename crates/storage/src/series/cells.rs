@@ -1,0 +1,367 @@
+//! Latest values and attributes: a write-back cache over a table of cells.
+//!
+//! A *group* holds all cells of a subject (and, for attributes, a scope); it is cached whole or not at all. A changed cell
+//! is *dirty* until a checkpoint has written it, and a group with a dirty cell is never evicted, so memory and table
+//! together are always the truth. Of two writes the one with the greater time wins, of two with the same time the later.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::StoreResult;
+use fieldline_model::kv::{self, Corrupt, Value, ValueRef, pack_value, take_array, unpack_value};
+use fjall::{Keyspace, OwnedWriteBatch};
+use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::error;
+use super::keys::{GROUP_BYTES, Group};
+
+const SHARDS: usize = 64;
+const GROUP_COST: usize = 160;
+const CELL_COST: usize = 88;
+/// Names that nobody uses any more are forgotten when a shard knows this many.
+const MAX_IDLE_NAMES: usize = 4096;
+
+static CORRUPT_GATE: LogGate = LogGate::new(1);
+
+/// A named value with its time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Cell {
+    pub(super) name: Arc<str>,
+    pub(super) ts: i64,
+    pub(super) ttl: u32,
+    pub(super) value: Value,
+    dirty: bool,
+}
+
+impl Cell {
+    fn cost(&self) -> usize {
+        CELL_COST + self.value.heap_bytes()
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(32 + self.value.heap_bytes());
+        out.extend_from_slice(&self.ts.to_le_bytes());
+        out.extend_from_slice(&self.ttl.to_le_bytes());
+        pack_value(self.value.as_ref(), &mut out);
+        out
+    }
+
+    fn decode(name: Arc<str>, mut bytes: &[u8]) -> Result<Self, Corrupt> {
+        let bytes = &mut bytes;
+        Ok(Self {
+            name,
+            ts: i64::from_le_bytes(take_array(bytes)?),
+            ttl: u32::from_le_bytes(take_array(bytes)?),
+            value: unpack_value(bytes)?.to_value(),
+            dirty: false,
+        })
+    }
+}
+
+#[derive(Default)]
+struct CellGroup {
+    /// Sorted by name.
+    cells: Vec<Cell>,
+    dirty: bool,
+    /// Used since the evictor came by.
+    used: bool,
+    /// Why the stored cells could not be read. New ones are taken all the same.
+    corrupt: Option<String>,
+}
+
+#[derive(Default)]
+struct Shard {
+    groups: FxHashMap<Group, CellGroup>,
+    dirty: Vec<Group>,
+    names: FxHashSet<Arc<str>>,
+}
+
+impl Shard {
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        if self.names.len() >= MAX_IDLE_NAMES {
+            self.names.retain(|name| Arc::strong_count(name) > 1);
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
+    }
+
+    fn load(&mut self, table: &Keyspace, group: &Group) -> CellGroup {
+        let mut loaded = CellGroup::default();
+        for entry in table.prefix(group) {
+            let cell = entry.into_inner().map_err(error::engine).and_then(|(key, value)| {
+                let name = key.get(GROUP_BYTES..).and_then(|name| std::str::from_utf8(name).ok());
+                let name = name.ok_or(Corrupt("name is not UTF-8"));
+                name.and_then(|name| Cell::decode(self.name(name), &value))
+                    .map_err(|cause| error::corrupt(group, cause))
+            });
+            match cell {
+                Ok(cell) => loaded.cells.push(cell),
+                Err(error) => {
+                    if let Some(suppressed) = CORRUPT_GATE.open() {
+                        tracing::error!(%error, suppressed, "stored values cannot be read");
+                    }
+                    loaded.corrupt = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        loaded
+    }
+}
+
+/// A cell that a checkpoint is writing.
+pub(super) type Written = (Group, Arc<str>);
+
+pub(super) struct Cells {
+    shards: Box<[Mutex<Shard>]>,
+    bytes: AtomicUsize,
+    budget: usize,
+}
+
+impl Cells {
+    pub(super) fn new(budget: usize) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            bytes: AtomicUsize::new(0),
+            budget,
+        }
+    }
+
+    fn shard(&self, group: &Group) -> &Mutex<Shard> {
+        // Entity ids are uniform where they end, whatever version of UUID they are.
+        let sum = group.iter().rev().take(9).fold(0usize, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+        });
+        &self.shards[sum % SHARDS]
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the cache has outgrown its budget so far that writers must wait for a checkpoint.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.bytes() > self.budget + self.budget / 2
+    }
+
+    fn ensure<'a>(
+        &self,
+        shard: &'a mut MutexGuard<'_, Shard>,
+        table: &Keyspace,
+        group: &Group,
+    ) -> &'a mut CellGroup {
+        if !shard.groups.contains_key(group) {
+            let loaded = shard.load(table, group);
+            let cost = GROUP_COST + loaded.cells.iter().map(Cell::cost).sum::<usize>();
+            self.bytes.fetch_add(cost, Ordering::Relaxed);
+            shard.groups.insert(*group, loaded);
+        }
+        let held = shard.groups.entry(*group).or_default();
+        held.used = true;
+        held
+    }
+
+    /// Writes cells of a group where they are not older than what is there.
+    pub(super) fn put<'v>(
+        &self,
+        table: &Keyspace,
+        group: &Group,
+        ts: i64,
+        ttl: u32,
+        values: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+    ) {
+        let mut shard = self.shard(group).lock();
+        self.ensure(&mut shard, table, group);
+        let mut changed = false;
+        for (name, value) in values {
+            changed |= self.put_one(&mut shard, group, name, ts, ttl, value);
+        }
+        if changed {
+            mark_dirty(&mut shard, group);
+        }
+    }
+
+    fn put_one(
+        &self,
+        shard: &mut Shard,
+        group: &Group,
+        name: &str,
+        ts: i64,
+        ttl: u32,
+        value: ValueRef<'_>,
+    ) -> bool {
+        let Some(held) = shard.groups.get_mut(group) else {
+            return false;
+        };
+        match held.cells.binary_search_by(|cell| cell.name.as_ref().cmp(name)) {
+            Ok(at) => {
+                let Some(cell) = held.cells.get_mut(at).filter(|cell| cell.ts <= ts) else {
+                    return false;
+                };
+                let before = cell.value.heap_bytes();
+                (cell.ts, cell.ttl, cell.dirty) = (ts, ttl, true);
+                cell.value = value.to_value();
+                self.bytes.fetch_add(cell.value.heap_bytes(), Ordering::Relaxed);
+                self.bytes.fetch_sub(before, Ordering::Relaxed);
+            }
+            Err(at) => {
+                let name = shard.name(name);
+                let cell = Cell {
+                    name,
+                    ts,
+                    ttl,
+                    value: value.to_value(),
+                    dirty: true,
+                };
+                self.bytes.fetch_add(cell.cost(), Ordering::Relaxed);
+                if let Some(held) = shard.groups.get_mut(group) {
+                    held.cells.insert(at, cell);
+                }
+            }
+        }
+        true
+    }
+
+    /// The cells of a group, sorted by name.
+    pub(super) fn get(&self, table: &Keyspace, group: &Group) -> StoreResult<Vec<Cell>> {
+        let mut shard = self.shard(group).lock();
+        if !shard.groups.contains_key(group) {
+            // What does not exist must not fill the cache.
+            let loaded = shard.load(table, group);
+            if loaded.corrupt.is_none() && loaded.cells.is_empty() {
+                return Ok(Vec::new());
+            }
+        }
+        answer(self.ensure(&mut shard, table, group), group)
+    }
+
+    /// The same as [`get`](Self::get) where that needs neither the disk nor waiting.
+    pub(super) fn peek(&self, group: &Group) -> Option<StoreResult<Vec<Cell>>> {
+        let mut shard = self.shard(group).try_lock()?;
+        let held = shard.groups.get_mut(group)?;
+        held.used = true;
+        Some(answer(held, group))
+    }
+
+    /// Adds all dirty cells to a batch; they count as clean from now on. [`restore`](Self::restore) takes that back.
+    pub(super) fn flush(&self, table: &Keyspace, batch: &mut OwnedWriteBatch) -> Vec<Written> {
+        let mut written = Vec::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            for group in std::mem::take(&mut shard.dirty) {
+                let Some(held) = shard.groups.get_mut(&group) else { continue };
+                held.dirty = false;
+                for cell in held.cells.iter_mut().filter(|cell| cell.dirty) {
+                    cell.dirty = false;
+                    batch.insert(table, cell_key(&group, &cell.name), cell.encode());
+                    written.push((group, Arc::clone(&cell.name)));
+                }
+            }
+        }
+        written
+    }
+
+    /// Makes cells dirty again whose batch was not written.
+    pub(super) fn restore(&self, written: Vec<Written>) {
+        for (group, name) in written {
+            let mut shard = self.shard(&group).lock();
+            let cell = shard
+                .groups
+                .get_mut(&group)
+                .and_then(|held| held.cells.iter_mut().find(|cell| cell.name == name));
+            if let Some(cell) = cell {
+                cell.dirty = true;
+                mark_dirty(&mut shard, &group);
+            }
+        }
+    }
+
+    pub(super) fn has_dirty(&self) -> bool {
+        self.shards.iter().any(|shard| !shard.lock().dirty.is_empty())
+    }
+
+    /// Forgets cells whose removal was written. No checkpoint may be under way.
+    pub(super) fn forget(&self, group: &Group, names: &[Arc<str>]) {
+        let mut shard = self.shard(group).lock();
+        if let Some(held) = shard.groups.get_mut(group) {
+            let before: usize = held.cells.iter().map(Cell::cost).sum();
+            held.cells.retain(|cell| !names.contains(&cell.name));
+            let after: usize = held.cells.iter().map(Cell::cost).sum();
+            self.bytes.fetch_sub(before - after, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets a group whose removal was written. No checkpoint may be under way.
+    pub(super) fn forget_group(&self, group: &Group) {
+        let mut shard = self.shard(group).lock();
+        if let Some(held) = shard.groups.remove(group) {
+            self.release(&held);
+        }
+    }
+
+    fn release(&self, held: &CellGroup) {
+        let cost = GROUP_COST + held.cells.iter().map(Cell::cost).sum::<usize>();
+        self.bytes.fetch_sub(cost, Ordering::Relaxed);
+    }
+
+    /// Evicts groups that were not used lately until the cache fits. No checkpoint may be under way.
+    pub(super) fn evict(&self) {
+        for _pass in 0..2 {
+            for shard in &self.shards {
+                if self.bytes() <= self.budget {
+                    return;
+                }
+                let mut shard = shard.lock();
+                shard.groups.retain(|_, held| {
+                    let keep = held.dirty || std::mem::take(&mut held.used);
+                    if !keep {
+                        self.release(held);
+                    }
+                    keep
+                });
+                if shard.groups.capacity() > 4 * shard.groups.len() {
+                    shard.groups.shrink_to_fit();
+                }
+            }
+        }
+    }
+}
+
+fn answer(held: &CellGroup, group: &Group) -> StoreResult<Vec<Cell>> {
+    match &held.corrupt {
+        Some(cause) => {
+            tracing::debug!(%cause, "stored values cannot be read");
+            Err(error::corrupt(group, Corrupt("a block does not pass its checks")))
+        }
+        None => Ok(held.cells.clone()),
+    }
+}
+
+fn mark_dirty(shard: &mut Shard, group: &Group) {
+    if let Some(held) = shard.groups.get_mut(group)
+        && !std::mem::replace(&mut held.dirty, true)
+    {
+        shard.dirty.push(*group);
+    }
+}
+
+/// Key of a stored cell.
+pub(super) fn cell_key(group: &Group, name: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(GROUP_BYTES + name.len());
+    key.extend_from_slice(group);
+    key.extend_from_slice(name.as_bytes());
+    key
+}
+
+/// The value of a stored cell, for those who read the table past the cache.
+pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), Corrupt> {
+    let mut bytes = bytes;
+    let ts = i64::from_le_bytes(kv::take_array(&mut bytes)?);
+    Ok((ts, u32::from_le_bytes(kv::take_array(&mut bytes)?)))
+}

@@ -1,0 +1,204 @@
+//! Checkpoints, and direct writes, which carry one in their batch.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use fieldline_core::ports::{Offset, Partition, StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::kv::Corrupt;
+use fjall::OwnedWriteBatch;
+use parking_lot::Mutex;
+
+use super::cells::Written;
+use super::engine::Engine;
+use super::store::SeriesStore;
+use super::{error, keys, metrics as names};
+
+pub(super) const SEQ_KEY: &[u8] = b"s";
+pub(super) const CHECKPOINT_KEY: &[u8] = b"c";
+
+/// How far a partition is applied, and how far that is durable.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Positions {
+    pub(super) applied: Option<Offset>,
+    pub(super) durable: Option<Offset>,
+}
+
+/// One fsync for all writers that wait for one.
+#[derive(Default)]
+pub(super) struct Syncer {
+    committed: AtomicU64,
+    synced: Mutex<u64>,
+}
+
+impl Syncer {
+    fn sync(&self, engine: &Engine) -> StoreResult<()> {
+        let ticket = self.committed.fetch_add(1, Ordering::AcqRel) + 1;
+        let mut synced = self.synced.lock();
+        if *synced >= ticket {
+            return Ok(());
+        }
+        let covered = self.committed.load(Ordering::Acquire);
+        engine.sync()?;
+        *synced = covered;
+        Ok(())
+    }
+}
+
+/// What a checkpoint's batch holds, to be confirmed or taken back.
+struct Cut {
+    number: u64,
+    positions: Vec<(Partition, Offset)>,
+    latest: Vec<Written>,
+    attributes: Vec<Written>,
+}
+
+/// What a direct write does to memory once its batch is committed.
+pub(super) type Afterwards = Box<dyn FnOnce()>;
+
+impl SeriesStore {
+    /// Whether anything has changed since the last checkpoint.
+    fn has_changes(&self) -> bool {
+        let moved = self.positions.lock().values().any(|it| it.applied != it.durable);
+        moved || self.latest.has_dirty() || self.attributes.has_dirty()
+    }
+
+    /// Makes all that was applied durable; without changes only if `always`.
+    pub(super) fn write_checkpoint(&self, always: bool) -> StoreResult<()> {
+        let started = Instant::now();
+        let cut = {
+            let _one = self.checkpointing.lock();
+            if !always && !self.has_changes() {
+                return Ok(());
+            }
+            let engine = self.writable()?;
+            let mut batch = engine.batch(1024);
+            let cut = self.cut(&engine, &mut batch);
+            self.commit_cut(&engine, batch, cut, &engine.latest)?
+        };
+        self.make_durable(&cut)?;
+        metrics::counter!(names::CHECKPOINTS).increment(1);
+        metrics::histogram!(names::CHECKPOINT_SECONDS).record(started.elapsed().as_secs_f64());
+        metrics::gauge!(names::CELLS_BYTES).set((self.latest.bytes() + self.attributes.bytes()) as f64);
+        Ok(())
+    }
+
+    /// Runs a direct write: `plan` fills the batch, to which a checkpoint is added. While it runs, nothing is applied.
+    pub(super) fn direct<T>(
+        &self,
+        plan: impl FnOnce(&Engine, &mut OwnedWriteBatch) -> StoreResult<T>,
+        done: impl FnOnce(&T),
+    ) -> StoreResult<T> {
+        // Most of what has changed is written first, so that the writers are kept waiting for the rest only.
+        self.write_checkpoint(false)?;
+        let (outcome, cut) = {
+            let _one = self.checkpointing.lock();
+            let _alone = self.gate.write();
+            let engine = self.writable()?;
+            let mut batch = engine.batch(64);
+            let outcome = plan(&engine, &mut batch)?;
+            let cut = self.cut(&engine, &mut batch);
+            let grows = engine.active()?;
+            let cut = self.commit_cut(&engine, batch, cut, &grows.rows)?;
+            done(&outcome);
+            (outcome, cut)
+        };
+        self.make_durable(&cut)?;
+        Ok(outcome)
+    }
+
+    /// Adds a checkpoint to a batch. The order matters: positions first, then cells (invariant 2).
+    fn cut(&self, engine: &Engine, batch: &mut OwnedWriteBatch) -> Cut {
+        let positions: Vec<(Partition, Offset)> = self
+            .positions
+            .lock()
+            .iter()
+            .filter_map(|(partition, it)| it.applied.map(|offset| (*partition, offset)))
+            .collect();
+        for (partition, offset) in &positions {
+            batch.insert(&engine.meta, keys::position_key(*partition), offset.0.to_be_bytes());
+        }
+        let seq = self.seq.load(Ordering::Relaxed);
+        batch.insert(&engine.meta, SEQ_KEY, seq.to_be_bytes());
+        let number = self.checkpoint.fetch_add(1, Ordering::Relaxed) + 1;
+        batch.insert(&engine.meta, CHECKPOINT_KEY, number.to_be_bytes());
+        Cut {
+            number,
+            positions,
+            latest: self.latest.flush(&engine.latest, batch),
+            attributes: self.attributes.flush(&engine.attributes, batch),
+        }
+    }
+
+    fn commit_cut(
+        &self,
+        engine: &Engine,
+        batch: OwnedWriteBatch,
+        cut: Cut,
+        grows: &fjall::Keyspace,
+    ) -> StoreResult<Cut> {
+        if let Err(error) = engine.commit(batch, grows) {
+            self.latest.restore(cut.latest);
+            self.attributes.restore(cut.attributes);
+            self.note_failure(&error);
+            return Err(error);
+        }
+        self.latest.evict();
+        self.attributes.evict();
+        Ok(cut)
+    }
+
+    fn make_durable(&self, cut: &Cut) -> StoreResult<()> {
+        let engine = self.engine()?;
+        self.sync
+            .sync(&engine)
+            .inspect_err(|error| self.note_failed_sync(error))?;
+        self.watermark.raise(cut.number);
+        let mut positions = self.positions.lock();
+        for (partition, offset) in &cut.positions {
+            let held = positions.entry(*partition).or_default();
+            held.durable = held.durable.max(Some(*offset));
+        }
+        Ok(())
+    }
+
+    /// The durable position of each partition.
+    pub(super) fn durable_positions(&self) -> Vec<(Partition, Offset)> {
+        let positions = self.positions.lock();
+        positions
+            .iter()
+            .filter_map(|(partition, it)| it.durable.map(|offset| (*partition, offset)))
+            .collect()
+    }
+
+    /// Where to read a partition on from.
+    pub(super) fn position(&self, partition: Partition) -> Option<Offset> {
+        self.positions.lock().get(&partition).and_then(|it| it.applied)
+    }
+}
+
+pub(super) fn stored_positions(engine: &Engine) -> StoreResult<BTreeMap<Partition, Positions>> {
+    let mut positions = BTreeMap::new();
+    for entry in engine.meta.prefix(b"o") {
+        let (key, value) = entry.into_inner().map_err(error::engine)?;
+        let (partition, offset) = keys::read_position(&key, &value)
+            .ok_or_else(|| error::corrupt(&[], Corrupt("a position does not decode")))?;
+        let stored = Positions {
+            applied: Some(offset),
+            durable: Some(offset),
+        };
+        positions.insert(partition, stored);
+    }
+    Ok(positions)
+}
+
+pub(super) fn lost(dir: &Path, found: u64, expected: u64) -> StoreError {
+    let message = format!(
+        "the engine's journal in {} is damaged: checkpoint {expected} was durable, but the newest one that can be read \
+         is {found}. Restore the directory from a backup; or delete the file checkpoint.watermark in it to go on with \
+         what is there, which lacks writes of the last checkpoints",
+        dir.display()
+    );
+    StoreError::new(StoreErrorKind::Corrupt, message)
+}

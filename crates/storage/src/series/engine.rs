@@ -1,0 +1,212 @@
+//! The engine's tables: `meta`, `latest`, `attributes`, `chunks`, and one `rows-<n>` an epoch of recent rows.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use fjall::compaction::Leveled;
+use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use parking_lot::RwLock;
+
+use super::error;
+use super::options::Options;
+
+/// The engine's journal is at most this large; it refuses less than 64 MiB.
+const MAX_JOURNAL_BYTES: u64 = 128 << 20;
+/// From this many memtables on their way to disk on, writers wait here: from four on the engine itself would make them
+/// wait, and it would not notice that its flushing threads have given up.
+const MAX_SEALED_MEMTABLES: usize = 3;
+const MAX_TABLES_OF_ROWS: usize = 24;
+
+/// A set of recent rows.
+pub(super) struct Epoch {
+    pub(super) number: u64,
+    pub(super) rows: Keyspace,
+    /// Bytes of rows in it, estimated after a restart.
+    pub(super) bytes: AtomicU64,
+    /// When its first row was written; `i64::MAX` while it is empty.
+    pub(super) born_ms: AtomicI64,
+}
+
+impl Epoch {
+    pub(super) fn count(&self, bytes: u64, now_ms: i64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.born_ms.fetch_min(now_ms, Ordering::Relaxed);
+    }
+}
+
+pub(super) struct Engine {
+    pub(super) db: Database,
+    pub(super) meta: Keyspace,
+    pub(super) latest: Keyspace,
+    pub(super) attributes: Keyspace,
+    pub(super) chunks: Keyspace,
+    memtable: u64,
+    /// Oldest first; the last one takes new rows.
+    epochs: RwLock<Vec<Arc<Epoch>>>,
+}
+
+impl Engine {
+    pub(super) fn open(dir: &Path, options: &Options, now_ms: i64) -> StoreResult<Self> {
+        let threads = std::thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 4));
+        let db = Database::builder(dir)
+            .cache_size(options.block_cache.0)
+            .max_cached_files(Some(options.open_files as usize))
+            .max_journaling_size(MAX_JOURNAL_BYTES)
+            .worker_threads(threads)
+            .open()
+            .map_err(error::engine)?;
+        let memtable = options.memtable.0;
+        let table = |name: &str, memtable: u64| {
+            db.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(memtable))
+                .map_err(error::engine)
+        };
+        let meta = table("meta", 1 << 20)?;
+        let latest = table("latest", memtable)?;
+        let attributes = table("attributes", memtable)?;
+        let chunks = db
+            .keyspace("chunks", || chunk_table_options(memtable))
+            .map_err(error::engine)?;
+        let engine = Self {
+            db,
+            meta,
+            latest,
+            attributes,
+            chunks,
+            memtable,
+            epochs: RwLock::default(),
+        };
+        engine.open_epochs(now_ms)?;
+        Ok(engine)
+    }
+
+    fn open_epochs(&self, now_ms: i64) -> StoreResult<()> {
+        let mut numbers: Vec<u64> = self
+            .db
+            .list_keyspace_names()
+            .iter()
+            .filter_map(|name| name.strip_prefix("rows-")?.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        if numbers.is_empty() {
+            numbers.push(1);
+        }
+        let mut epochs = Vec::new();
+        for number in numbers {
+            let epoch = self.create_epoch(number)?;
+            // A typical row; the figure only decides when to pack.
+            let rows = epoch.rows.approximate_len() as u64;
+            if rows > 0 {
+                epoch.count(rows.saturating_mul(128), now_ms);
+            }
+            epochs.push(Arc::new(epoch));
+        }
+        *self.epochs.write() = epochs;
+        Ok(())
+    }
+
+    fn create_epoch(&self, number: u64) -> StoreResult<Epoch> {
+        let rows = self
+            .db
+            .keyspace(&format!("rows-{number}"), || row_table_options(self.memtable))
+            .map_err(error::engine)?;
+        Ok(Epoch {
+            number,
+            rows,
+            bytes: AtomicU64::new(0),
+            born_ms: AtomicI64::new(i64::MAX),
+        })
+    }
+
+    /// All epochs, oldest first.
+    pub(super) fn epochs(&self) -> Vec<Arc<Epoch>> {
+        self.epochs.read().clone()
+    }
+
+    /// The epoch that takes new rows.
+    pub(super) fn active(&self) -> StoreResult<Arc<Epoch>> {
+        // There is always one from `open` on.
+        self.epochs.read().last().cloned().ok_or_else(error::closed)
+    }
+
+    /// The oldest epoch that takes no more rows.
+    pub(super) fn oldest_sealed(&self) -> Option<Arc<Epoch>> {
+        match self.epochs.read().as_slice() {
+            [oldest, .., _active] => Some(Arc::clone(oldest)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn sealed_count(&self) -> usize {
+        self.epochs.read().len().saturating_sub(1)
+    }
+
+    /// Seals the active epoch. Nobody may be writing rows.
+    pub(super) fn seal(&self) -> StoreResult<()> {
+        let next = self.active()?.number + 1;
+        let epoch = self.create_epoch(next)?;
+        self.epochs.write().push(Arc::new(epoch));
+        Ok(())
+    }
+
+    /// Drops a packed epoch.
+    pub(super) fn drop_epoch(&self, epoch: &Epoch) -> StoreResult<()> {
+        self.epochs.write().retain(|other| other.number != epoch.number);
+        self.db
+            .delete_keyspace(epoch.rows.clone())
+            .map_err(error::engine)
+    }
+
+    pub(super) fn batch(&self, capacity: usize) -> OwnedWriteBatch {
+        OwnedWriteBatch::with_capacity(self.db.clone(), capacity).durability(Some(PersistMode::Buffer))
+    }
+
+    /// Commits a batch that writes to a table whose memtable grows fast, waiting while that table falls behind.
+    pub(super) fn commit(&self, batch: OwnedWriteBatch, grows: &Keyspace) -> StoreResult<()> {
+        while grows.sealed_memtable_count() >= MAX_SEALED_MEMTABLES || grows.l0_table_count() >= MAX_TABLES_OF_ROWS {
+            // Fails when the engine has given up, and with it the flushing that is waited for.
+            self.db.persist(PersistMode::Buffer).map_err(error::engine)?;
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        batch.commit().map_err(error::engine)
+    }
+
+    /// Makes all committed batches durable.
+    pub(super) fn sync(&self) -> StoreResult<()> {
+        self.db.persist(PersistMode::SyncData).map_err(error::engine)
+    }
+
+    pub(super) fn meta_number(&self, key: &[u8]) -> StoreResult<Option<u64>> {
+        let Some(value) = self.meta.get(key).map_err(error::engine)? else {
+            return Ok(None);
+        };
+        match <[u8; 8]>::try_from(&*value) {
+            Ok(bytes) => Ok(Some(u64::from_be_bytes(bytes))),
+            Err(_) => Err(StoreError::new(
+                StoreErrorKind::Corrupt,
+                "the table `meta` of the time-series store is corrupt",
+            )),
+        }
+    }
+}
+
+/// Rows live shortly and are read in short ranges: no filters, and no compaction before many tables have piled up.
+fn row_table_options(memtable: u64) -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(memtable)
+        .filter_policy(FilterPolicy::disabled())
+        .data_block_compression_policy(CompressionPolicy::all(fjall::CompressionType::Lz4))
+        .compaction_strategy(Arc::new(Leveled::default().with_l0_threshold(12)))
+}
+
+/// Chunks are compressed already and are read in ranges only: no filters, large blocks.
+fn chunk_table_options(memtable: u64) -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(memtable)
+        .filter_policy(FilterPolicy::disabled())
+        .data_block_compression_policy(CompressionPolicy::disabled())
+        .data_block_size_policy(BlockSizePolicy::all(16 * 1024))
+}

@@ -1,0 +1,126 @@
+//! Whether the store can write, and how it gets over a full disk.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+
+use super::engine::Engine;
+use super::metrics::REOPENED;
+use super::store::SeriesStore;
+use super::error;
+
+/// Room that must be there before the engine is reopened: its journal and one table.
+const PROBE_BYTES: usize = 16 << 20;
+
+/// Whether the store can write.
+#[derive(Debug, Default)]
+pub(super) enum Health {
+    #[default]
+    Good,
+    /// The disk was full when something was written.
+    DiskFull,
+    /// What is on disk is not known; only a restart finds out.
+    Failed(String),
+}
+
+impl Health {
+    pub(super) fn check(&self) -> StoreResult<()> {
+        match self {
+            Self::Good => Ok(()),
+            Self::DiskFull => Err(StoreError::new(
+                StoreErrorKind::DiskFull,
+                "the disk of the time-series store is full",
+            )),
+            Self::Failed(reason) => Err(StoreError::new(
+                StoreErrorKind::Unavailable,
+                format!("the time-series store has failed and needs a restart: {reason}"),
+            )),
+        }
+    }
+}
+
+impl SeriesStore {
+    /// Takes note of a failed write, which the engine does not survive.
+    pub(super) fn note_failure(&self, error: &StoreError) {
+        let is_full = error.kind() == StoreErrorKind::DiskFull || self.probe().is_err_and(|it| is_full(&it));
+        let mut health = self.health.lock();
+        if !matches!(*health, Health::Good) {
+            return;
+        }
+        if is_full {
+            tracing::error!(%error, "disk full: the time-series store takes no writes until there is room");
+            *health = Health::DiskFull;
+        } else if error.kind() != StoreErrorKind::Corrupt {
+            tracing::error!(%error, "the time-series store has failed and needs a restart");
+            *health = Health::Failed(error.to_string());
+        }
+    }
+
+    /// Takes note of a failed fsync: pages may be lost although they read well now, so there is no going on.
+    pub(super) fn note_failed_sync(&self, error: &StoreError) {
+        if error.kind() == StoreErrorKind::DiskFull || matches!(*self.health.lock(), Health::DiskFull) {
+            return self.note_failure(error);
+        }
+        tracing::error!(%error, "fsync of the time-series store failed; it needs a restart");
+        *self.health.lock() = Health::Failed(error.to_string());
+    }
+
+    /// Tries whether the disk has room.
+    fn probe(&self) -> std::io::Result<()> {
+        let path = self.dir.join("room.probe");
+        let written = write_probe(&path);
+        // Removed in any case; a file left behind is overwritten by the next probe.
+        let _ = std::fs::remove_file(&path);
+        written
+    }
+
+    /// Reopens the engine after the disk was full, once there is room.
+    pub(super) fn heal(&self) {
+        if !matches!(*self.health.lock(), Health::DiskFull) || self.probe().is_err() {
+            return;
+        }
+        match self.reopen() {
+            Ok(()) => {
+                *self.health.lock() = Health::Good;
+                metrics::counter!(REOPENED).increment(1);
+                tracing::info!("there is room on the disk again; the time-series store goes on");
+            }
+            Err(error) => tracing::error!(%error, "the time-series store could not be reopened"),
+        }
+    }
+
+    fn reopen(&self) -> StoreResult<()> {
+        // The locks keep writers, the packer and the sweeper out; readers finish on the old engine.
+        let _one = self.checkpointing.lock();
+        let _alone = self.gate.write();
+        let _packing = self.packing.lock();
+        let mut held = self.engine.write();
+        if let Some(mut old) = held.take() {
+            loop {
+                match Arc::try_unwrap(old) {
+                    Ok(engine) => break drop(engine),
+                    Err(shared) => old = shared,
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        *held = Some(Arc::new(Engine::open(&self.dir, &self.options, self.now_ms())?));
+        Ok(())
+    }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    error::io_kind(error) == StoreErrorKind::DiskFull
+}
+
+fn write_probe(path: &std::path::Path) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    let zeros = vec![0; 1 << 20];
+    for _ in 0..PROBE_BYTES / zeros.len() {
+        file.write_all(&zeros)?;
+    }
+    file.sync_all()
+}

@@ -1,0 +1,312 @@
+//! The store: opening, closing, applying, checkpoints, direct writes, and the threads behind them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fieldline_core::clock::SharedClock;
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::{
+    AttributeRow, Effects, Offset, Partition, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+};
+use fieldline_model::kv::unpack;
+use fjall::OwnedWriteBatch;
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use super::cells::Cells;
+use super::checkpoint::{self, CHECKPOINT_KEY, Positions, SEQ_KEY, Syncer};
+use super::engine::{Engine, Epoch};
+use super::health::Health;
+use super::keys::{self, MAX_NAME_BYTES};
+use super::metrics::{self as names, describe};
+use super::options::Options;
+use super::watermark::Watermark;
+use super::{error, pack, sweep};
+
+/// How far the sequence numbers jump at a restart: more rows than fit between two checkpoints.
+const SEQ_JUMP: u64 = 1 << 32;
+
+static ROW_GATE: LogGate = LogGate::new(1);
+static KEEPER_GATE: LogGate = LogGate::new(1);
+
+/// Time series, latest values, attributes and journal positions of one node.
+pub struct SeriesStore {
+    pub(super) dir: PathBuf,
+    pub(super) options: Options,
+    pub(super) clock: SharedClock,
+    /// `None` while it is being reopened, and once the store is closed.
+    pub(super) engine: RwLock<Option<Arc<Engine>>>,
+    pub(super) health: Mutex<Health>,
+    pub(super) latest: Cells,
+    pub(super) attributes: Cells,
+    pub(super) positions: Mutex<BTreeMap<Partition, Positions>>,
+    pub(super) seq: AtomicU64,
+    pub(super) checkpoint: AtomicU64,
+    pub(super) watermark: Watermark,
+    pub(super) checkpointing: Mutex<()>,
+    pub(super) gate: RwLock<()>,
+    pub(super) packing: Mutex<()>,
+    pub(super) sweep: Mutex<sweep::Progress>,
+    pub(super) sync: Syncer,
+    signal: Arc<Signal>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// Wakes the background threads.
+#[derive(Default)]
+pub(super) struct Signal {
+    stop: AtomicBool,
+    wake: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Signal {
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(super) fn wake(&self) {
+        *self.wake.lock() += 1;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn wait(&self, seen: &mut u64, timeout: Duration) {
+        let mut wake = self.wake.lock();
+        if *wake == *seen && !self.is_stopped() {
+            self.changed.wait_for(&mut wake, timeout);
+        }
+        *seen = *wake;
+    }
+}
+
+impl SeriesStore {
+    /// Opens the store in a directory, creating it if it does not exist, and starts its background threads.
+    pub fn open(dir: &Path, options: &Options, clock: SharedClock) -> StoreResult<Arc<Self>> {
+        if let Some(problem) = options.problem() {
+            return Err(StoreError::new(StoreErrorKind::Invalid, problem));
+        }
+        describe();
+        std::fs::create_dir_all(dir).map_err(error::io)?;
+        let watermark = Watermark::open(dir)?;
+        let engine = Engine::open(dir, options, clock.now_ms())?;
+        let checkpoint = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
+        if checkpoint < watermark.get() {
+            return Err(checkpoint::lost(dir, checkpoint, watermark.get()));
+        }
+        let seq = engine.meta_number(SEQ_KEY)?.unwrap_or(0).saturating_add(SEQ_JUMP);
+        let positions = checkpoint::stored_positions(&engine)?;
+        let cells = || Cells::new(options.cells_cache.as_usize());
+        let store = Arc::new(Self {
+            dir: dir.to_owned(),
+            options: options.clone(),
+            clock,
+            engine: RwLock::new(Some(Arc::new(engine))),
+            health: Mutex::default(),
+            latest: cells(),
+            attributes: cells(),
+            positions: Mutex::new(positions),
+            seq: AtomicU64::new(seq),
+            checkpoint: AtomicU64::new(checkpoint),
+            watermark,
+            checkpointing: Mutex::default(),
+            gate: RwLock::default(),
+            packing: Mutex::default(),
+            sweep: Mutex::default(),
+            sync: Syncer::default(),
+            signal: Arc::default(),
+            threads: Mutex::default(),
+        });
+        // From here on numbers are taken from the new range, which must outlive a crash before the first checkpoint.
+        store.write_checkpoint(true)?;
+        store.spawn("series-keeper", keep)?;
+        store.spawn("series-packer", pack::run)?;
+        Ok(store)
+    }
+
+    fn spawn(self: &Arc<Self>, name: &str, run: fn(&Weak<Self>, &Arc<Signal>)) -> StoreResult<()> {
+        let (store, signal) = (Arc::downgrade(self), Arc::clone(&self.signal));
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || run(&store, &signal))
+            .map_err(error::io)?;
+        self.threads.lock().push(thread);
+        Ok(())
+    }
+
+    /// Makes everything durable, stops the threads and closes the files. Calls made later fail.
+    pub fn close(&self) -> StoreResult<()> {
+        self.signal.stop.store(true, Ordering::Release);
+        self.signal.wake();
+        for thread in self.threads.lock().drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the time-series store has panicked");
+            }
+        }
+        let last = self.write_checkpoint(false);
+        self.engine.write().take();
+        last
+    }
+
+    /// The engine, for reading.
+    pub(super) fn engine(&self) -> StoreResult<Arc<Engine>> {
+        self.engine.read().clone().ok_or_else(error::closed)
+    }
+
+    /// The engine, for writing; refused while it is known to fail.
+    pub(super) fn writable(&self) -> StoreResult<Arc<Engine>> {
+        self.health.lock().check()?;
+        self.engine()
+    }
+
+    pub(super) fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    /// Stores the effects of records that were not applied yet.
+    pub(super) fn apply_effects(
+        &self,
+        partition: Partition,
+        next: Offset,
+        effects: &Effects<'_>,
+    ) -> StoreResult<()> {
+        let applied = self.positions.lock().get(&partition).and_then(|it| it.applied);
+        if applied.is_some_and(|applied| next <= applied) {
+            return Ok(());
+        }
+        if self.latest.is_overfull() || self.attributes.is_overfull() {
+            self.write_checkpoint(false)?;
+        }
+        let _shared = self.gate.read();
+        let engine = self.writable()?;
+        let rows = usable_rows(&effects.telemetry);
+        if !rows.is_empty() {
+            let mut batch = engine.batch(rows.len());
+            let epoch = self.insert_rows(&engine, &rows, &mut batch)?;
+            engine
+                .commit(batch, &epoch.rows)
+                .inspect_err(|error| self.note_failure(error))?;
+            self.put_latest(&engine, &rows);
+        }
+        for row in &effects.attributes {
+            self.put_attributes(&engine, row);
+        }
+        self.positions.lock().entry(partition).or_default().applied = Some(next);
+        Ok(())
+    }
+
+    /// Adds rows to a batch for the active epoch. The gate is held.
+    pub(super) fn insert_rows(
+        &self,
+        engine: &Engine,
+        rows: &[&TelemetryRow<'_>],
+        batch: &mut OwnedWriteBatch,
+    ) -> StoreResult<Arc<Epoch>> {
+        let epoch = engine.active()?;
+        let mut seq = self.seq.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        let mut bytes = 0;
+        for row in rows {
+            let key = keys::row_key(&keys::subject_key(row.subject), row.ts, seq);
+            let mut value = Vec::with_capacity(4 + row.values.len());
+            value.extend_from_slice(&row.ttl_seconds.to_le_bytes());
+            value.extend_from_slice(row.values);
+            bytes += key.len() + value.len();
+            batch.insert(&epoch.rows, key, value);
+            seq += 1;
+        }
+        epoch.count(bytes as u64, self.now_ms());
+        metrics::counter!(names::ROWS).increment(rows.len() as u64);
+        if epoch.bytes.load(Ordering::Relaxed) >= self.options.pack_bytes.0 {
+            self.signal.wake();
+        }
+        Ok(epoch)
+    }
+
+    pub(super) fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
+        for row in rows {
+            let group = keys::latest_group(row.subject);
+            let values = unpack(row.values).filter_map(Result::ok);
+            self.latest
+                .put(&engine.latest, &group, row.ts, row.ttl_seconds, values);
+        }
+    }
+
+    pub(super) fn put_attributes(&self, engine: &Engine, row: &AttributeRow<'_>) {
+        let group = keys::attribute_group(row.subject, row.scope);
+        let values = unpack(row.values).filter_map(Result::ok);
+        let values = values.filter(|(name, _)| name.len() <= MAX_NAME_BYTES);
+        self.attributes.put(&engine.attributes, &group, row.ts, 0, values);
+    }
+
+    /// Seals the active epoch if it holds anything; the packer takes it from there.
+    pub(super) fn seal_active(&self) -> StoreResult<()> {
+        let _one = self.checkpointing.lock();
+        let _alone = self.gate.write();
+        let engine = self.writable()?;
+        if engine.active()?.rows.is_empty().map_err(error::engine)? {
+            return Ok(());
+        }
+        engine.seal().inspect_err(|error| self.note_failure(error))?;
+        metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
+        self.signal.wake();
+        Ok(())
+    }
+
+    /// Seals the active epoch when it is large or old enough.
+    fn seal_when_due(&self) -> StoreResult<()> {
+        let epoch = self.engine()?.active()?;
+        let age = self.now_ms().saturating_sub(epoch.born_ms.load(Ordering::Relaxed));
+        let is_old = age >= 0 && Duration::from_millis(age as u64) >= self.options.pack_age.0;
+        if is_old || epoch.bytes.load(Ordering::Relaxed) >= self.options.pack_bytes.0 {
+            return self.seal_active();
+        }
+        Ok(())
+    }
+}
+
+/// Rows that can be read back. What devices send is checked long before; skipping a bad row beats being stuck on it.
+fn usable_rows<'a, 'b>(rows: &'a [TelemetryRow<'b>]) -> Vec<&'a TelemetryRow<'b>> {
+    rows.iter()
+        .filter(|row| {
+            let usable = is_usable(row.values);
+            if !usable && let Some(suppressed) = ROW_GATE.open() {
+                tracing::error!(entity = %row.subject.entity, suppressed, "dropped malformed row");
+            }
+            usable
+        })
+        .collect()
+}
+
+pub(super) fn is_usable(values: &[u8]) -> bool {
+    unpack(values).all(|item| item.is_ok_and(|(name, _)| name.len() <= MAX_NAME_BYTES))
+}
+
+/// The keeper thread: checkpoints, seals, sweeps, and recovers from a full disk.
+fn keep(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
+    let mut seen = 0;
+    let mut interval = Duration::ZERO;
+    let mut next_checkpoint = Instant::now();
+    let mut next_sweep = Instant::now();
+    while !signal.is_stopped() {
+        signal.wait(&mut seen, interval);
+        let Some(store) = store.upgrade() else { return };
+        interval = store.options.checkpoint_interval.0;
+        store.heal();
+        let mut outcome = store.seal_when_due();
+        if Instant::now() >= next_checkpoint {
+            next_checkpoint = Instant::now() + interval;
+            outcome = outcome.and(store.write_checkpoint(false));
+        }
+        if Instant::now() >= next_sweep {
+            next_sweep = Instant::now() + store.options.sweep_interval.0;
+            outcome = outcome.and(store.sweep_some());
+        }
+        if let Err(error) = outcome
+            && let Some(suppressed) = KEEPER_GATE.open()
+        {
+            tracing::warn!(%error, suppressed, "upkeep of the time-series store failed");
+        }
+    }
+}

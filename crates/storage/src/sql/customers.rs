@@ -1,0 +1,143 @@
+//! Customers.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{CustomerStore, StoreResult};
+use fieldline_model::entity::Customer;
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{CustomerId, TenantId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::list::{self, Listing};
+use super::query::{Arg, Columns, Owner, Query};
+use super::record::{self, Record};
+
+impl Record for Customer {
+    const NAME: &'static str = "Customer";
+    const TABLE: &'static str = "customer";
+    const COLUMNS: &'static [&'static str] = &[
+        "tenant_id",
+        "title",
+        "is_public",
+        "search",
+        "email_key",
+        "country_key",
+        "city_key",
+    ];
+    const SELECT: &'static str = "id, created_time, tenant_id, title, version, doc";
+    const IN_COLUMNS: &'static [&'static str] = &["tenantId", "title", "name"];
+    const BROKEN_REFERENCE: &'static str = "Customer is referencing to non-existent tenant!";
+
+    fn id(&self) -> Option<Uuid> {
+        self.id.map(|id| id.0)
+    }
+
+    fn created_time(&self) -> i64 {
+        self.created_time
+    }
+
+    fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Tenant(self.tenant_id.0)
+    }
+
+    fn values(&self) -> StoreResult<Vec<Arg>> {
+        Ok(vec![
+            self.tenant_id.0.into(),
+            record::bounded("title", &self.title)?,
+            self.is_public().into(),
+            record::search_text(&[Some(&self.title)]),
+            record::sort_key(self.contact.email.as_deref()),
+            record::sort_key(self.contact.country.as_deref()),
+            record::sort_key(self.contact.city.as_deref()),
+        ])
+    }
+
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+        let id = CustomerId(columns.next()?);
+        let created_time = columns.next()?;
+        let tenant_id = TenantId(columns.next()?);
+        let title: String = columns.next()?;
+        let version = columns.next()?;
+        let doc: String = columns.next()?;
+        Ok(Self {
+            id: Some(id),
+            created_time,
+            tenant_id,
+            name: title.clone(),
+            title,
+            version: Some(version),
+            ..record::parse(&doc)?
+        })
+    }
+
+    fn taken(&self, constraint: &str) -> Option<String> {
+        (constraint == "customer_tenant_id_title_key")
+            .then(|| "Customer with such title already exists!".into())
+    }
+}
+
+const LISTING: Listing = Listing {
+    table: Customer::TABLE,
+    select: Customer::SELECT,
+    joins: "",
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("title", "search"),
+        ("name", "search"),
+        ("email", "email_key"),
+        ("country", "country_key"),
+        ("city", "city_key"),
+    ],
+};
+
+/// Customers in a database.
+pub(super) struct Customers(pub(super) Database);
+
+#[async_trait]
+impl CustomerStore for Customers {
+    async fn save(&self, customer: Customer, create: bool) -> StoreResult<Customer> {
+        record::save(&self.0, customer, create).await
+    }
+
+    async fn get(&self, tenant: TenantId, id: CustomerId) -> StoreResult<Option<Customer>> {
+        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+    }
+
+    async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>> {
+        let query = record::select::<Customer>()
+            .push("title = ")
+            .bind(title)
+            .owned_by(Owner::Tenant(tenant.0));
+        record::first(&self.0.read(query).await?)
+    }
+
+    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>> {
+        let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
+        list::page(&self.0, &LISTING, page, of_tenant, list::own_text, Customer::read).await
+    }
+
+    async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>> {
+        record::by_ids(&self.0, Owner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
+    }
+
+    async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
+        let owner = Owner::Tenant(tenant.0);
+        let mut changes = self.0.begin().await?;
+        let unassign = Query::new("UPDATE device SET customer_id = NULL, version = version + 1 WHERE customer_id = ")
+            .bind(id.0)
+            .owned_by(owner);
+        changes.execute(unassign).await?;
+        // Users go with their customer by a foreign key that cascades.
+        let deleted = changes.execute(record::deletion::<Customer>(owner, id.0)).await?;
+        changes.commit().await?;
+        Ok(deleted > 0)
+    }
+
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
+        record::count::<Customer>(&self.0, Owner::Tenant(tenant.0)).await
+    }
+}

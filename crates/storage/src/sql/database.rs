@@ -1,0 +1,252 @@
+//! SQLite and PostgreSQL behind one small interface.
+//!
+//! SQLite has one writer: writes go through a pool of a single connection, so that they queue in the program and never
+//! find the file locked, while reads go on beside them (WAL mode).
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{AssertSqlSafe, Postgres, Sqlite, Transaction};
+
+use super::failure::Failure;
+use super::options::Options;
+use super::query::{Arg, Query, Row};
+use super::schema;
+
+/// How long a call waits for a connection or a lock before the store counts as unavailable.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Any constant will do, so long as no other program uses it on the same PostgreSQL database.
+const MIGRATION_LOCK: i64 = 0x6669_656c_646c_696e;
+
+/// An open entity database; clones share it.
+#[derive(Clone)]
+pub struct Database(Engine);
+
+#[derive(Clone)]
+enum Engine {
+    Sqlite { read: SqlitePool, write: SqlitePool },
+    Postgres(PgPool),
+}
+
+/// A statement ready for either engine.
+macro_rules! prepared {
+    ($query:expr) => {{
+        let (sql, args) = $query.into_parts()?;
+        let mut prepared = sqlx::query(AssertSqlSafe(sql));
+        for arg in args {
+            prepared = match arg {
+                Arg::Id(id) => prepared.bind(id),
+                Arg::Text(text) => prepared.bind(text),
+                Arg::Int(number) => prepared.bind(number),
+                Arg::Flag(flag) => prepared.bind(flag),
+            };
+        }
+        prepared
+    }};
+}
+
+impl Database {
+    /// Opens a SQLite file, creating it where there is none, and brings its tables up to date.
+    pub async fn sqlite(path: &Path, options: &Options) -> StoreResult<Self> {
+        check(options)?;
+        create_private(path)?;
+        let connect = SqliteConnectOptions::new()
+            .filename(path)
+            .foreign_keys(true)
+            .busy_timeout(PATIENCE)
+            // In WAL mode only FULL syncs the log at every commit, which is what "acknowledged" means here.
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("cache_size", format!("-{}", options.page_cache.0 >> 10));
+        let pool = || {
+            SqlitePoolOptions::new()
+                .acquire_timeout(PATIENCE)
+                .max_lifetime(None)
+                .test_before_acquire(false)
+        };
+        let write = pool()
+            .max_connections(1)
+            .idle_timeout(None)
+            .connect_with(connect.clone().journal_mode(SqliteJournalMode::Wal))
+            .await
+            .map_err(Failure::from)?;
+        let read = pool()
+            .max_connections(options.readers)
+            .connect_lazy_with(connect.pragma("query_only", "on"));
+        Self(Engine::Sqlite { read, write }).with_current_schema().await
+    }
+
+    /// Opens a PostgreSQL database and brings its tables up to date.
+    pub async fn postgres(url: &str, max_connections: u32) -> StoreResult<Self> {
+        let connect = PgConnectOptions::from_str(url)
+            .map_err(Failure::from)?
+            .application_name("fieldline");
+        let pool = PgPoolOptions::new()
+            .max_connections(max_connections.max(1))
+            .acquire_timeout(PATIENCE)
+            .connect_with(connect)
+            .await
+            .map_err(Failure::from)?;
+        Self(Engine::Postgres(pool)).with_current_schema().await
+    }
+
+    async fn with_current_schema(self) -> StoreResult<Self> {
+        if let Err(error) = schema::migrate(&self).await {
+            self.close().await;
+            return Err(error);
+        }
+        Ok(self)
+    }
+
+    /// Waits for calls under way and closes all connections; SQLite's log is folded into its file.
+    pub async fn close(&self) {
+        match &self.0 {
+            Engine::Sqlite { read, write } => {
+                read.close().await;
+                write.close().await;
+            }
+            Engine::Postgres(pool) => pool.close().await,
+        }
+    }
+
+    /// Runs a statement that changes nothing.
+    pub(super) async fn read(&self, query: Query) -> Result<Vec<Row>, Failure> {
+        match &self.0 {
+            Engine::Sqlite { read, .. } => sqlite_rows(query, read).await,
+            Engine::Postgres(pool) => postgres_rows(query, pool).await,
+        }
+    }
+
+    /// Runs a statement that changes something and returns rows. They are all awaited, because only a statement that has
+    /// run to its end is committed.
+    pub(super) async fn write(&self, query: Query) -> Result<Vec<Row>, Failure> {
+        match &self.0 {
+            Engine::Sqlite { write, .. } => sqlite_rows(query, write).await,
+            Engine::Postgres(pool) => postgres_rows(query, pool).await,
+        }
+    }
+
+    /// Runs a statement that changes something; returns how many rows it changed.
+    pub(super) async fn execute(&self, query: Query) -> Result<u64, Failure> {
+        Ok(match &self.0 {
+            Engine::Sqlite { write, .. } => prepared!(query).execute(write).await?.rows_affected(),
+            Engine::Postgres(pool) => prepared!(query).execute(pool).await?.rows_affected(),
+        })
+    }
+
+    /// Begins a transaction, which is rolled back unless it is committed.
+    pub(super) async fn begin(&self) -> Result<Changes, Failure> {
+        Ok(match &self.0 {
+            Engine::Sqlite { write, .. } => Changes::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
+            Engine::Postgres(pool) => Changes::Postgres(pool.begin().await?),
+        })
+    }
+}
+
+/// A transaction.
+pub(super) enum Changes {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+impl Changes {
+    /// Runs a statement and returns its rows.
+    pub(super) async fn rows(&mut self, query: Query) -> Result<Vec<Row>, Failure> {
+        match self {
+            Self::Sqlite(changes) => sqlite_rows(query, &mut **changes).await,
+            Self::Postgres(changes) => postgres_rows(query, &mut **changes).await,
+        }
+    }
+
+    /// Runs a statement; returns how many rows it changed.
+    pub(super) async fn execute(&mut self, query: Query) -> Result<u64, Failure> {
+        Ok(match self {
+            Self::Sqlite(changes) => prepared!(query).execute(&mut **changes).await?.rows_affected(),
+            Self::Postgres(changes) => prepared!(query).execute(&mut **changes).await?.rows_affected(),
+        })
+    }
+
+    /// Keeps other programs from migrating the same database at the same time, until the transaction ends.
+    pub(super) async fn lock_schema(&mut self) -> Result<(), Failure> {
+        if let Self::Postgres(changes) = self {
+            sqlx::query("SELECT pg_advisory_xact_lock($1)")
+                .bind(MIGRATION_LOCK)
+                .execute(&mut **changes)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the statements of a migration; `KEYTEXT` is text that sorts by code point in both databases.
+    pub(super) async fn migrate(&mut self, statements: &'static str) -> Result<(), Failure> {
+        match self {
+            Self::Sqlite(changes) => {
+                let statements = AssertSqlSafe(statements.replace("KEYTEXT", "TEXT"));
+                sqlx::raw_sql(statements).execute(&mut **changes).await?;
+            }
+            Self::Postgres(changes) => {
+                let statements = AssertSqlSafe(statements.replace("KEYTEXT", "TEXT COLLATE \"C\""));
+                sqlx::raw_sql(statements).execute(&mut **changes).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the changes durable and visible.
+    pub(super) async fn commit(self) -> Result<(), Failure> {
+        match self {
+            Self::Sqlite(changes) => changes.commit().await?,
+            Self::Postgres(changes) => changes.commit().await?,
+        }
+        Ok(())
+    }
+}
+
+async fn sqlite_rows<'c>(
+    query: Query,
+    executor: impl sqlx::Executor<'c, Database = Sqlite>,
+) -> Result<Vec<Row>, Failure> {
+    let rows = prepared!(query).fetch_all(executor).await?;
+    Ok(rows.into_iter().map(Row::Sqlite).collect())
+}
+
+async fn postgres_rows<'c>(
+    query: Query,
+    executor: impl sqlx::Executor<'c, Database = Postgres>,
+) -> Result<Vec<Row>, Failure> {
+    let rows = prepared!(query).fetch_all(executor).await?;
+    Ok(rows.into_iter().map(Row::Postgres).collect())
+}
+
+fn check(options: &Options) -> StoreResult<()> {
+    let invalid = |message: &str| Err(StoreError::new(StoreErrorKind::Invalid, message));
+    if !(1..=64).contains(&options.readers) {
+        return invalid("`readers` must be 1 to 64");
+    }
+    if !(64 << 10..=1 << 30).contains(&options.page_cache.0) {
+        return invalid("`page-cache` must be 64KiB to 1GiB");
+    }
+    Ok(())
+}
+
+/// Creates the file so that only its owner can read it: it holds device tokens and password hashes. SQLite gives its log
+/// the permissions of the file.
+fn create_private(path: &Path) -> StoreResult<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop).map_err(|error| {
+        let kind = match error.kind() {
+            std::io::ErrorKind::StorageFull => StoreErrorKind::DiskFull,
+            _ => StoreErrorKind::Unavailable,
+        };
+        StoreError::new(kind, format!("The entity database {} cannot be opened", path.display())).caused_by(error)
+    })
+}

@@ -1,0 +1,155 @@
+//! Device profiles.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{DeviceProfileStore, StoreResult};
+use fieldline_model::entity::DeviceProfile;
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{DeviceProfileId, TenantId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::list::{self, Listing};
+use super::query::{Arg, Columns, Owner, Query};
+use super::record::{self, Record};
+
+impl Record for DeviceProfile {
+    const NAME: &'static str = "Device profile";
+    const TABLE: &'static str = "device_profile";
+    const COLUMNS: &'static [&'static str] = &[
+        "tenant_id",
+        "name",
+        "is_default",
+        "provision_key",
+        "search",
+        "type_key",
+        "transport_type",
+        "description_key",
+    ];
+    const SELECT: &'static str =
+        "id, created_time, tenant_id, name, is_default, provision_key, version, doc";
+    const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "default", "provisionDeviceKey"];
+    const BROKEN_REFERENCE: &'static str = "Device profile is referencing to non-existent tenant!";
+
+    fn id(&self) -> Option<Uuid> {
+        self.id.map(|id| id.0)
+    }
+
+    fn created_time(&self) -> i64 {
+        self.created_time
+    }
+
+    fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Tenant(self.tenant_id.0)
+    }
+
+    fn values(&self) -> StoreResult<Vec<Arg>> {
+        let provision_key = match &self.provision_device_key {
+            Some(key) => record::bounded("provisionDeviceKey", key)?,
+            None => Arg::Text(None),
+        };
+        Ok(vec![
+            self.tenant_id.0.into(),
+            record::bounded("name", &self.name)?,
+            self.is_default.into(),
+            provision_key,
+            record::search_text(&[Some(&self.name)]),
+            record::sort_key(self.profile_type.as_deref()),
+            self.transport_type.name().into(),
+            record::sort_key(self.description.as_deref()),
+        ])
+    }
+
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+        let id = DeviceProfileId(columns.next()?);
+        let created_time = columns.next()?;
+        let tenant_id = TenantId(columns.next()?);
+        let name = columns.next()?;
+        let is_default = columns.next()?;
+        let provision_device_key = columns.next()?;
+        let version = columns.next()?;
+        let doc: String = columns.next()?;
+        Ok(Self {
+            id: Some(id),
+            created_time,
+            tenant_id,
+            name,
+            is_default,
+            provision_device_key,
+            version: Some(version),
+            ..record::parse(&doc)?
+        })
+    }
+
+    fn taken(&self, constraint: &str) -> Option<String> {
+        let message = match constraint {
+            "device_profile_tenant_id_name_key" => "Device profile with such name already exists!",
+            "device_profile_provision_key_key" => "Device profile with such provision device key already exists!",
+            "device_profile_tenant_id_key" => {
+                "Another default device profile is present in scope of current tenant!"
+            }
+            _ => return None,
+        };
+        Some(message.into())
+    }
+}
+
+const LISTING: Listing = Listing {
+    table: DeviceProfile::TABLE,
+    select: DeviceProfile::SELECT,
+    joins: "",
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("name", "search"),
+        ("type", "type_key"),
+        ("transportType", "transport_type"),
+        ("description", "description_key"),
+        ("isDefault", "is_default"),
+    ],
+};
+
+/// Device profiles in a database.
+pub(super) struct DeviceProfiles(pub(super) Database);
+
+#[async_trait]
+impl DeviceProfileStore for DeviceProfiles {
+    async fn save(&self, profile: DeviceProfile, create: bool) -> StoreResult<DeviceProfile> {
+        record::save(&self.0, profile, create).await
+    }
+
+    async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>> {
+        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+    }
+
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<DeviceProfile>> {
+        let query = record::select::<DeviceProfile>()
+            .push("name = ")
+            .bind(name)
+            .owned_by(Owner::Tenant(tenant.0));
+        record::first(&self.0.read(query).await?)
+    }
+
+    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>> {
+        let query = record::select::<DeviceProfile>()
+            .push("is_default")
+            .owned_by(Owner::Tenant(tenant.0));
+        record::first(&self.0.read(query).await?)
+    }
+
+    async fn set_default(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool> {
+        record::set_default::<DeviceProfile>(&self.0, Owner::Tenant(tenant.0), id.0).await
+    }
+
+    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<DeviceProfile>> {
+        let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
+        list::page(&self.0, &LISTING, page, of_tenant, list::own_text, DeviceProfile::read).await
+    }
+
+    async fn delete(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool> {
+        let in_use = "The device profile referenced by the devices cannot be deleted!";
+        record::delete::<DeviceProfile>(&self.0, Owner::Tenant(tenant.0), id.0, in_use).await
+    }
+}

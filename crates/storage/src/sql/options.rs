@@ -1,0 +1,25 @@
+//! Settings of the embedded entity database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use fieldline_core::options::ByteSize;
+
+/// Settings of the embedded entity database (SQLite).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// How many reads run at the same time, 1 to 64; writes go one after the other whatever this says.
+    pub readers: u32,
+    /// Pages that each connection keeps in memory, 64KiB to 1GiB; the operating system caches the file beyond that.
+    pub page_cache: ByteSize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            readers: 4,
+            page_cache: ByteSize::mib(1),
+        }
+    }
+}

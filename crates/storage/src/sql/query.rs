@@ -1,0 +1,185 @@
+//! Statements under construction, and rows read column by column.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Decode, Postgres, Row as _, Sqlite, Type};
+use uuid::Uuid;
+
+/// A value that is bound to a statement.
+#[derive(Debug, Clone)]
+pub(super) enum Arg {
+    Id(Option<Uuid>),
+    Text(Option<String>),
+    Int(Option<i64>),
+    Flag(bool),
+}
+
+impl From<Uuid> for Arg {
+    fn from(id: Uuid) -> Self {
+        Self::Id(Some(id))
+    }
+}
+
+impl From<Option<Uuid>> for Arg {
+    fn from(id: Option<Uuid>) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl From<&str> for Arg {
+    fn from(text: &str) -> Self {
+        Self::Text(Some(text.to_owned()))
+    }
+}
+
+impl From<String> for Arg {
+    fn from(text: String) -> Self {
+        Self::Text(Some(text))
+    }
+}
+
+impl From<Option<String>> for Arg {
+    fn from(text: Option<String>) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Arg {
+    fn from(number: i64) -> Self {
+        Self::Int(Some(number))
+    }
+}
+
+impl From<Option<i64>> for Arg {
+    fn from(number: Option<i64>) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<bool> for Arg {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+/// Whose rows a statement may touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The table belongs to the installation and has no `tenant_id`.
+    Installation,
+    /// Rows that belong to no tenant, in a table where others do.
+    NoTenant,
+    /// Rows of this tenant.
+    Tenant(Uuid),
+}
+
+/// A statement and what is bound to it. Its text is made of literals only; everything else is bound.
+#[derive(Debug, Clone)]
+pub(super) struct Query {
+    sql: Cow<'static, str>,
+    args: Vec<Arg>,
+}
+
+impl Query {
+    pub(super) fn new(sql: &'static str) -> Self {
+        Self {
+            sql: Cow::Borrowed(sql),
+            args: Vec::new(),
+        }
+    }
+
+    /// Appends text.
+    pub(super) fn push(mut self, sql: &'static str) -> Self {
+        self.sql.to_mut().push_str(sql);
+        self
+    }
+
+    /// Appends a placeholder and binds a value to it.
+    pub(super) fn bind(mut self, arg: impl Into<Arg>) -> Self {
+        self.args.push(arg.into());
+        // Writing to a string cannot fail.
+        let _ = write!(self.sql.to_mut(), "${}", self.args.len());
+        self
+    }
+
+    /// Appends names or other texts with commas between them.
+    pub(super) fn push_list(mut self, texts: impl IntoIterator<Item = &'static str>) -> Self {
+        for (index, text) in texts.into_iter().enumerate() {
+            self = self.push(if index == 0 { "" } else { ", " }).push(text);
+        }
+        self
+    }
+
+    /// Appends placeholders with commas between them.
+    pub(super) fn bind_list<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        for (index, arg) in args.into_iter().enumerate() {
+            self = self.push(if index == 0 { "" } else { ", " }).bind(arg);
+        }
+        self
+    }
+
+    /// Appends the condition that a row has this owner.
+    pub(super) fn owned_by(self, owner: Owner) -> Self {
+        match owner {
+            Owner::Installation => self,
+            Owner::NoTenant => self.push(" AND tenant_id IS NULL"),
+            Owner::Tenant(tenant) => self.push(" AND tenant_id = ").bind(tenant),
+        }
+    }
+
+    /// The parts, once every bound text can be stored: PostgreSQL has no null character in a text, so nobody has.
+    pub(super) fn into_parts(self) -> StoreResult<(Cow<'static, str>, Vec<Arg>)> {
+        let has_null = |arg: &Arg| matches!(arg, Arg::Text(Some(text)) if text.contains('\0'));
+        if self.args.iter().any(has_null) {
+            return Err(StoreError::new(
+                StoreErrorKind::Invalid,
+                "A text must not contain the null character!",
+            ));
+        }
+        Ok((self.sql, self.args))
+    }
+}
+
+/// A row of a result.
+pub(super) enum Row {
+    Sqlite(SqliteRow),
+    Postgres(PgRow),
+}
+
+impl Row {
+    /// The columns from the first one on.
+    pub(super) fn columns(&self) -> Columns<'_> {
+        Columns { row: self, next: 0 }
+    }
+}
+
+/// Reads the columns of a row in the order in which the statement names them.
+pub(super) struct Columns<'r> {
+    row: &'r Row,
+    next: usize,
+}
+
+impl<'r> Columns<'r> {
+    /// The next column.
+    pub(super) fn next<T>(&mut self) -> StoreResult<T>
+    where
+        T: Decode<'r, Sqlite> + Type<Sqlite> + Decode<'r, Postgres> + Type<Postgres>,
+    {
+        let index = self.next;
+        self.next += 1;
+        match self.row {
+            Row::Sqlite(row) => row.try_get(index),
+            Row::Postgres(row) => row.try_get(index),
+        }
+        .map_err(unreadable)
+    }
+}
+
+/// A stored value that is not what this program stores.
+pub(super) fn unreadable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    StoreError::new(StoreErrorKind::Corrupt, "A stored entity cannot be read").caused_by(cause)
+}

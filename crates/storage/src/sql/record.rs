@@ -1,0 +1,310 @@
+//! Saving, reading and deleting any entity.
+
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::database::{Changes, Database};
+use super::failure::Failure;
+use super::query::{Arg, Columns, Owner, Query, Row, unreadable};
+
+/// Longest text in a column that is indexed, in characters; ThingsBoard's limit, too.
+const MAX_CHARS: usize = 255;
+
+/// Ids in one statement: well under the parameters that either database takes.
+pub(super) const IDS_A_STATEMENT: usize = 500;
+
+/// An entity that is kept as a row of a table with the columns `id`, `created_time`, `version`, `doc` and some more.
+pub(super) trait Record: Serialize + DeserializeOwned {
+    /// What people call it, as the first word of a message.
+    const NAME: &'static str;
+    /// Its table.
+    const TABLE: &'static str;
+    /// The columns that [`Record::values`] has the values of; `tenant_id`, where there is one, comes first.
+    const COLUMNS: &'static [&'static str];
+    /// What [`Record::read`] reads.
+    const SELECT: &'static str;
+    /// JSON keys that columns hold, so that the document leaves them out.
+    const IN_COLUMNS: &'static [&'static str];
+    /// The answer where a saved row refers to one that the tenant does not have.
+    const BROKEN_REFERENCE: &'static str;
+
+    /// Id, where it is set.
+    fn id(&self) -> Option<Uuid>;
+    /// Creation time, which later saves do not change.
+    fn created_time(&self) -> i64;
+    /// The version that an update expects.
+    fn version(&self) -> Option<i64>;
+    /// Whose row it is.
+    fn owner(&self) -> Owner;
+    /// The values of [`Record::COLUMNS`].
+    fn values(&self) -> StoreResult<Vec<Arg>>;
+    /// An entity from the columns of [`Record::SELECT`].
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self>;
+    /// The answer where this value of a constraint is taken; `None` for constraints of no meaning to people.
+    fn taken(&self, constraint: &str) -> Option<String>;
+}
+
+/// Inserts or updates, and returns what is stored.
+pub(super) async fn save<R: Record>(database: &Database, record: R, create: bool) -> StoreResult<R> {
+    if create {
+        let saved = database.write(insertion(&record)?).await;
+        return stored(&record, saved);
+    }
+    let saved = database.write(update(&record)?).await;
+    if matches!(&saved, Ok(rows) if rows.is_empty()) {
+        return Err(not_updated(database, &record).await?);
+    }
+    stored(&record, saved)
+}
+
+/// Inserts within a transaction, and returns what is stored.
+pub(super) async fn insert<R: Record>(changes: &mut Changes, record: &R) -> StoreResult<R> {
+    let saved = changes.rows(insertion(record)?).await;
+    stored(record, saved)
+}
+
+/// The entity, if its owner has it.
+pub(super) async fn get<R: Record>(database: &Database, owner: Owner, id: Uuid) -> StoreResult<Option<R>> {
+    let query = select::<R>().push("id = ").bind(id).owned_by(owner);
+    first(&database.read(query).await?)
+}
+
+/// Those of the entities that the owner has, in no particular order.
+pub(super) async fn by_ids<R: Record>(
+    database: &Database,
+    owner: Owner,
+    ids: impl Iterator<Item = Uuid>,
+) -> StoreResult<Vec<R>> {
+    let mut ids: Vec<Uuid> = ids.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut found = Vec::with_capacity(ids.len().min(IDS_A_STATEMENT));
+    for chunk in ids.chunks(IDS_A_STATEMENT) {
+        let query = select::<R>()
+            .push("id IN (")
+            .bind_list(chunk.iter().copied())
+            .push(")")
+            .owned_by(owner);
+        for row in &database.read(query).await? {
+            found.push(R::read(&mut row.columns())?);
+        }
+    }
+    Ok(found)
+}
+
+/// Deletes the entity, if its owner has it; returns whether it did. `in_use` is the answer where others refer to it.
+pub(super) async fn delete<R: Record>(
+    database: &Database,
+    owner: Owner,
+    id: Uuid,
+    in_use: &str,
+) -> StoreResult<bool> {
+    match database.execute(deletion::<R>(owner, id)).await {
+        Ok(deleted) => Ok(deleted > 0),
+        Err(Failure::BrokenReference) => Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
+        Err(failure) => Err(failure.into_error()),
+    }
+}
+
+/// The statement that deletes an entity.
+pub(super) fn deletion<R: Record>(owner: Owner, id: Uuid) -> Query {
+    Query::new("DELETE FROM ")
+        .push(R::TABLE)
+        .push(" WHERE id = ")
+        .bind(id)
+        .owned_by(owner)
+}
+
+/// How many rows the owner has.
+pub(super) async fn count<R: Record>(database: &Database, owner: Owner) -> StoreResult<u64> {
+    let query = Query::new("SELECT COUNT(*) FROM ")
+        .push(R::TABLE)
+        .push(" WHERE TRUE")
+        .owned_by(owner);
+    number(&database.read(query).await?)
+}
+
+/// Makes a row the only default one of its owner; returns whether the owner has it.
+pub(super) async fn set_default<R: Record>(
+    database: &Database,
+    owner: Owner,
+    id: Uuid,
+) -> StoreResult<bool> {
+    let mut changes = database.begin().await?;
+    let unset = Query::new("UPDATE ")
+        .push(R::TABLE)
+        .push(" SET is_default = FALSE, version = version + 1 WHERE is_default AND id <> ")
+        .bind(id)
+        .owned_by(owner);
+    changes.execute(unset).await?;
+    let set = Query::new("UPDATE ")
+        .push(R::TABLE)
+        .push(" SET is_default = TRUE, version = version + CASE WHEN is_default THEN 0 ELSE 1 END WHERE id = ")
+        .bind(id)
+        .owned_by(owner);
+    if changes.execute(set).await? == 0 {
+        return Ok(false);
+    }
+    changes.commit().await?;
+    Ok(true)
+}
+
+/// `SELECT … FROM … WHERE `, to be continued with a condition.
+pub(super) fn select<R: Record>() -> Query {
+    Query::new("SELECT ")
+        .push(R::SELECT)
+        .push(" FROM ")
+        .push(R::TABLE)
+        .push(" WHERE ")
+}
+
+/// The entity in the first row, if there is one.
+pub(super) fn first<R: Record>(rows: &[Row]) -> StoreResult<Option<R>> {
+    rows.first().map(|row| R::read(&mut row.columns())).transpose()
+}
+
+/// The number that a `COUNT` returned.
+pub(super) fn number(rows: &[Row]) -> StoreResult<u64> {
+    let count: i64 = match rows.first() {
+        Some(row) => row.columns().next()?,
+        None => 0,
+    };
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// An entity out of its document; columns overwrite what they hold.
+pub(super) fn parse<R: Record>(doc: &str) -> StoreResult<R> {
+    serde_json::from_str(doc).map_err(unreadable)
+}
+
+/// A text of an indexed column.
+pub(super) fn bounded(field: &str, text: &str) -> StoreResult<Arg> {
+    if text.chars().count() > MAX_CHARS {
+        return Err(invalid(format!(
+            "Validation error: {field} length must be equal or less than {MAX_CHARS}"
+        )));
+    }
+    Ok(text.into())
+}
+
+/// What a column is sorted by: lower-case, so that people find what they look for, and empty where absent, because the
+/// databases disagree on where nulls sort.
+pub(super) fn sort_key(text: Option<&str>) -> Arg {
+    let text = text.unwrap_or_default();
+    text.chars()
+        .take(MAX_CHARS)
+        .collect::<String>()
+        .to_lowercase()
+        .into()
+}
+
+/// What a text search looks through, in one column; the first text decides the order when sorting by it.
+pub(super) fn search_text(texts: &[Option<&str>]) -> Arg {
+    let present: Vec<&str> = texts.iter().copied().flatten().collect();
+    present.join("\n").to_lowercase().into()
+}
+
+/// Arguments that make no sense.
+pub(super) fn invalid(message: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::Invalid, message)
+}
+
+fn insertion<R: Record>(record: &R) -> StoreResult<Query> {
+    Ok(Query::new("INSERT INTO ")
+        .push(R::TABLE)
+        .push(" (id, created_time, version, doc, ")
+        .push_list(R::COLUMNS.iter().copied())
+        .push(") VALUES (")
+        .bind(required_id(record)?)
+        .push(", ")
+        .bind(record.created_time())
+        .push(", 1, ")
+        .bind(document(record)?)
+        .push(", ")
+        .bind_list(record.values()?)
+        .push(") RETURNING ")
+        .push(R::SELECT))
+}
+
+fn update<R: Record>(record: &R) -> StoreResult<Query> {
+    let mut query = Query::new("UPDATE ")
+        .push(R::TABLE)
+        .push(" SET version = version + 1, doc = ")
+        .bind(document(record)?);
+    // The owner is in the condition; assigning it again would only make the database check every row that refers to it.
+    let assigned = R::COLUMNS
+        .iter()
+        .zip(record.values()?)
+        .filter(|(column, _)| **column != "tenant_id");
+    for (column, value) in assigned {
+        query = query.push(", ").push(column).push(" = ").bind(value);
+    }
+    query = query
+        .push(" WHERE id = ")
+        .bind(required_id(record)?)
+        .owned_by(record.owner());
+    if let Some(version) = record.version() {
+        query = query.push(" AND version = ").bind(version);
+    }
+    Ok(query.push(" RETURNING ").push(R::SELECT))
+}
+
+/// Why an update found no row.
+async fn not_updated<R: Record>(database: &Database, record: &R) -> StoreResult<StoreError> {
+    let query = Query::new("SELECT version FROM ")
+        .push(R::TABLE)
+        .push(" WHERE id = ")
+        .bind(record.id())
+        .owned_by(record.owner());
+    Ok(if database.read(query).await?.is_empty() {
+        not_found(R::NAME)
+    } else {
+        version_conflict(R::NAME)
+    })
+}
+
+/// The entity does not exist for this owner.
+pub(super) fn not_found(name: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::NotFound, format!("{name} is not found!"))
+}
+
+/// The stored version is another.
+pub(super) fn version_conflict(name: &str) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::VersionConflict,
+        format!("{name} was already changed by someone else"),
+    )
+}
+
+fn stored<R: Record>(record: &R, saved: Result<Vec<Row>, Failure>) -> StoreResult<R> {
+    match saved {
+        Ok(rows) => first(&rows)?.ok_or_else(|| unreadable("a saved row was not returned")),
+        Err(Failure::BrokenReference) => Err(invalid(R::BROKEN_REFERENCE)),
+        Err(Failure::Taken(constraint)) => Err(match record.taken(&constraint) {
+            Some(message) => StoreError::new(StoreErrorKind::Conflict, message),
+            None => Failure::Taken(constraint).into_error(),
+        }),
+        Err(Failure::Other(error)) => Err(error),
+    }
+}
+
+fn required_id<R: Record>(record: &R) -> StoreResult<Uuid> {
+    record
+        .id()
+        .ok_or_else(|| invalid(format!("{} id should be specified!", R::NAME)))
+}
+
+/// The entity as JSON without what columns hold.
+fn document<R: Record>(record: &R) -> StoreResult<String> {
+    let unwritable = |cause| invalid(format!("{} cannot be stored", R::NAME)).caused_by(cause);
+    let mut value = serde_json::to_value(record).map_err(unwritable)?;
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|key, value| {
+            !value.is_null() && !["id", "createdTime", "version"].contains(&key.as_str()) && !R::IN_COLUMNS.contains(&key.as_str())
+        });
+    }
+    serde_json::to_string(&value).map_err(unwritable)
+}

@@ -1,0 +1,51 @@
+//! Numbered migrations, applied in one transaction when a database is opened.
+
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+
+use super::database::Database;
+use super::query::Query;
+
+/// What brings a database from the version before to this one; the first makes version 1. Never edit one that was
+/// released: append another.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_entities.sql")];
+
+/// Brings the tables up to date; refuses a database that a newer program has changed.
+pub(super) async fn migrate(database: &Database) -> StoreResult<()> {
+    let newest = MIGRATIONS.len() as i64;
+    let mut changes = database.begin().await?;
+    changes.lock_schema().await?;
+    changes
+        .execute(Query::new(
+            "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)",
+        ))
+        .await?;
+    let rows = changes
+        .rows(Query::new("SELECT MAX(version) FROM schema_version"))
+        .await?;
+    let current: Option<i64> = match rows.first() {
+        Some(row) => row.columns().next()?,
+        None => None,
+    };
+    let current = current.unwrap_or(0);
+    if current > newest {
+        return Err(StoreError::new(
+            StoreErrorKind::Invalid,
+            format!(
+                "The entity database has schema version {current}, but this program knows versions up to {newest} only: \
+                 start the newer program that changed it, or restore a backup"
+            ),
+        ));
+    }
+    for (version, statements) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > current) {
+        changes.migrate(statements).await?;
+        changes
+            .execute(
+                Query::new("INSERT INTO schema_version (version) VALUES (")
+                    .bind(version)
+                    .push(")"),
+            )
+            .await?;
+    }
+    changes.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Tenant profiles.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{StoreResult, TenantProfileStore};
+use fieldline_model::TenantProfileId;
+use fieldline_model::entity::TenantProfile;
+use fieldline_model::page::{PageData, PageLink};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::list::{self, Listing};
+use super::query::{Arg, Columns, Owner};
+use super::record::{self, Record};
+
+impl Record for TenantProfile {
+    const NAME: &'static str = "Tenant profile";
+    const TABLE: &'static str = "tenant_profile";
+    const COLUMNS: &'static [&'static str] = &["name", "is_default", "search", "description_key"];
+    const SELECT: &'static str = "id, created_time, name, is_default, version, doc";
+    const IN_COLUMNS: &'static [&'static str] = &["name", "default"];
+    const BROKEN_REFERENCE: &'static str = "Tenant profile is referencing to a non-existent entity!";
+
+    fn id(&self) -> Option<Uuid> {
+        self.id.map(|id| id.0)
+    }
+
+    fn created_time(&self) -> i64 {
+        self.created_time
+    }
+
+    fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Installation
+    }
+
+    fn values(&self) -> StoreResult<Vec<Arg>> {
+        Ok(vec![
+            record::bounded("name", &self.name)?,
+            self.is_default.into(),
+            record::search_text(&[Some(&self.name)]),
+            record::sort_key(self.description.as_deref()),
+        ])
+    }
+
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+        let id = TenantProfileId(columns.next()?);
+        let created_time = columns.next()?;
+        let name = columns.next()?;
+        let is_default = columns.next()?;
+        let version = columns.next()?;
+        let doc: String = columns.next()?;
+        Ok(Self {
+            id: Some(id),
+            created_time,
+            name,
+            is_default,
+            version: Some(version),
+            ..record::parse(&doc)?
+        })
+    }
+
+    fn taken(&self, constraint: &str) -> Option<String> {
+        match constraint {
+            "tenant_profile_name_key" => Some("Tenant profile with such name already exists!".into()),
+            "tenant_profile_is_default_key" => Some("Another default tenant profile is present!".into()),
+            _ => None,
+        }
+    }
+}
+
+const LISTING: Listing = Listing {
+    table: TenantProfile::TABLE,
+    select: TenantProfile::SELECT,
+    joins: "",
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("name", "search"),
+        ("description", "description_key"),
+        ("isDefault", "is_default"),
+    ],
+};
+
+/// Tenant profiles in a database.
+pub(super) struct TenantProfiles(pub(super) Database);
+
+#[async_trait]
+impl TenantProfileStore for TenantProfiles {
+    async fn save(&self, profile: TenantProfile, create: bool) -> StoreResult<TenantProfile> {
+        record::save(&self.0, profile, create).await
+    }
+
+    async fn get(&self, id: TenantProfileId) -> StoreResult<Option<TenantProfile>> {
+        record::get(&self.0, Owner::Installation, id.0).await
+    }
+
+    async fn default_profile(&self) -> StoreResult<Option<TenantProfile>> {
+        let query = record::select::<TenantProfile>().push("is_default");
+        record::first(&self.0.read(query).await?)
+    }
+
+    async fn set_default(&self, id: TenantProfileId) -> StoreResult<bool> {
+        record::set_default::<TenantProfile>(&self.0, Owner::Installation, id.0).await
+    }
+
+    async fn list(&self, page: &PageLink) -> StoreResult<PageData<TenantProfile>> {
+        list::page(&self.0, &LISTING, page, |query| query, list::own_text, TenantProfile::read).await
+    }
+
+    async fn delete(&self, id: TenantProfileId) -> StoreResult<bool> {
+        let in_use = "The tenant profile referenced by the tenants cannot be deleted!";
+        record::delete::<TenantProfile>(&self.0, Owner::Installation, id.0, in_use).await
+    }
+}

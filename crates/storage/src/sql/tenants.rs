@@ -1,0 +1,123 @@
+//! Tenants.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{StoreResult, TenantStore};
+use fieldline_model::entity::Tenant;
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{TenantId, TenantProfileId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::list::{self, Listing};
+use super::query::{Arg, Columns, Owner};
+use super::record::{self, Record};
+
+impl Record for Tenant {
+    const NAME: &'static str = "Tenant";
+    const TABLE: &'static str = "tenant";
+    const COLUMNS: &'static [&'static str] = &[
+        "title",
+        "tenant_profile_id",
+        "search",
+        "email_key",
+        "region_key",
+        "country_key",
+        "city_key",
+    ];
+    const SELECT: &'static str = "id, created_time, title, tenant_profile_id, version, doc";
+    const IN_COLUMNS: &'static [&'static str] = &["title", "name", "tenantProfileId"];
+    const BROKEN_REFERENCE: &'static str = "Tenant is referencing to non-existent tenant profile!";
+
+    fn id(&self) -> Option<Uuid> {
+        self.id.map(|id| id.0)
+    }
+
+    fn created_time(&self) -> i64 {
+        self.created_time
+    }
+
+    fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Installation
+    }
+
+    fn values(&self) -> StoreResult<Vec<Arg>> {
+        Ok(vec![
+            record::bounded("title", &self.title)?,
+            self.tenant_profile_id.map(|id| id.0).into(),
+            record::search_text(&[Some(&self.title)]),
+            record::sort_key(self.contact.email.as_deref()),
+            record::sort_key(self.region.as_deref()),
+            record::sort_key(self.contact.country.as_deref()),
+            record::sort_key(self.contact.city.as_deref()),
+        ])
+    }
+
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+        let id = TenantId(columns.next()?);
+        let created_time = columns.next()?;
+        let title: String = columns.next()?;
+        let tenant_profile_id: Option<Uuid> = columns.next()?;
+        let version = columns.next()?;
+        let doc: String = columns.next()?;
+        Ok(Self {
+            id: Some(id),
+            created_time,
+            name: title.clone(),
+            title,
+            tenant_profile_id: tenant_profile_id.map(TenantProfileId),
+            version: Some(version),
+            ..record::parse(&doc)?
+        })
+    }
+
+    fn taken(&self, constraint: &str) -> Option<String> {
+        (constraint == "tenant_title_key").then(|| "Tenant with such title already exists!".into())
+    }
+}
+
+const LISTING: Listing = Listing {
+    table: Tenant::TABLE,
+    select: Tenant::SELECT,
+    joins: "",
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("title", "search"),
+        ("name", "search"),
+        ("email", "email_key"),
+        ("region", "region_key"),
+        ("country", "country_key"),
+        ("city", "city_key"),
+    ],
+};
+
+/// Tenants in a database.
+pub(super) struct Tenants(pub(super) Database);
+
+#[async_trait]
+impl TenantStore for Tenants {
+    async fn save(&self, tenant: Tenant, create: bool) -> StoreResult<Tenant> {
+        record::save(&self.0, tenant, create).await
+    }
+
+    async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>> {
+        record::get(&self.0, Owner::Installation, id.0).await
+    }
+
+    async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>> {
+        list::page(&self.0, &LISTING, page, |query| query, list::own_text, Tenant::read).await
+    }
+
+    async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>> {
+        record::by_ids(&self.0, Owner::Installation, ids.iter().map(|id| id.0)).await
+    }
+
+    async fn delete(&self, id: TenantId) -> StoreResult<bool> {
+        // Everything that belongs to a tenant refers to it by a foreign key that cascades.
+        let in_use = "The tenant is in use and cannot be deleted!";
+        record::delete::<Tenant>(&self.0, Owner::Installation, id.0, in_use).await
+    }
+}

@@ -1,0 +1,43 @@
+//! Names of the device servers' metrics.
+
+use ::metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
+
+const CONNECTIONS: &str = "fieldline_transport_connections";
+const ACCEPTED: &str = "fieldline_transport_accepted_connections_total";
+const MESSAGES: &str = "fieldline_transport_messages_total";
+const REJECTED: &str = "fieldline_transport_rejected_messages_total";
+const REFUSED_LOGINS: &str = "fieldline_transport_refused_logins_total";
+const REFUSED_APPENDS: &str = "fieldline_transport_refused_appends_total";
+
+/// Describes the metrics to the recorder; call once at start.
+pub fn describe() {
+    describe_gauge!(CONNECTIONS, "Open device connections");
+    describe_counter!(ACCEPTED, "Device connections accepted since the start");
+    describe_counter!(MESSAGES, "Device messages taken into the journal");
+    describe_counter!(REJECTED, "Device messages that failed validation");
+    describe_counter!(REFUSED_LOGINS, "Log-ins with unknown or wrong credentials");
+    describe_counter!(REFUSED_APPENDS, "Device messages that the journal did not take or did not acknowledge");
+}
+
+/// The metrics of one device server, looked up once.
+pub(crate) struct Metrics {
+    pub(crate) connections: Gauge,
+    pub(crate) accepted: Counter,
+    pub(crate) messages: Counter,
+    pub(crate) rejected: Counter,
+    pub(crate) refused_logins: Counter,
+    pub(crate) refused_appends: Counter,
+}
+
+impl Metrics {
+    pub(crate) fn of(transport: &'static str) -> Self {
+        Self {
+            connections: gauge!(CONNECTIONS, "transport" => transport),
+            accepted: counter!(ACCEPTED, "transport" => transport),
+            messages: counter!(MESSAGES, "transport" => transport),
+            rejected: counter!(REJECTED, "transport" => transport),
+            refused_logins: counter!(REFUSED_LOGINS, "transport" => transport),
+            refused_appends: counter!(REFUSED_APPENDS, "transport" => transport),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The MQTT device server: 3.1, 3.1.1 and 5.0 on the topics of the device API.
+//!
+//! One task a connection. It reads into a buffer that all connections of a thread share and keeps only a partial packet;
+//! everything that one read brought is appended to the journal at once, and acknowledged with one write when it is
+//! durable. While it waits it does not read, so a device that is faster than the disk is slowed down by TCP.
+
+mod connection;
+mod incoming;
+mod keepalive;
+mod listener;
+mod login;
+mod stream;
+mod topics;
+
+use std::net::SocketAddr;
+
+use fieldline_core::options::{ByteSize, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::listener::MqttServer;
+
+/// Settings of the MQTT device server.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// Address that devices connect to without TLS.
+    pub listen: SocketAddr,
+    /// Connections at a time, TLS included; further ones wait to be accepted.
+    pub max_connections: usize,
+    /// Largest packet a device may send; a larger one ends its connection.
+    pub max_packet: ByteSize,
+    /// A device that has not logged in by then is cut off, TLS handshake included.
+    pub connect_timeout: Span,
+    /// A device that asked for no keep-alive is cut off when it was silent for this long.
+    pub inactivity_timeout: Span,
+    /// Sessions of one device at a time; a further one ends the oldest.
+    pub sessions_per_device: usize,
+    /// Whether text that reads as a number is stored as one.
+    pub json_type_cast: bool,
+    /// Longest text value, in bytes; 0 for no limit.
+    pub json_max_text: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([0, 0, 0, 0], 1883)),
+            max_connections: 1_000_000,
+            max_packet: ByteSize(65_536),
+            connect_timeout: Span::secs(10),
+            inactivity_timeout: Span::secs(600),
+            sessions_per_device: 1,
+            json_type_cast: true,
+            json_max_text: 0,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Keep-alive of all connections by one coarse clock: a tick a second walks over the open connections, which costs a load
+//! and a comparison each, where a timer for each would have to be moved with every packet.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use fieldline_core::sessions::{CloseReason, SessionControl};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// Last-heard value of a connection that the server itself keeps waiting: it does not age.
+pub(super) const WAITING: u32 = u32::MAX;
+
+struct Watched {
+    control: Arc<SessionControl>,
+    allowed_s: u32,
+    reason: CloseReason,
+}
+
+#[derive(Default)]
+struct Slots {
+    slots: Vec<Option<Watched>>,
+    free: Vec<u32>,
+}
+
+/// Watches that connections are heard in time.
+pub(super) struct KeepAlive {
+    now_s: AtomicU32,
+    watched: Mutex<Slots>,
+}
+
+impl KeepAlive {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { now_s: AtomicU32::new(0), watched: Mutex::default() })
+    }
+
+    /// Seconds that were counted since the start. A process that was stopped does not count the time it slept, so that
+    /// its devices get the chance to be heard.
+    pub(super) fn now_s(&self) -> u32 {
+        self.now_s.load(Ordering::Relaxed)
+    }
+
+    /// Watches a connection that must be heard every `allowed_s` seconds, until the guard is dropped.
+    pub(super) fn watch(self: &Arc<Self>, control: Arc<SessionControl>, allowed_s: u32, reason: CloseReason) -> Watch {
+        control.heard(self.now_s());
+        let watched = Some(Watched { control, allowed_s, reason });
+        let mut all = self.watched.lock();
+        let slot = match all.free.pop() {
+            Some(slot) => {
+                if let Some(place) = all.slots.get_mut(slot as usize) {
+                    *place = watched;
+                }
+                slot
+            }
+            None => {
+                all.slots.push(watched);
+                (all.slots.len() - 1) as u32
+            }
+        };
+        Watch { keep_alive: self.clone(), slot }
+    }
+
+    /// Counts seconds until told to stop.
+    pub(super) async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        let mut tick = tokio::time::interval(Duration::from_secs(1));
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = tick.tick() => self.tick(),
+                _ = stop.wait_for(|stop| *stop) => return,
+            }
+        }
+    }
+
+    fn tick(&self) {
+        let now = self.now_s.fetch_add(1, Ordering::Relaxed) + 1;
+        for watched in self.watched.lock().slots.iter().flatten() {
+            let heard = watched.control.heard_at();
+            // One second is added because both ends of the measured time are rounded down.
+            if heard != WAITING && now.saturating_sub(heard) > watched.allowed_s.saturating_add(1) {
+                watched.control.close(watched.reason);
+            }
+        }
+    }
+}
+
+/// Keeps a connection watched.
+pub(super) struct Watch {
+    keep_alive: Arc<KeepAlive>,
+    slot: u32,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut all = self.keep_alive.watched.lock();
+        if let Some(place) = all.slots.get_mut(self.slot as usize) {
+            *place = None;
+        }
+        all.free.push(self.slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_not_heard_in_time_is_closed_and_others_are_not() {
+        let keep_alive = KeepAlive::new();
+        let controls: Vec<_> = (0..3).map(|_| Arc::new(SessionControl::default())).collect();
+        let _watches: Vec<_> = controls
+            .iter()
+            .map(|control| keep_alive.watch(control.clone(), 3, CloseReason::KeepAlive))
+            .collect();
+        for _ in 0..5 {
+            keep_alive.tick();
+            controls[1].heard(keep_alive.now_s());
+            controls[2].heard(WAITING);
+        }
+        let reasons: Vec<_> = controls.iter().map(|control| control.close_reason()).collect();
+        assert_eq!(reasons, [Some(CloseReason::KeepAlive), None, None]);
+    }
+}

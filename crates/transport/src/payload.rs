@@ -1,0 +1,91 @@
+//! Device payloads to journal records, and stored attributes to what devices are answered.
+
+use fieldline_core::devices::DeviceHandle;
+use fieldline_core::ports::StoreResult;
+use fieldline_model::json::{self, JsonError};
+use fieldline_model::record::RecordBatch;
+use fieldline_model::timeseries::{Attribute, AttributeScope};
+
+use crate::Services;
+
+/// Adds a telemetry message to the batch. A message that carries no point adds nothing.
+pub(crate) fn telemetry(
+    services: &Services,
+    device: &DeviceHandle,
+    ttl_seconds: u32,
+    payload: &[u8],
+    batch: &mut RecordBatch,
+) -> Result<(), JsonError> {
+    let now_ms = services.clock.now_ms();
+    let mut record = batch.telemetry(device.subject, now_ms, ttl_seconds);
+    json::telemetry(payload, &services.json, || device.times.next(now_ms), &mut record)?;
+    record.finish();
+    Ok(())
+}
+
+/// Adds a message with client attributes to the batch. A message that carries no attribute adds nothing.
+pub(crate) fn attributes(
+    services: &Services,
+    device: &DeviceHandle,
+    payload: &[u8],
+    batch: &mut RecordBatch,
+) -> Result<(), JsonError> {
+    let mut record = batch.attributes(device.subject, services.clock.now_ms(), AttributeScope::Client);
+    json::attributes(payload, &services.json, record.buffer())?;
+    record.finish();
+    Ok(())
+}
+
+/// Which attributes a device asks for; with neither list it asks for all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct AttributeRequest {
+    pub(crate) client_keys: Option<Vec<String>>,
+    pub(crate) shared_keys: Option<Vec<String>>,
+}
+
+impl AttributeRequest {
+    /// Reads `{"clientKeys": "a,b", "sharedKeys": "c"}`.
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, JsonError> {
+        let request = json::attribute_request(payload)?;
+        Ok(Self { client_keys: request.client_keys, shared_keys: request.shared_keys })
+    }
+
+    /// Answers with `{"client": {…}, "shared": {…}}`; a scope without values is left out.
+    pub(crate) async fn answer(&self, services: &Services, device: &DeviceHandle) -> StoreResult<String> {
+        let all = self.client_keys.is_none() && self.shared_keys.is_none();
+        let mut out = String::from("{");
+        for (scope, name, keys) in [
+            (AttributeScope::Client, "client", &self.client_keys),
+            (AttributeScope::Shared, "shared", &self.shared_keys),
+        ] {
+            if !all && keys.is_none() {
+                continue;
+            }
+            let found = services.attributes.get(device.subject, scope, keys.as_deref()).await?;
+            if found.is_empty() {
+                continue;
+            }
+            if out.len() > 1 {
+                out.push(',');
+            }
+            json::write_string(name, &mut out);
+            out.push(':');
+            write_object(&found, &mut out);
+        }
+        out.push('}');
+        Ok(out)
+    }
+}
+
+fn write_object(attributes: &[Attribute], out: &mut String) {
+    out.push('{');
+    for (index, attribute) in attributes.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        json::write_string(&attribute.key, out);
+        out.push(':');
+        attribute.value.as_ref().write_json(out);
+    }
+    out.push('}');
+}

