@@ -13,7 +13,7 @@ from harness.server import eventually
 from harness.wire import V5, V311, Wire
 
 TELEMETRY = "v1/devices/me/telemetry"
-DISK_MIB = 256
+DISK_MIB = 512
 
 pytestmark = pytest.mark.root
 

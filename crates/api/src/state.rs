@@ -40,8 +40,8 @@ pub(crate) struct ApiState {
     pub(crate) series: Arc<dyn TimeSeriesStore>,
     pub(crate) attributes: Arc<dyn AttributeStore>,
     pub(crate) events: Arc<EntityEvents>,
-    pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) clock: SharedClock,
+    pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
     pub(crate) passwords: Passwords,
     pub(crate) tokens: Tokens,
@@ -66,8 +66,8 @@ impl ApiState {
             Arc::clone(&deps.entities.users),
             Arc::clone(&deps.clock),
         ));
-        deps.events.listen(Arc::clone(&sessions) as _);
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
+        deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
         Ok(Self {
             tokens: Tokens::new(&deps.token_key, &options),

@@ -98,17 +98,26 @@ pub struct EncodeError {
 impl EncodeError {
     #[cold]
     pub(crate) const fn invalid(what: &'static str) -> Self {
-        Self { kind: EncodeErrorKind::InvalidField, what }
+        Self {
+            kind: EncodeErrorKind::InvalidField,
+            what,
+        }
     }
 
     #[cold]
     pub(crate) const fn too_long(what: &'static str) -> Self {
-        Self { kind: EncodeErrorKind::TooLong, what }
+        Self {
+            kind: EncodeErrorKind::TooLong,
+            what,
+        }
     }
 
     #[cold]
     pub(crate) const fn version(what: &'static str) -> Self {
-        Self { kind: EncodeErrorKind::WrongVersion, what }
+        Self {
+            kind: EncodeErrorKind::WrongVersion,
+            what,
+        }
     }
 
     /// Returns what sort of error it is.

@@ -45,7 +45,12 @@ pub fn decode_header(input: &[u8], version: Version) -> Result<Option<FrameHeade
     if used > 1 && version.is_v5() && rest.get(used - 1) == Some(&0) {
         return Err(OVERLONG);
     }
-    Ok(Some(FrameHeader { packet_type, flags, header_len: used + 1, body_len: body_len as usize }))
+    Ok(Some(FrameHeader {
+        packet_type,
+        flags,
+        header_len: used + 1,
+        body_len: body_len as usize,
+    }))
 }
 
 #[inline]
@@ -62,7 +67,13 @@ fn check_flags(packet_type: PacketType, flags: u8, version: Version) -> Result<(
         }
         _ => flags == 0,
     };
-    if valid { Ok(()) } else { Err(DecodeError::malformed("reserved flags of the fixed header are wrong")) }
+    if valid {
+        Ok(())
+    } else {
+        Err(DecodeError::malformed(
+            "reserved flags of the fixed header are wrong",
+        ))
+    }
 }
 
 #[inline]
@@ -92,7 +103,10 @@ pub fn frame_len(input: &[u8], max_packet_size: u32, version: Version) -> Result
 fn bounded(header: &FrameHeader, max_packet_size: u32) -> Result<usize, DecodeError> {
     let frame_len = header.frame_len();
     if frame_len > max_packet_size as usize {
-        return Err(DecodeError::new(DecodeErrorKind::PacketTooLarge, "packet exceeds the maximum packet size"));
+        return Err(DecodeError::new(
+            DecodeErrorKind::PacketTooLarge,
+            "packet exceeds the maximum packet size",
+        ));
     }
     Ok(frame_len)
 }
@@ -128,5 +142,8 @@ pub fn peek_protocol(input: &[u8]) -> Option<Protocol> {
     }
     let mut body = Reader::new(input.get(header.header_len..)?);
     let name = ProtocolName::from_bytes(body.binary().ok()?)?;
-    Some(Protocol { name, level: body.u8().ok()? })
+    Some(Protocol {
+        name,
+        level: body.u8().ok()?,
+    })
 }

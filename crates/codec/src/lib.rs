@@ -33,9 +33,10 @@ mod wire;
 pub use error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind};
 pub use frame::{FrameHeader, decode_frame, decode_header, frame_len, peek_protocol};
 pub use packet::{
-    Ack, Auth, Connack, Connect, Disconnect, FilterBuf, Packet, PacketType, Publish, PublishTemplate, ReasonCodes,
-    RetainHandling, Suback, Subscribe, SubscribeFilters, Subscription, SubscriptionBuf, SubscriptionOptions, Unsuback,
-    Unsubscribe, UnsubscribeFilters, Will, encode_pingreq, encode_pingresp, encode_puback,
+    Ack, Auth, Connack, Connect, Disconnect, FilterBuf, Packet, PacketType, Publish, PublishTemplate,
+    ReasonCodes, RetainHandling, Suback, Subscribe, SubscribeFilters, Subscription, SubscriptionBuf,
+    SubscriptionOptions, Unsuback, Unsubscribe, UnsubscribeFilters, Will, encode_pingreq, encode_pingresp,
+    encode_puback,
 };
 pub use properties::{Properties, PropertiesIter, Property, PropertyBuf};
 pub use reason::ReasonCode;

@@ -8,9 +8,7 @@ use std::fmt;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::topic;
 use crate::version::QoS;
-use crate::wire::{
-    MAX_VARINT, Reader, check_len, check_string, put_binary, put_u16, put_varint, varint_len,
-};
+use crate::wire::{MAX_VARINT, Reader, check_len, check_string, put_binary, put_u16, put_varint, varint_len};
 
 /// Stands in the bit set for a second subscription identifier, which only PUBLISH may carry.
 const SECOND_SUBSCRIPTION_ID: u64 = 1;
@@ -158,7 +156,11 @@ impl<'a> Property<'a> {
             33 => Self::ReceiveMaximum(reader.u16()?),
             34 => Self::TopicAliasMaximum(reader.u16()?),
             35 => Self::TopicAlias(reader.u16()?),
-            36 => Self::MaximumQos(if read_bool(reader)? { QoS::AtLeastOnce } else { QoS::AtMostOnce }),
+            36 => Self::MaximumQos(if read_bool(reader)? {
+                QoS::AtLeastOnce
+            } else {
+                QoS::AtMostOnce
+            }),
             37 => Self::RetainAvailable(read_bool(reader)?),
             38 => Self::UserProperty(reader.string()?, reader.string()?),
             39 => Self::MaximumPacketSize(reader.u32()?),
@@ -182,9 +184,10 @@ impl<'a> Property<'a> {
             Self::SubscriptionIdentifier(0) => {
                 Some((DecodeErrorKind::Protocol, "subscription identifier is zero"))
             }
-            Self::ResponseTopic(name) if !topic::is_valid_name(name) => {
-                Some((DecodeErrorKind::Protocol, "response topic is empty or has a wildcard"))
-            }
+            Self::ResponseTopic(name) if !topic::is_valid_name(name) => Some((
+                DecodeErrorKind::Protocol,
+                "response topic is empty or has a wildcard",
+            )),
             _ => None,
         }
     }
@@ -195,12 +198,12 @@ impl<'a> Property<'a> {
             return Err(EncodeError::invalid(what));
         }
         match *self {
-            Self::SubscriptionIdentifier(id) if id > MAX_VARINT => {
-                Err(EncodeError::invalid("subscription identifier exceeds 268,435,455"))
-            }
-            Self::MaximumQos(QoS::ExactlyOnce) => {
-                Err(EncodeError::invalid("maximum QoS 2 is expressed by leaving it out"))
-            }
+            Self::SubscriptionIdentifier(id) if id > MAX_VARINT => Err(EncodeError::invalid(
+                "subscription identifier exceeds 268,435,455",
+            )),
+            Self::MaximumQos(QoS::ExactlyOnce) => Err(EncodeError::invalid(
+                "maximum QoS 2 is expressed by leaving it out",
+            )),
             Self::CorrelationData(bytes) | Self::AuthenticationData(bytes) => check_len(bytes),
             Self::ContentType(text)
             | Self::ResponseTopic(text)
@@ -367,13 +370,18 @@ impl<'a> Properties<'a> {
 
     /// Iterates over all properties in the order they came.
     pub const fn iter(&self) -> PropertiesIter<'a> {
-        PropertiesIter { reader: Reader::new(self.raw) }
+        PropertiesIter {
+            reader: Reader::new(self.raw),
+        }
     }
 
     /// Iterates over the user properties in the order they came.
     pub fn user_properties(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let raw = if self.seen & (1 << 38) == 0 { &[] } else { self.raw };
-        PropertiesIter { reader: Reader::new(raw) }.filter_map(|property| match property {
+        PropertiesIter {
+            reader: Reader::new(raw),
+        }
+        .filter_map(|property| match property {
             Property::UserProperty(name, value) => Some((name, value)),
             _ => None,
         })
@@ -381,8 +389,15 @@ impl<'a> Properties<'a> {
 
     /// Iterates over the subscription identifiers of a PUBLISH.
     pub fn subscription_identifiers(&self) -> impl Iterator<Item = u32> + use<'a> {
-        let raw = if self.has_subscription_identifier() { self.raw } else { &[] };
-        PropertiesIter { reader: Reader::new(raw) }.filter_map(|property| match property {
+        let raw = if self.has_subscription_identifier() {
+            self.raw
+        } else {
+            &[]
+        };
+        PropertiesIter {
+            reader: Reader::new(raw),
+        }
+        .filter_map(|property| match property {
             Property::SubscriptionIdentifier(id) => Some(id),
             _ => None,
         })
@@ -497,7 +512,10 @@ pub struct PropertyBuf {
 impl PropertyBuf {
     /// Makes an empty buffer.
     pub const fn new() -> Self {
-        Self { raw: Vec::new(), seen: 0 }
+        Self {
+            raw: Vec::new(),
+            seen: 0,
+        }
     }
 
     /// Appends a property, unless its value is not allowed or it may not come twice.
@@ -520,6 +538,9 @@ impl PropertyBuf {
 
     /// Returns the properties to put into a packet.
     pub fn as_properties(&self) -> Properties<'_> {
-        Properties { raw: &self.raw, seen: self.seen }
+        Properties {
+            raw: &self.raw,
+            seen: self.seen,
+        }
     }
 }

@@ -31,7 +31,9 @@ pub fn is_valid_name(name: &str) -> bool {
 /// Whether bytes of a topic name hold a wildcard or zero; without branches, so that it vectorises.
 #[inline]
 pub(crate) fn has_forbidden(name: &[u8]) -> bool {
-    name.iter().fold(false, |found, &byte| found | (byte == b'+') | (byte == b'#') | (byte == 0))
+    name.iter().fold(false, |found, &byte| {
+        found | (byte == b'+') | (byte == b'#') | (byte == 0)
+    })
 }
 
 /// A valid topic filter, with the share name apart.
@@ -54,14 +56,20 @@ impl<'a> Filter<'a> {
         }
         let Some(shared) = text.strip_prefix("$share/") else {
             check_levels(text)?;
-            return Ok(Self { share_name: None, filter: text });
+            return Ok(Self {
+                share_name: None,
+                filter: text,
+            });
         };
         let (share_name, filter) = shared.split_once('/').unwrap_or((shared, ""));
         if share_name.is_empty() || share_name.contains(['+', '#']) {
             return Err(FilterError::ShareName);
         }
         check_levels(filter)?;
-        Ok(Self { share_name: Some(share_name), filter })
+        Ok(Self {
+            share_name: Some(share_name),
+            filter,
+        })
     }
 
     /// Whether the filter holds a wildcard.

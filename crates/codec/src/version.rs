@@ -66,9 +66,18 @@ impl Protocol {
     /// Returns what a CONNECT of `version` carries.
     pub const fn of(version: Version) -> Self {
         match version {
-            Version::V31 => Self { name: ProtocolName::MqIsdp, level: 3 },
-            Version::V311 => Self { name: ProtocolName::Mqtt, level: 4 },
-            Version::V5 => Self { name: ProtocolName::Mqtt, level: 5 },
+            Version::V31 => Self {
+                name: ProtocolName::MqIsdp,
+                level: 3,
+            },
+            Version::V311 => Self {
+                name: ProtocolName::Mqtt,
+                level: 4,
+            },
+            Version::V5 => Self {
+                name: ProtocolName::Mqtt,
+                level: 5,
+            },
         }
     }
 

@@ -96,12 +96,17 @@ impl<'a> Reader<'a> {
     /// Ends a body: bytes left over make it malformed.
     #[inline]
     pub(crate) const fn end(&self) -> Result<(), DecodeError> {
-        if self.rest.is_empty() { Ok(()) } else { Err(DecodeError::malformed("bytes left over after the packet")) }
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::malformed("bytes left over after the packet"))
+        }
     }
 }
 
 const ENDED: DecodeError = DecodeError::malformed("packet ends inside a field");
-pub(crate) const OVERLONG: DecodeError = DecodeError::malformed("variable byte integer is longer than needed");
+pub(crate) const OVERLONG: DecodeError =
+    DecodeError::malformed("variable byte integer is longer than needed");
 
 #[inline]
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, DecodeError> {
@@ -118,7 +123,11 @@ pub(crate) fn varint(bytes: &[u8]) -> Result<Option<(u32, usize)>, DecodeError> 
             return Ok(Some((value, index + 1)));
         }
     }
-    if bytes.len() >= 4 { Err(DecodeError::malformed("length takes more than four bytes")) } else { Ok(None) }
+    if bytes.len() >= 4 {
+        Err(DecodeError::malformed("length takes more than four bytes"))
+    } else {
+        Ok(None)
+    }
 }
 
 #[inline]
@@ -167,7 +176,11 @@ pub(crate) fn put_binary(bytes: &[u8], out: &mut Vec<u8>) {
 
 #[inline]
 pub(crate) const fn check_len(bytes: &[u8]) -> Result<(), EncodeError> {
-    if bytes.len() > u16::MAX as usize { Err(EncodeError::too_long("field exceeds 65,535 bytes")) } else { Ok(()) }
+    if bytes.len() > u16::MAX as usize {
+        Err(EncodeError::too_long("field exceeds 65,535 bytes"))
+    } else {
+        Ok(())
+    }
 }
 
 #[inline]

@@ -196,7 +196,7 @@ impl Entity {
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// There is no such entity, as far as the one who asks can know.
-    #[error("{} with id [{}] is not found", title(.0.entity_type), .0.id)]
+    #[error("{} with id [{}] is not found", title(&.0.entity_type), .0.id)]
     NotFound(EntityId),
     /// There is one, and the one who asks may not do this with it.
     #[error("You don't have permission to perform this operation!")]

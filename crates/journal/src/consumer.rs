@@ -125,7 +125,8 @@ impl Consumer for Member {
             .registry
             .lock()
             .commit(disk, self.queue, &self.group, partition, offset.0)?;
-        self.shared.delete_consumed()
+        self.shared.delete_consumed();
+        Ok(())
     }
 }
 
@@ -135,8 +136,8 @@ struct Cursor {
     next: u64,
     /// The block to go on from; `None` until it was looked for.
     place: Option<Place>,
-    /// Records that were read already: what did not fit into the last delivery.
-    rest: Option<Bytes>,
+    /// Records that were read already, with the offset after them: what did not fit into the last delivery.
+    rest: Option<(Bytes, u64)>,
     entries: Vec<Entry>,
 }
 
@@ -155,14 +156,18 @@ enum Step {
 impl Cursor {
     /// Up to `max_bytes` of consecutive durable records; a single larger one comes alone.
     fn read(&mut self, shared: &Shared, max_bytes: usize) -> Result<Option<Records>, JournalError> {
-        let mut bytes = match self.rest.take() {
+        let (mut bytes, end) = match self.rest.take() {
             Some(rest) => rest,
             None => self.gather(shared, max_bytes)?,
         };
         if bytes.is_empty() {
             return Ok(None);
         }
-        let (length, records) = fitting(&bytes, max_bytes);
+        let (length, records) = if bytes.len() <= max_bytes {
+            (bytes.len(), end - self.next)
+        } else {
+            fitting(&bytes, max_bytes)
+        };
         if length == 0 {
             let place = self.partition;
             return Err(JournalError::Corrupt(format!(
@@ -173,7 +178,7 @@ impl Cursor {
         let delivered = bytes.split_to(length);
         let first = Offset(self.next);
         self.next += records;
-        self.rest = (!bytes.is_empty()).then_some(bytes);
+        self.rest = (!bytes.is_empty()).then_some((bytes, end));
         Ok(Some(Records {
             partition: self.partition,
             first,
@@ -182,8 +187,9 @@ impl Cursor {
         }))
     }
 
-    /// Reads whole sections from `next` on until there are `max_bytes`, and one at least.
-    fn gather(&mut self, shared: &Shared, max_bytes: usize) -> Result<Bytes, JournalError> {
+    /// Reads whole sections from `next` on until there are `max_bytes`, and one at least. Returns them with the offset
+    /// after them.
+    fn gather(&mut self, shared: &Shared, max_bytes: usize) -> Result<(Bytes, u64), JournalError> {
         let mut out = Vec::new();
         let mut reached = self.next;
         while reached < shared.log.lock().end(self.partition) {
@@ -195,7 +201,7 @@ impl Cursor {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Bytes::from(out))
+        Ok((Bytes::from(out), reached))
     }
 
     /// Reads one block, or goes to the next segment.

@@ -52,9 +52,9 @@ pub(crate) struct Damage<'a> {
 impl Damage<'_> {
     pub(crate) fn report(&self) -> JournalError {
         let file = self.disk.describe(self.file);
-        let sequence = self
-            .sequence
-            .map_or(String::new(), |sequence| format!(", where block {sequence} was written"));
+        let sequence = self.sequence.map_or(String::new(), |sequence| {
+            format!(", where block {sequence} was written")
+        });
         let next = self.next_good.map_or(String::new(), |(position, sequence)| {
             format!("; the next good block is {sequence} at byte {position}")
         });

@@ -99,7 +99,10 @@ impl Header {
         put(&mut rest, &self.payload_bytes.to_le_bytes());
         put(&mut rest, &self.entries.to_le_bytes());
         put(&mut rest, &self.table_crc.to_le_bytes());
-        put(&mut rest, &(if self.is_void { FLAG_VOID } else { 0 }).to_le_bytes());
+        put(
+            &mut rest,
+            &(if self.is_void { FLAG_VOID } else { 0 }).to_le_bytes(),
+        );
         let (covered, crc) = bytes.split_at_mut(HEADER_BYTES - 4);
         crc.copy_from_slice(&crc32c::crc32c(covered).to_le_bytes());
         bytes
@@ -110,7 +113,8 @@ impl Header {
         if !bytes.starts_with(&MAGIC) {
             return Err(BadBlock::NoBlock);
         }
-        let (Some(covered), Some(crc)) = (bytes.get(..HEADER_BYTES - 4), u32_at(bytes, HEADER_BYTES - 4)) else {
+        let (Some(covered), Some(crc)) = (bytes.get(..HEADER_BYTES - 4), u32_at(bytes, HEADER_BYTES - 4))
+        else {
             return Err(BadBlock::Cut);
         };
         if crc32c::crc32c(covered) != crc {
@@ -221,13 +225,14 @@ pub fn decode_table(header: &Header, table: &[u8], entries: &mut Vec<Entry>) -> 
     Ok(())
 }
 
+/// The sections of a block with their entries.
+pub type Sections<'a> = Vec<(Entry, &'a [u8])>;
+
 /// Takes one whole block apart: its header, its entries and each section's bytes.
-pub fn decode_block(bytes: &[u8], log: u64) -> Result<(Header, Vec<(Entry, &[u8])>), BadBlock> {
+pub fn decode_block(bytes: &[u8], log: u64) -> Result<(Header, Sections<'_>), BadBlock> {
     let header = Header::decode(bytes, log)?;
     let body = bytes.get(HEADER_BYTES..).unwrap_or_default();
-    let (table, mut payload) = body
-        .split_at_checked(header.table_bytes())
-        .ok_or(BadBlock::Cut)?;
+    let (table, mut payload) = body.split_at_checked(header.table_bytes()).ok_or(BadBlock::Cut)?;
     let mut entries = Vec::new();
     decode_table(&header, table, &mut entries)?;
     let mut sections = Vec::with_capacity(entries.len());
@@ -301,7 +306,10 @@ mod tests {
         let (header, sections) = decode_block(&block, 5).unwrap();
         assert_eq!((header.sequence, header.synced_through), (9, 8));
         assert_eq!(header.block_bytes(), block.len() as u64);
-        assert_eq!((sections[0].0.first, sections[0].1), (77, b"\x03\0\0\0abc".as_slice()));
+        assert_eq!(
+            (sections[0].0.first, sections[0].1),
+            (77, b"\x03\0\0\0abc".as_slice())
+        );
         for bit in 0..block.len() * 8 {
             let mut flipped = block.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);

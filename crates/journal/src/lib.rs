@@ -1,1 +1,44 @@
-//! placeholder
+//! The embedded journal: a durable, partitioned log in the files of one node.
+//!
+//! ```text
+//! appends ──► pending, by partition ──► committer: one block, one write, one fdatasync ──► acknowledgements
+//!                                           │
+//!                                           ▼
+//!             consumers ◄── segments  00000000000000000001.log  00000000000000004711.log  …
+//! ```
+//!
+//! All partitions of all queues share one physical log, so that a single write and fdatasync serves every append that
+//! waits ([`format`] has the bytes). Consumers follow their partitions through the blocks with positioned reads and jump
+//! over what belongs to others.
+//!
+//! What holds:
+//! - An append is acknowledged when its block is durable as the [`Durability`] setting says. A write or fdatasync that
+//!   fails stops the journal until the program is restarted; it is never tried again. A full disk refuses appends, keeps
+//!   what was acknowledged, and is left without a restart.
+//! - At start an unfinished write at the end is cut off. Damage before it is reported and refused, see
+//!   [`Options::discard_damaged`] for the way out.
+//! - Segments are deleted when every group that ever consumed has committed past them.
+//! - Memory is bounded by [`Options::max_pending`], disk space by [`Options::max_bytes`]; at either limit appends are
+//!   refused as busy until there is room.
+
+mod committer;
+mod consumer;
+mod disk;
+mod embedded;
+mod error;
+pub mod format;
+mod log;
+pub mod metrics;
+mod options;
+mod pending;
+mod recovery;
+mod registry;
+mod shared;
+mod textfile;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use embedded::EmbeddedJournal;
+pub use options::{Durability, Options};

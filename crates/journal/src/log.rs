@@ -134,7 +134,10 @@ impl Log {
 
     /// How far a segment can be read, `None` if it was deleted.
     pub(crate) fn bounds(&self, id: u64) -> Option<Bounds> {
-        let at = self.segments.binary_search_by_key(&id, |segment| segment.id).ok()?;
+        let at = self
+            .segments
+            .binary_search_by_key(&id, |segment| segment.id)
+            .ok()?;
         Some(Bounds {
             length: self.segments.get(at)?.length,
             next: self.segments.get(at + 1).map(|segment| segment.id),
@@ -187,6 +190,12 @@ impl Log {
         }
         self.bytes -= length;
         self.segments.pop_front()
+    }
+
+    /// Takes a segment back that could not be deleted.
+    pub(crate) fn put_back(&mut self, segment: Segment) {
+        self.bytes += segment.length;
+        self.segments.push_front(segment);
     }
 
     /// Whether nobody needs any record of the last segment.

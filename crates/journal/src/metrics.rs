@@ -41,18 +41,32 @@ impl Meters {
     pub(crate) fn describe() -> Self {
         metrics::describe_counter!(APPENDS, "Appends that became durable");
         metrics::describe_counter!(BYTES, Unit::Bytes, "Bytes of records that became durable");
-        metrics::describe_counter!(COMMITS, "Blocks written, each with the appends that waited for it");
-        metrics::describe_histogram!(COMMIT_SECONDS, Unit::Seconds, "Time to write a block and make it durable");
+        metrics::describe_counter!(
+            COMMITS,
+            "Blocks written, each with the appends that waited for it"
+        );
+        metrics::describe_histogram!(
+            COMMIT_SECONDS,
+            Unit::Seconds,
+            "Time to write a block and make it durable"
+        );
         metrics::describe_histogram!(FSYNC_SECONDS, Unit::Seconds, "Time of the fdatasync calls");
         metrics::describe_gauge!(PENDING_BYTES, Unit::Bytes, "Appends that wait for the disk");
         metrics::describe_gauge!(LOG_BYTES, Unit::Bytes, "Size of all files of the log");
-        metrics::describe_gauge!(REFUSING, "1 while appends are refused because the disk is full or failed");
+        metrics::describe_gauge!(
+            REFUSING,
+            "1 while appends are refused because the disk is full or failed"
+        );
         metrics::describe_counter!(
             TRUNCATED_BYTES,
             Unit::Bytes,
             "Bytes of an unfinished write cut off at start"
         );
-        metrics::describe_counter!(DELIVERED_BYTES, Unit::Bytes, "Bytes of records delivered to consumers");
+        metrics::describe_counter!(
+            DELIVERED_BYTES,
+            Unit::Bytes,
+            "Bytes of records delivered to consumers"
+        );
         Self {
             appends: metrics::counter!(APPENDS),
             bytes: metrics::counter!(BYTES),

@@ -16,7 +16,6 @@ pub(crate) enum State {
     Open,
     Full,
     Failed(Arc<str>),
-    Closed,
 }
 
 /// The part of a partition's buffer that becomes one section.
@@ -53,7 +52,9 @@ impl Buffer {
         // A burst must not hold its memory for ever.
         let wanted = (self.bytes.len() * 2).max(KEEP_BYTES);
         self.bytes.clear();
-        self.bytes.shrink_to(wanted);
+        if self.bytes.capacity() > 4 * wanted {
+            self.bytes.shrink_to(wanted);
+        }
         self.cuts.clear();
     }
 }
@@ -121,10 +122,6 @@ impl Slots {
         self.queues.len()
     }
 
-    pub(crate) fn partition(&self, slot: u32) -> Option<Partition> {
-        self.partitions.get(slot as usize).copied()
-    }
-
     pub(crate) fn partitions(&self) -> &[Partition] {
         &self.partitions
     }
@@ -139,6 +136,8 @@ impl Slots {
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) state: State,
+    /// No further appends are taken, those taken are still written.
+    pub(crate) closing: bool,
     pub(crate) slots: Slots,
     pub(crate) fill: Fill,
     /// Bytes that wait: those in `fill` and those being written.
@@ -156,6 +155,7 @@ impl Pending {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             state: State::Open,
+            closing: false,
             slots: Slots::default(),
             fill: Fill::default(),
             waiting: 0,
@@ -169,17 +169,17 @@ impl Pending {
     /// Why no append is taken now.
     pub(crate) fn refusal(&self) -> Option<AppendError> {
         match &self.state {
+            _ if self.closing => Some(AppendError::Closed),
             State::Open if self.capped => Some(AppendError::Busy),
             State::Open => None,
             State::Full => Some(AppendError::DiskFull),
             State::Failed(why) => Some(AppendError::Failed(Arc::clone(why))),
-            State::Closed => Some(AppendError::Closed),
         }
     }
 
     /// Whether an append that was refused as busy is worth another try.
     pub(crate) fn is_ready(&self) -> bool {
-        self.state != State::Open || (!self.capped && self.waiting <= self.limit / 2)
+        self.closing || self.state != State::Open || (!self.capped && self.waiting <= self.limit / 2)
     }
 
     /// Takes the records into the buffer of their partition.

@@ -91,7 +91,9 @@ pub(crate) fn recover(
 }
 
 fn find_segments(disk: &dyn Disk, log: u64) -> Result<Vec<Found>, JournalError> {
-    let names = disk.list().map_err(failed("list the journal's files".to_owned()))?;
+    let names = disk
+        .list()
+        .map_err(failed("list the journal's files".to_owned()))?;
     let mut ids: Vec<u64> = names.iter().filter_map(|name| segment_id(name)).collect();
     ids.sort_unstable();
     let mut found = Vec::with_capacity(ids.len());
@@ -169,23 +171,21 @@ impl Recovery<'_> {
             starts: None,
             bad: None,
         };
-        if recovered.next_sequence != segment.id {
-            self.missing_before(segment, recovered.next_sequence)?;
-        }
         loop {
             self.scan(length, &mut scan, &mut recovered.ends)
                 .map_err(failed(context()))?;
             let reached = next.is_none_or(|next| scan.next_sequence == next);
             let bad = match scan.bad.take() {
                 None if reached => break,
+                None if !self.discard => {
+                    return Err(self.missing(segment, scan.next_sequence, next.unwrap_or(0)));
+                }
                 None => BadBlock::Cut,
                 // Zeros or an unfinished write behind the last block of a segment that was completed hurt nobody.
                 Some(_) if next.is_some() && reached => break,
                 Some(bad) => bad,
             };
-            let later = self
-                .later_blocks(length, &scan)
-                .map_err(failed(context()))?;
+            let later = self.later_blocks(length, &scan).map_err(failed(context()))?;
             let damage = Damage {
                 disk: self.disk,
                 file: &segment.name,
@@ -220,19 +220,16 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// A segment between two others is gone.
-    fn missing_before(&self, segment: &Found, expected: u64) -> Result<(), JournalError> {
-        let report = JournalError::Corrupt(format!(
-            "the journal is damaged: {} should follow, but the next file is {}. What to do: put the missing file back, or \
-             set the journal's option discard-damaged for one start, which gives up its records",
-            self.disk.describe(&segment_name(expected)),
+    /// A segment is good to its end, but the next one begins later.
+    fn missing(&self, segment: &Found, expected: u64, next: u64) -> JournalError {
+        JournalError::Corrupt(format!(
+            "the journal is damaged: blocks {expected} to {} are missing, at the end of {} or in a file {} of their own. \
+             What to do: put the files back from a copy, or set the journal's option discard-damaged for one start, which \
+             gives up the records of the missing blocks",
+            next.saturating_sub(1),
             self.disk.describe(&segment.name),
-        ));
-        if !self.discard {
-            return Err(report);
-        }
-        tracing::error!(error = %report, "giving up missing journal records");
-        Ok(())
+            segment_name(expected),
+        ))
     }
 
     /// Goes on from `scan.position` to the first bad block or the end, checking every byte.
@@ -342,7 +339,12 @@ impl Recovery<'_> {
         let bytes = length - scan.position;
         recovered.truncated += bytes;
         let file = self.disk.describe(&segment.name);
-        tracing::info!(file, at = scan.position, bytes, "cut off an unfinished write of the journal");
+        tracing::info!(
+            file,
+            at = scan.position,
+            bytes,
+            "cut off an unfinished write of the journal"
+        );
         let context = format!("cut {file} to {} bytes", scan.position);
         self.file
             .set_len(scan.position)

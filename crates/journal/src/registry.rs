@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use fieldline_core::ports::{JournalError, Partition, QueueId};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, is_full};
 use crate::error::invalid;
 use crate::textfile::{self, Care, Contents};
 
@@ -16,6 +16,8 @@ const MANIFEST: &str = "manifest";
 const POSITIONS: &str = "positions";
 const MANIFEST_TITLE: &str = "fieldline-journal 1";
 const POSITIONS_TITLE: &str = "fieldline-journal-positions 1";
+/// Every segment begins with an entry for each.
+const MAX_PARTITIONS: u32 = 1 << 16;
 const MAX_NAME_BYTES: usize = 249;
 
 /// Offset of each partition; a missing one stands at 0.
@@ -84,6 +86,12 @@ impl Registry {
         if partitions == 0 {
             return Err(invalid(format!("queue `{name}` needs at least one partition")));
         }
+        let all: u32 = self.queues.iter().map(|queue| u32::from(queue.partitions)).sum();
+        if all + u32::from(partitions) > MAX_PARTITIONS {
+            return Err(invalid(format!(
+                "more than {MAX_PARTITIONS} partitions in all queues together"
+            )));
+        }
         self.queues.push(Queue {
             name: name.to_owned(),
             partitions,
@@ -134,14 +142,15 @@ impl Registry {
         if *position >= offset {
             return Ok(());
         }
-        let before = std::mem::replace(position, offset);
-        let stored = self.store_positions(disk);
-        if stored.is_err()
-            && let Some(positions) = self.groups.get_mut(&(queue, group.to_owned()))
-        {
-            positions.insert(partition, before);
+        *position = offset;
+        match self.store_positions(disk) {
+            // The position holds as long as the process lives, and what it frees may be what makes room.
+            Err(JournalError::Io { source, .. }) if is_full(&source) => {
+                tracing::debug!(%partition, "no room to store a consumer position");
+                Ok(())
+            }
+            stored => stored,
         }
-        stored
     }
 
     /// Whether some group still needs records of `partition` that lie before `end`. Before any group has joined, all are

@@ -2,14 +2,13 @@
 //!
 //! Locks are taken in the order registry, log, pending.
 
+use std::io;
 use std::sync::Arc;
 
-use fieldline_core::ports::JournalError;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
 
 use crate::disk::Disk;
-use crate::error::failed;
 use crate::log::{Log, segment_name};
 use crate::metrics::Meters;
 use crate::options::Options;
@@ -36,7 +35,7 @@ impl Shared {
     /// Deletes segments that nobody needs. Runs where consumers commit, so that no append waits for a deletion.
     ///
     /// They go one by one, oldest first, each durably: a crash must never leave a hole in the log.
-    pub(crate) fn delete_consumed(&self) -> Result<(), JournalError> {
+    pub(crate) fn delete_consumed(&self) {
         let (retain, max) = (self.options.retain_bytes.0, self.options.max_bytes.0);
         let registry = self.registry.lock();
         let mut deleted = false;
@@ -44,18 +43,26 @@ impl Shared {
             let segment = self.log.lock().take_consumed(&registry, retain, max);
             let Some(segment) = segment else { break };
             let name = segment_name(segment.id);
-            self.disk
-                .remove(&name)
-                .and_then(|()| self.disk.sync_directory())
-                .map_err(failed(format!("delete {}", self.disk.describe(&name))))?;
-            tracing::debug!(segment = segment.id, bytes = segment.length, "deleted a consumed journal segment");
+            let removed = match self.disk.remove(&name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            };
+            if let Err(error) = removed.and_then(|()| self.disk.sync_directory()) {
+                tracing::warn!(file = self.disk.describe(&name), %error, "could not delete a consumed journal segment");
+                self.log.lock().put_back(segment);
+                break;
+            }
+            tracing::debug!(
+                segment = segment.id,
+                bytes = segment.length,
+                "deleted a consumed journal segment"
+            );
             deleted = true;
         }
         drop(registry);
         if deleted {
             self.update_cap();
         }
-        Ok(())
     }
 
     /// Slows appends down while the log has its largest size.
@@ -65,7 +72,10 @@ impl Shared {
         self.meters.log_bytes.set(log.bytes() as f64);
         let mut pending = self.pending.lock();
         if capped && !pending.capped {
-            tracing::warn!(bytes = log.bytes(), "journal has reached its largest size, senders wait for consumers");
+            tracing::warn!(
+                bytes = log.bytes(),
+                "journal has reached its largest size, senders wait for consumers"
+            );
         }
         pending.capped = capped;
         let wake = pending.wake();

@@ -16,6 +16,7 @@ fn main() {
         format!("{{{}}}", members.join(","))
     };
     let payloads = [
+        ("nothing", "{}".to_owned()),
         (
             "flat, 3 points",
             r#"{"temperature":21.5,"humidity":40,"state":"on"}"#.to_owned(),

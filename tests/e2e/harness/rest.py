@@ -36,6 +36,7 @@ class Rest:
         self.base = base
         self.session = requests.Session()
         self.token = self.refresh_token = None
+        self.user: dict = {}
         if username is not None:
             self.login(username, password)
 

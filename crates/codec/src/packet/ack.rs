@@ -21,7 +21,11 @@ pub struct Ack<'a> {
 impl<'a> Ack<'a> {
     /// Makes an acknowledgement without properties.
     pub const fn new(packet_id: PacketId, code: ReasonCode) -> Self {
-        Self { packet_id, code, properties: Properties::EMPTY }
+        Self {
+            packet_id,
+            code,
+            properties: Properties::EMPTY,
+        }
     }
 
     #[inline]
@@ -40,11 +44,20 @@ impl<'a> Ack<'a> {
         }
         let code = ReasonCode::from_u8(reader.u8()?)
             .filter(|code| code.is_valid_in(packet_type))
-            .ok_or(DecodeError::malformed("reason code does not belong to this packet"))?;
-        let properties =
-            if reader.is_empty() { Properties::EMPTY } else { Properties::decode(&mut reader, Allowed::ACK)? };
+            .ok_or(DecodeError::malformed(
+                "reason code does not belong to this packet",
+            ))?;
+        let properties = if reader.is_empty() {
+            Properties::EMPTY
+        } else {
+            Properties::decode(&mut reader, Allowed::ACK)?
+        };
         reader.end()?;
-        Ok(Self { packet_id, code, properties })
+        Ok(Self {
+            packet_id,
+            code,
+            properties,
+        })
     }
 
     /// Appends the packet, which has to be one of the four; before MQTT 5 without code and properties.

@@ -22,7 +22,11 @@ pub struct Connack<'a> {
 impl<'a> Connack<'a> {
     /// Makes an answer without properties.
     pub const fn new(code: ReasonCode, session_present: bool) -> Self {
-        Self { session_present, code, properties: Properties::EMPTY }
+        Self {
+            session_present,
+            code,
+            properties: Properties::EMPTY,
+        }
     }
 
     pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
@@ -44,7 +48,11 @@ impl<'a> Connack<'a> {
         }
         let properties = section(&mut reader, version, Allowed::CONNACK)?;
         reader.end()?;
-        Ok(Self { session_present, code, properties })
+        Ok(Self {
+            session_present,
+            code,
+            properties,
+        })
     }
 
     /// Appends the packet to `out`.
@@ -53,10 +61,18 @@ impl<'a> Connack<'a> {
         if !self.code.is_valid_in(PacketType::Connack) && version.is_v5() {
             return Err(EncodeError::invalid("reason code does not belong to CONNACK"));
         }
-        put_header(PacketType::Connack.first_byte(0), 2 + section_len(&self.properties, version), out)?;
+        put_header(
+            PacketType::Connack.first_byte(0),
+            2 + section_len(&self.properties, version),
+            out,
+        )?;
         let present = self.session_present && self.code == ReasonCode::Success && version != Version::V31;
         out.push(u8::from(present));
-        out.push(if version.is_v5() { self.code.value() } else { self.code.to_connect_return_code() });
+        out.push(if version.is_v5() {
+            self.code.value()
+        } else {
+            self.code.to_connect_return_code()
+        });
         put_section(&self.properties, version, out);
         Ok(())
     }

@@ -76,7 +76,10 @@ impl<'a> Connect<'a> {
         let Some(name) = ProtocolName::from_bytes(reader.binary()?) else {
             return Err(UNSUPPORTED);
         };
-        let protocol = Protocol { name, level: reader.u8()? };
+        let protocol = Protocol {
+            name,
+            level: reader.u8()?,
+        };
         Self::decode_fields(protocol, reader).map_err(|error| match protocol.level & 0x7F {
             3..=5 => error,
             // The fields of a protocol nobody has defined need not be those of 3.1.1.
@@ -93,13 +96,24 @@ impl<'a> Connect<'a> {
             return Err(DecodeError::protocol("authentication data without a method"));
         }
         let client_id = reader.string()?;
-        let will = if flags & WILL == 0 { None } else { Some(decode_will(&mut reader, flags, version)?) };
-        // 3.1 §3.1: the remaining length decides over the flags of user name and password.
-        let present = |flag: u8, rest: &Reader<'_>| {
-            flags & flag != 0 && !(version == Version::V31 && rest.is_empty())
+        let will = if flags & WILL == 0 {
+            None
+        } else {
+            Some(decode_will(&mut reader, flags, version)?)
         };
-        let username = if present(USERNAME, &reader) { Some(reader.string()?) } else { None };
-        let password = if present(PASSWORD, &reader) { Some(reader.binary()?) } else { None };
+        // 3.1 §3.1: the remaining length decides over the flags of user name and password.
+        let present =
+            |flag: u8, rest: &Reader<'_>| flags & flag != 0 && !(version == Version::V31 && rest.is_empty());
+        let username = if present(USERNAME, &reader) {
+            Some(reader.string()?)
+        } else {
+            None
+        };
+        let password = if present(PASSWORD, &reader) {
+            Some(reader.binary()?)
+        } else {
+            None
+        };
         reader.end()?;
         Ok(Self {
             protocol,
@@ -186,7 +200,9 @@ impl<'a> Connect<'a> {
         if let Some(will) = &self.will {
             will.properties.check(Allowed::WILL)?;
             if !topic::is_valid_name(will.topic) {
-                return Err(EncodeError::invalid("will topic is empty, too long or has a wildcard"));
+                return Err(EncodeError::invalid(
+                    "will topic is empty, too long or has a wildcard",
+                ));
             }
             check_len(will.payload)?;
         }
@@ -195,8 +211,10 @@ impl<'a> Connect<'a> {
     }
 }
 
-const UNSUPPORTED: DecodeError =
-    DecodeError::new(DecodeErrorKind::UnsupportedVersion, "CONNECT of an unknown protocol");
+const UNSUPPORTED: DecodeError = DecodeError::new(
+    DecodeErrorKind::UnsupportedVersion,
+    "CONNECT of an unknown protocol",
+);
 
 /// Checks the connect flags against each other; 3.1 leaves open what it does not use.
 fn checked_flags(flags: u8, version: Version) -> Result<u8, DecodeError> {
@@ -218,9 +236,18 @@ fn decode_will<'a>(reader: &mut Reader<'a>, flags: u8, version: Version) -> Resu
     let properties = section(reader, version, Allowed::WILL)?;
     let topic = reader.string()?;
     if !topic::is_valid_name(topic) {
-        return Err(DecodeError::new(DecodeErrorKind::TopicName, "will topic is empty or has a wildcard"));
+        return Err(DecodeError::new(
+            DecodeErrorKind::TopicName,
+            "will topic is empty or has a wildcard",
+        ));
     }
-    Ok(Will { topic, payload: reader.binary()?, qos, retain: flags & WILL_RETAIN != 0, properties })
+    Ok(Will {
+        topic,
+        payload: reader.binary()?,
+        qos,
+        retain: flags & WILL_RETAIN != 0,
+        properties,
+    })
 }
 
 /// Reads a property section, which only MQTT 5 has.
@@ -230,12 +257,20 @@ pub(crate) fn section<'a>(
     version: Version,
     allowed: Allowed,
 ) -> Result<Properties<'a>, DecodeError> {
-    if version.is_v5() { Properties::decode(reader, allowed) } else { Ok(Properties::EMPTY) }
+    if version.is_v5() {
+        Properties::decode(reader, allowed)
+    } else {
+        Ok(Properties::EMPTY)
+    }
 }
 
 #[inline]
 pub(crate) const fn section_len(properties: &Properties<'_>, version: Version) -> usize {
-    if version.is_v5() { properties.encoded_len() } else { 0 }
+    if version.is_v5() {
+        properties.encoded_len()
+    } else {
+        0
+    }
 }
 
 #[inline]

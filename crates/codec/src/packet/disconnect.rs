@@ -19,7 +19,10 @@ pub struct Disconnect<'a> {
 impl<'a> Disconnect<'a> {
     /// Makes a packet without properties.
     pub const fn new(code: ReasonCode) -> Self {
-        Self { code, properties: Properties::EMPTY }
+        Self {
+            code,
+            properties: Properties::EMPTY,
+        }
     }
 
     pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
@@ -54,7 +57,11 @@ impl<'a> Auth<'a> {
     pub(crate) fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
         let (code, properties) = decode_reason(body, PacketType::Auth, Allowed::AUTH)?;
         let auth = Self { code, properties };
-        if auth.lacks_method() { Err(DecodeError::protocol("AUTH without a method")) } else { Ok(auth) }
+        if auth.lacks_method() {
+            Err(DecodeError::protocol("AUTH without a method"))
+        } else {
+            Ok(auth)
+        }
     }
 
     /// §3.15.2.2.2 requires the method, and §3.15.2.1 allows success to leave everything out.
@@ -88,7 +95,9 @@ fn decode_reason(
     }
     let code = ReasonCode::from_u8(reader.u8()?)
         .filter(|code| code.is_valid_in(packet_type))
-        .ok_or(DecodeError::malformed("reason code does not belong to this packet"))?;
+        .ok_or(DecodeError::malformed(
+            "reason code does not belong to this packet",
+        ))?;
     if reader.is_empty() {
         return Ok((code, Properties::EMPTY));
     }

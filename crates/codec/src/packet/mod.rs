@@ -98,7 +98,10 @@ impl PacketType {
 
 /// A packet that borrows from the bytes it was decoded from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "it lives on the stack and is never collected")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it lives on the stack and is never collected"
+)]
 pub enum Packet<'a> {
     /// Client asks for a connection.
     Connect(Connect<'a>),
@@ -162,19 +165,10 @@ impl<'a> Packet<'a> {
         body: &'a [u8],
         version: Version,
     ) -> Result<Self, DecodeError> {
-        match packet_type {
-            PacketType::Publish => Publish::decode(flags, body, version).map(Self::Publish),
-            PacketType::Puback => Ack::decode(packet_type, body, version).map(Self::Puback),
-            other => Self::decode_rare(other, body, version),
-        }
-    }
-
-    /// Decodes the packets that don't come with every message.
-    fn decode_rare(packet_type: PacketType, body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
         Ok(match packet_type {
             PacketType::Connect => Self::Connect(Connect::decode(body)?),
             PacketType::Connack => Self::Connack(Connack::decode(body, version)?),
-            PacketType::Publish => Self::Publish(Publish::decode(0, body, version)?),
+            PacketType::Publish => Self::Publish(Publish::decode(flags, body, version)?),
             PacketType::Puback => Self::Puback(Ack::decode(packet_type, body, version)?),
             PacketType::Pubrec => Self::Pubrec(Ack::decode(packet_type, body, version)?),
             PacketType::Pubrel => Self::Pubrel(Ack::decode(packet_type, body, version)?),
@@ -221,7 +215,11 @@ impl<'a> Packet<'a> {
 }
 
 fn empty<'a>(body: &[u8], packet: Packet<'a>) -> Result<Packet<'a>, DecodeError> {
-    if body.is_empty() { Ok(packet) } else { Err(DecodeError::malformed("PINGREQ or PINGRESP with a body")) }
+    if body.is_empty() {
+        Ok(packet)
+    } else {
+        Err(DecodeError::malformed("PINGREQ or PINGRESP with a body"))
+    }
 }
 
 /// Appends PINGREQ.

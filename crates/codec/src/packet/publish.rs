@@ -51,12 +51,22 @@ impl<'a> Publish<'a> {
         let qos = QoS::from_u8((flags >> 1) & 0x03).ok_or(DecodeError::malformed("PUBLISH with QoS 3"))?;
         let name = reader.binary()?;
         if topic::has_forbidden(name) {
-            return Err(DecodeError::new(DecodeErrorKind::TopicName, "topic name has a wildcard or U+0000"));
+            return Err(DecodeError::new(
+                DecodeErrorKind::TopicName,
+                "topic name has a wildcard or U+0000",
+            ));
         }
         let topic = utf8(name)?;
-        let packet_id = if qos == QoS::AtMostOnce { None } else { Some(reader.packet_id()?) };
-        let properties =
-            if version.is_v5() { Properties::decode(&mut reader, Allowed::PUBLISH)? } else { Properties::EMPTY };
+        let packet_id = if qos == QoS::AtMostOnce {
+            None
+        } else {
+            Some(reader.packet_id()?)
+        };
+        let properties = if version.is_v5() {
+            Properties::decode(&mut reader, Allowed::PUBLISH)?
+        } else {
+            Properties::EMPTY
+        };
         if topic.is_empty() && !properties.has_topic_alias() {
             return Err(no_topic(version));
         }
@@ -73,7 +83,7 @@ impl<'a> Publish<'a> {
 
     /// Returns how many bytes [`Self::encode`] appends.
     pub fn encoded_len(&self, version: Version) -> usize {
-        frame_len(self.as_parts().body_len(version))
+        self.as_parts().frame_len(version)
     }
 
     /// Appends the packet to `out`.
@@ -142,6 +152,11 @@ impl PublishParts<'_> {
             0
         };
         2 + self.target.topic.len() + id + properties + self.publish.payload.len()
+    }
+
+    #[inline]
+    pub(crate) const fn frame_len(&self, version: Version) -> usize {
+        frame_len(self.body_len(version))
     }
 
     fn check(&self, version: Version) -> Result<(), EncodeError> {

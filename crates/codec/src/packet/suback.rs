@@ -44,7 +44,10 @@ impl<'a> ReasonCodes<'a> {
             Codes::Raw(bytes) => (bytes, &[]),
             Codes::Typed(codes) => (&[], codes),
         };
-        bytes.iter().filter_map(|&byte| ReasonCode::from_u8(byte)).chain(codes.iter().copied())
+        bytes
+            .iter()
+            .filter_map(|&byte| ReasonCode::from_u8(byte))
+            .chain(codes.iter().copied())
     }
 
     fn decode(bytes: &'a [u8], packet_type: PacketType, version: Version) -> Result<Self, DecodeError> {
@@ -55,7 +58,9 @@ impl<'a> ReasonCodes<'a> {
         if valid {
             Ok(Self(Codes::Raw(bytes)))
         } else {
-            Err(DecodeError::malformed("reason code does not belong to this packet"))
+            Err(DecodeError::malformed(
+                "reason code does not belong to this packet",
+            ))
         }
     }
 
@@ -108,7 +113,11 @@ pub struct Suback<'a> {
 impl<'a> Suback<'a> {
     /// Makes an answer without properties.
     pub fn new(packet_id: PacketId, codes: impl Into<ReasonCodes<'a>>) -> Self {
-        Self { packet_id, properties: Properties::EMPTY, codes: codes.into() }
+        Self {
+            packet_id,
+            properties: Properties::EMPTY,
+            codes: codes.into(),
+        }
     }
 
     pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
@@ -119,7 +128,11 @@ impl<'a> Suback<'a> {
         if codes.is_empty() {
             return Err(DecodeError::protocol("SUBACK without a code"));
         }
-        Ok(Self { packet_id, properties, codes })
+        Ok(Self {
+            packet_id,
+            properties,
+            codes,
+        })
     }
 
     /// Appends the packet to `out`.
@@ -133,7 +146,11 @@ impl<'a> Suback<'a> {
         put_header(PacketType::Suback.first_byte(0), body_len, out)?;
         put_u16(self.packet_id.get(), out);
         put_section(&self.properties, version, out);
-        let highest = if version.is_v5() { u8::MAX } else { ReasonCode::UnspecifiedError.value() };
+        let highest = if version.is_v5() {
+            u8::MAX
+        } else {
+            ReasonCode::UnspecifiedError.value()
+        };
         out.extend(self.codes.iter().map(|code| code.value().min(highest)));
         Ok(())
     }
@@ -153,7 +170,11 @@ pub struct Unsuback<'a> {
 impl<'a> Unsuback<'a> {
     /// Makes an answer without properties.
     pub fn new(packet_id: PacketId, codes: impl Into<ReasonCodes<'a>>) -> Self {
-        Self { packet_id, properties: Properties::EMPTY, codes: codes.into() }
+        Self {
+            packet_id,
+            properties: Properties::EMPTY,
+            codes: codes.into(),
+        }
     }
 
     pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
@@ -161,14 +182,22 @@ impl<'a> Unsuback<'a> {
         let packet_id = reader.packet_id()?;
         if !version.is_v5() {
             reader.end()?;
-            return Ok(Self { packet_id, properties: Properties::EMPTY, codes: ReasonCodes::EMPTY });
+            return Ok(Self {
+                packet_id,
+                properties: Properties::EMPTY,
+                codes: ReasonCodes::EMPTY,
+            });
         }
         let properties = Properties::decode(&mut reader, Allowed::ACK)?;
         let codes = ReasonCodes::decode(reader.rest(), PacketType::Unsuback, version)?;
         if codes.is_empty() {
             return Err(DecodeError::protocol("UNSUBACK without a code"));
         }
-        Ok(Self { packet_id, properties, codes })
+        Ok(Self {
+            packet_id,
+            properties,
+            codes,
+        })
     }
 
     /// Appends the packet to `out`.

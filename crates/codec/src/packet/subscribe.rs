@@ -42,7 +42,12 @@ pub struct SubscriptionOptions {
 impl SubscriptionOptions {
     /// Makes options with this quality of service and defaults.
     pub const fn new(qos: QoS) -> Self {
-        Self { qos, no_local: false, retain_as_published: false, retain_handling: RetainHandling::Send }
+        Self {
+            qos,
+            no_local: false,
+            retain_as_published: false,
+            retain_handling: RetainHandling::Send,
+        }
     }
 
     const fn from_u8(bits: u8) -> Option<Self> {
@@ -94,8 +99,9 @@ impl<'a> Subscription<'a> {
 
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let filter = reader.string()?;
-        let options = SubscriptionOptions::from_u8(reader.u8()?)
-            .ok_or(DecodeError::malformed("reserved bits of the subscription options are set"))?;
+        let options = SubscriptionOptions::from_u8(reader.u8()?).ok_or(DecodeError::malformed(
+            "reserved bits of the subscription options are set",
+        ))?;
         Ok(Self { filter, options })
     }
 
@@ -103,7 +109,12 @@ impl<'a> Subscription<'a> {
         if self.filter.is_empty() {
             return Some((DecodeErrorKind::TopicFilter, "topic filter is empty"));
         }
-        if self.options.no_local && matches!(self.filter.as_bytes(), [b'$', b's', b'h', b'a', b'r', b'e', b'/', ..]) {
+        if self.options.no_local
+            && matches!(
+                self.filter.as_bytes(),
+                [b'$', b's', b'h', b'a', b'r', b'e', b'/', ..]
+            )
+        {
             return Some((DecodeErrorKind::Protocol, "no-local on a shared subscription"));
         }
         None
@@ -139,7 +150,11 @@ impl<'a> SubscribeFilters<'a> {
 
     fn decode(raw: &'a [u8], version: Version) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(raw);
-        let mut filters = Self { raw, count: 0, options: 0 };
+        let mut filters = Self {
+            raw,
+            count: 0,
+            options: 0,
+        };
         while !reader.is_empty() {
             let entry = Subscription::read(&mut reader)?;
             if let Some((kind, what)) = entry.fault() {
@@ -152,7 +167,9 @@ impl<'a> SubscribeFilters<'a> {
             return Err(DecodeError::protocol("SUBSCRIBE without a filter"));
         }
         if filters.options > 0x03 && !version.is_v5() {
-            return Err(DecodeError::malformed("reserved bits of the requested QoS are set"));
+            return Err(DecodeError::malformed(
+                "reserved bits of the requested QoS are set",
+            ));
         }
         Ok(filters)
     }
@@ -175,7 +192,11 @@ pub struct SubscriptionBuf {
 impl SubscriptionBuf {
     /// Makes an empty buffer.
     pub const fn new() -> Self {
-        Self { raw: Vec::new(), count: 0, options: 0 }
+        Self {
+            raw: Vec::new(),
+            count: 0,
+            options: 0,
+        }
     }
 
     /// Appends an entry, unless its filter breaks the rules.
@@ -200,7 +221,11 @@ impl SubscriptionBuf {
 
     /// Returns the entries to put into a packet.
     pub fn as_filters(&self) -> SubscribeFilters<'_> {
-        SubscribeFilters { raw: &self.raw, count: self.count, options: self.options }
+        SubscribeFilters {
+            raw: &self.raw,
+            count: self.count,
+            options: self.options,
+        }
     }
 }
 

@@ -19,19 +19,40 @@ pub struct PublishTemplate {
 impl PublishTemplate {
     /// Encodes `publish`; its packet identifier is replaced at every write and may be missing.
     pub fn new(publish: &Publish<'_>, version: Version) -> Result<Self, EncodeError> {
-        let packet_id = if publish.qos == QoS::AtMostOnce { None } else { Some(PacketId::MIN) };
-        let publish = Publish { packet_id, ..*publish };
+        let packet_id = if publish.qos == QoS::AtMostOnce {
+            None
+        } else {
+            Some(PacketId::MIN)
+        };
+        let publish = Publish {
+            packet_id,
+            ..*publish
+        };
         let mut bytes = Vec::with_capacity(publish.encoded_len(version));
         publish.encode(version, &mut bytes)?;
         let payload_at = bytes.len() - publish.payload.len();
         let body_at = bytes.len() - publish.as_parts().body_len(version);
-        let id_at = if packet_id.is_some() { body_at + 2 + publish.topic.len() } else { 0 };
-        Ok(Self { bytes, id_at, payload_at, qos: publish.qos })
+        let id_at = if packet_id.is_some() {
+            body_at + 2 + publish.topic.len()
+        } else {
+            0
+        };
+        Ok(Self {
+            bytes,
+            id_at,
+            payload_at,
+            qos: publish.qos,
+        })
     }
 
     /// Returns the quality of service of every packet written.
     pub const fn qos(&self) -> QoS {
         self.qos
+    }
+
+    /// Whether every packet written is to be retained.
+    pub fn retain(&self) -> bool {
+        self.bytes.first().is_some_and(|first| first & 0x01 != 0)
     }
 
     /// Returns how many bytes each write appends.

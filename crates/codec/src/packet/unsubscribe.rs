@@ -39,7 +39,10 @@ impl<'a> UnsubscribeFilters<'a> {
         let mut count = 0;
         while !reader.is_empty() {
             if reader.string()?.is_empty() {
-                return Err(DecodeError::new(DecodeErrorKind::TopicFilter, "topic filter is empty"));
+                return Err(DecodeError::new(
+                    DecodeErrorKind::TopicFilter,
+                    "topic filter is empty",
+                ));
             }
             count += 1;
         }
@@ -66,7 +69,10 @@ pub struct FilterBuf {
 impl FilterBuf {
     /// Makes an empty buffer.
     pub const fn new() -> Self {
-        Self { raw: Vec::new(), count: 0 }
+        Self {
+            raw: Vec::new(),
+            count: 0,
+        }
     }
 
     /// Appends a filter, unless it is empty or too long.
@@ -88,7 +94,10 @@ impl FilterBuf {
 
     /// Returns the filters to put into a packet.
     pub fn as_filters(&self) -> UnsubscribeFilters<'_> {
-        UnsubscribeFilters { raw: &self.raw, count: self.count }
+        UnsubscribeFilters {
+            raw: &self.raw,
+            count: self.count,
+        }
     }
 }
 

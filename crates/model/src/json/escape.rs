@@ -19,6 +19,13 @@ pub(super) fn write_string_bytes(text: &str, out: &mut Vec<u8>) {
 /// Cuts text into runs that need no escape, and the escapes between them.
 #[inline]
 fn runs(text: &str, mut push: impl FnMut(&str)) {
+    // Looking at every byte without stopping early is what compilers turn into vector instructions.
+    let plain = !text.bytes().fold(false, |found, byte| {
+        found | (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+    });
+    if plain {
+        return push(text);
+    }
     let mut start = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escape = match byte {

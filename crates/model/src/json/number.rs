@@ -28,9 +28,30 @@ pub(super) enum Number {
 pub(super) struct OutOfRange;
 
 /// Takes a number of up to 18 digits without an exponent, the usual ones. `None` consumes nothing.
-#[inline]
+#[inline(always)] // A tenth of the time of a small payload.
 pub(super) fn take_short(reader: &mut Reader<'_>) -> Option<Number> {
     let bytes = reader.rest();
+    let (number, length) = short(bytes)?;
+    if bytes.get(length).is_some_and(|&byte| !ends_run(byte)) {
+        return None;
+    }
+    reader.go_to(reader.position() + length);
+    Some(number)
+}
+
+/// Types castable text.
+#[inline]
+pub(super) fn cast(text: &str, growth_left: &mut usize) -> Option<Number> {
+    match short(text.as_bytes()) {
+        Some((number, length)) if length == text.len() => Some(number),
+        _ if is_castable(text) => of(text, Some(growth_left)).ok(),
+        _ => None,
+    }
+}
+
+/// The number of up to 18 digits that the bytes begin with, and its length.
+#[inline(always)]
+fn short(bytes: &[u8]) -> Option<(Number, usize)> {
     let negative = bytes.first() == Some(&b'-');
     let unsigned = if negative { bytes.get(1..)? } else { bytes };
     let mut mantissa = 0u64;
@@ -47,9 +68,6 @@ pub(super) fn take_short(reader: &mut Reader<'_>) -> Option<Number> {
             return None;
         }
     }
-    if unsigned.get(length).is_some_and(|&byte| !ends_run(byte)) {
-        return None;
-    }
     let number = if decimals == 0 {
         let long = mantissa.cast_signed();
         Number::Long(if negative { -long } else { long })
@@ -64,8 +82,7 @@ pub(super) fn take_short(reader: &mut Reader<'_>) -> Option<Number> {
     } else {
         return None;
     };
-    reader.go_to(reader.position() + usize::from(negative) + length);
-    Some(number)
+    Some((number, usize::from(negative) + length))
 }
 
 /// Adds leading digits to the mantissa, which wraps beyond 18 of them, and returns how many there were.
@@ -85,8 +102,7 @@ fn take_digits(bytes: &[u8], mantissa: &mut u64) -> usize {
 
 /// Whether text is read as a number when types are cast: digits with an optional minus sign and an optional point
 /// that is not last.
-#[inline]
-pub(super) fn is_castable(text: &str) -> bool {
+fn is_castable(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text).as_bytes();
     let starts_and_ends = unsigned
         .first()

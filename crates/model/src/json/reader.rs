@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
 
     /// The name of the next member of the current object, up to and with the sign before its value; `None` at the end
     /// of the object, which is consumed.
-    #[inline]
+    #[inline(always)]
     pub(super) fn name(&mut self, first: bool) -> Result<Option<Cow<'a, str>>, JsonError> {
         let mut byte = self.token()?;
         if byte == b'}' {
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of the string whose opening quote is the current byte.
-    #[inline]
+    #[inline(always)]
     pub(super) fn quoted(&mut self, quote: u8) -> Result<Cow<'a, str>, JsonError> {
         let start = self.at + 1;
         match find_either(self.text.as_bytes(), start, quote, b'\\') {

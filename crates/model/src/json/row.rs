@@ -234,8 +234,7 @@ fn pack_text(text: &str, reader: &mut Reader<'_>, rules: &JsonRules, row: &mut R
         return;
     }
     if rules.type_cast
-        && number::is_castable(text)
-        && let Ok(number) = number::of(text, Some(reader.growth_left()))
+        && let Some(number) = number::cast(text, reader.growth_left())
     {
         pack_number(&number, out);
         return;

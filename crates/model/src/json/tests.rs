@@ -501,7 +501,7 @@ proptest! {
     }
 
     #[test]
-    fn decimals_are_rounded_as_the_standard_library_does(number in "-?(0|[1-9][0-9]{0,17})\\.[0-9]{1,16}") {
+    fn decimals_are_rounded_as_by_the_standard_library(number in "-?(0|[1-9][0-9]{0,17})\\.[0-9]{1,16}") {
         prop_assert_eq!(typed(&number), Value::Double(number.parse::<f64>().unwrap() + 0.0));
     }
 

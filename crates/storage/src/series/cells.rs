@@ -286,23 +286,15 @@ impl Cells {
         self.shards.iter().any(|shard| !shard.lock().dirty.is_empty())
     }
 
-    /// Forgets cells whose removal was written. No checkpoint may be under way.
-    pub(super) fn forget(&self, group: &Group, names: &[Arc<str>]) {
+    /// Takes cells out of the cache, whose removal the caller writes before the next checkpoint. The group stays, so that
+    /// nobody reads the old cells back in between.
+    pub(super) fn forget(&self, table: &Keyspace, group: &Group, goes: impl Fn(&Cell) -> bool) {
         let mut shard = self.shard(group).lock();
-        if let Some(held) = shard.groups.get_mut(group) {
-            let before: usize = held.cells.iter().map(Cell::cost).sum();
-            held.cells.retain(|cell| !names.contains(&cell.name));
-            let after: usize = held.cells.iter().map(Cell::cost).sum();
-            self.bytes.fetch_sub(before - after, Ordering::Relaxed);
-        }
-    }
-
-    /// Forgets a group whose removal was written. No checkpoint may be under way.
-    pub(super) fn forget_group(&self, group: &Group) {
-        let mut shard = self.shard(group).lock();
-        if let Some(held) = shard.groups.remove(group) {
-            self.release(&held);
-        }
+        let held = self.ensure(&mut shard, table, group);
+        let before: usize = held.cells.iter().map(Cell::cost).sum();
+        held.cells.retain(|cell| !goes(cell));
+        let after: usize = held.cells.iter().map(Cell::cost).sum();
+        self.bytes.fetch_sub(before - after, Ordering::Relaxed);
     }
 
     fn release(&self, held: &CellGroup) {
@@ -359,7 +351,7 @@ pub(super) fn cell_key(group: &Group, name: &str) -> Vec<u8> {
     key
 }
 
-/// The value of a stored cell, for those who read the table past the cache.
+/// Time and time-to-live of a stored cell, for those who read the table past the cache.
 pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), Corrupt> {
     let mut bytes = bytes;
     let ts = i64::from_le_bytes(kv::take_array(&mut bytes)?);

@@ -54,9 +54,6 @@ struct Cut {
     attributes: Vec<Written>,
 }
 
-/// What a direct write does to memory once its batch is committed.
-pub(super) type Afterwards = Box<dyn FnOnce()>;
-
 impl SeriesStore {
     /// Whether anything has changed since the last checkpoint.
     fn has_changes(&self) -> bool {
@@ -67,15 +64,8 @@ impl SeriesStore {
     /// Makes all that was applied durable; without changes only if `always`.
     pub(super) fn write_checkpoint(&self, always: bool) -> StoreResult<()> {
         let started = Instant::now();
-        let cut = {
-            let _one = self.checkpointing.lock();
-            if !always && !self.has_changes() {
-                return Ok(());
-            }
-            let engine = self.writable()?;
-            let mut batch = engine.batch(1024);
-            let cut = self.cut(&engine, &mut batch);
-            self.commit_cut(&engine, batch, cut, &engine.latest)?
+        let Some(cut) = self.commit_checkpoint(always)? else {
+            return Ok(());
         };
         self.make_durable(&cut)?;
         metrics::counter!(names::CHECKPOINTS).increment(1);
@@ -84,14 +74,25 @@ impl SeriesStore {
         Ok(())
     }
 
-    /// Runs a direct write: `plan` fills the batch, to which a checkpoint is added. While it runs, nothing is applied.
+    fn commit_checkpoint(&self, always: bool) -> StoreResult<Option<Cut>> {
+        let _one = self.checkpointing.lock();
+        if !always && !self.has_changes() {
+            return Ok(None);
+        }
+        let engine = self.writable()?;
+        let mut batch = engine.batch(1024);
+        let cut = self.cut(&engine, &mut batch);
+        self.commit_cut(&engine, batch, cut, &engine.latest).map(Some)
+    }
+
+    /// Runs a direct write: `plan` fills the batch and changes the caches, then a checkpoint is added to the batch. While
+    /// it runs, nothing is applied.
     pub(super) fn direct<T>(
         &self,
         plan: impl FnOnce(&Engine, &mut OwnedWriteBatch) -> StoreResult<T>,
-        done: impl FnOnce(&T),
     ) -> StoreResult<T> {
         // Most of what has changed is written first, so that the writers are kept waiting for the rest only.
-        self.write_checkpoint(false)?;
+        self.commit_checkpoint(false)?;
         let (outcome, cut) = {
             let _one = self.checkpointing.lock();
             let _alone = self.gate.write();
@@ -99,13 +100,18 @@ impl SeriesStore {
             let mut batch = engine.batch(64);
             let outcome = plan(&engine, &mut batch)?;
             let cut = self.cut(&engine, &mut batch);
-            let grows = engine.active()?;
-            let cut = self.commit_cut(&engine, batch, cut, &grows.rows)?;
-            done(&outcome);
-            (outcome, cut)
+            let epoch = engine.active()?;
+            (outcome, self.commit_cut(&engine, batch, cut, &epoch.rows)?)
         };
         self.make_durable(&cut)?;
         Ok(outcome)
+    }
+
+    /// Makes durable what was committed besides checkpoints.
+    pub(super) fn sync_commits(&self, engine: &Engine) -> StoreResult<()> {
+        self.sync
+            .sync(engine)
+            .inspect_err(|error| self.note_failed_sync(error))
     }
 
     /// Adds a checkpoint to a batch. The order matters: positions first, then cells (invariant 2).

@@ -32,6 +32,15 @@ pub(super) struct Epoch {
 }
 
 impl Epoch {
+    fn new(number: u64, rows: Keyspace) -> Self {
+        Self {
+            number,
+            rows,
+            bytes: AtomicU64::new(0),
+            born_ms: AtomicI64::new(i64::MAX),
+        }
+    }
+
     pub(super) fn count(&self, bytes: u64, now_ms: i64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.born_ms.fetch_min(now_ms, Ordering::Relaxed);
@@ -44,6 +53,8 @@ pub(super) struct Engine {
     pub(super) latest: Keyspace,
     pub(super) attributes: Keyspace,
     pub(super) chunks: Keyspace,
+    /// Rows that cannot be packed because the chunk they belong to is corrupt.
+    pub(super) stuck: Arc<Epoch>,
     memtable: u64,
     /// Oldest first; the last one takes new rows.
     epochs: RwLock<Vec<Arc<Epoch>>>,
@@ -70,12 +81,16 @@ impl Engine {
         let chunks = db
             .keyspace("chunks", || chunk_table_options(memtable))
             .map_err(error::engine)?;
+        let stuck = db
+            .keyspace("stuck", || row_table_options(1 << 20))
+            .map_err(error::engine)?;
         let engine = Self {
             db,
             meta,
             latest,
             attributes,
             chunks,
+            stuck: Arc::new(Epoch::new(0, stuck)),
             memtable,
             epochs: RwLock::default(),
         };
@@ -113,17 +128,13 @@ impl Engine {
             .db
             .keyspace(&format!("rows-{number}"), || row_table_options(self.memtable))
             .map_err(error::engine)?;
-        Ok(Epoch {
-            number,
-            rows,
-            bytes: AtomicU64::new(0),
-            born_ms: AtomicI64::new(i64::MAX),
-        })
+        Ok(Epoch::new(number, rows))
     }
 
-    /// All epochs, oldest first.
+    /// All rows there are, oldest first.
     pub(super) fn epochs(&self) -> Vec<Arc<Epoch>> {
-        self.epochs.read().clone()
+        let epochs = self.epochs.read();
+        std::iter::once(&self.stuck).chain(epochs.iter()).map(Arc::clone).collect()
     }
 
     /// The epoch that takes new rows.

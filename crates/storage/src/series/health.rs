@@ -94,9 +94,9 @@ impl SeriesStore {
 
     fn reopen(&self) -> StoreResult<()> {
         // The locks keep writers, the packer and the sweeper out; readers finish on the old engine.
+        let _packing = self.packing.lock();
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();
-        let _packing = self.packing.lock();
         let mut held = self.engine.write();
         if let Some(mut old) = held.take() {
             loop {

@@ -29,8 +29,8 @@
 //!    finding an older one in the engine after a restart means that the engine's journal was damaged.
 //!
 //! # Locks
-//! In this order: `checkpointing` (one checkpoint or direct write at a time) · `gate` (shared by `apply`, exclusive for
-//! direct writes and sealing) · `packing` · shards of the caches.
+//! In this order: `packing` (one that rewrites chunks or old rows at a time) · `checkpointing` (one checkpoint or direct
+//! write at a time) · `gate` (shared by `apply`, exclusive for direct writes and sealing) · shards of the caches.
 //!
 //! # A full disk
 //! The engine refuses all writes for good after one has failed. Where the reason was a full disk, the keeper thread tries

@@ -21,7 +21,7 @@ use super::checkpoint::{self, CHECKPOINT_KEY, Positions, SEQ_KEY, Syncer};
 use super::engine::{Engine, Epoch};
 use super::health::Health;
 use super::keys::{self, MAX_NAME_BYTES};
-use super::metrics::{self as names, describe};
+use super::metrics as names;
 use super::options::Options;
 use super::watermark::Watermark;
 use super::{error, pack, sweep};
@@ -34,6 +34,7 @@ static KEEPER_GATE: LogGate = LogGate::new(1);
 
 /// Time series, latest values, attributes and journal positions of one node.
 pub struct SeriesStore {
+    pub(super) me: Weak<SeriesStore>,
     pub(super) dir: PathBuf,
     pub(super) options: Options,
     pub(super) clock: SharedClock,
@@ -88,7 +89,7 @@ impl SeriesStore {
         if let Some(problem) = options.problem() {
             return Err(StoreError::new(StoreErrorKind::Invalid, problem));
         }
-        describe();
+        names::describe();
         std::fs::create_dir_all(dir).map_err(error::io)?;
         let watermark = Watermark::open(dir)?;
         let engine = Engine::open(dir, options, clock.now_ms())?;
@@ -99,7 +100,8 @@ impl SeriesStore {
         let seq = engine.meta_number(SEQ_KEY)?.unwrap_or(0).saturating_add(SEQ_JUMP);
         let positions = checkpoint::stored_positions(&engine)?;
         let cells = || Cells::new(options.cells_cache.as_usize());
-        let store = Arc::new(Self {
+        let store = Arc::new_cyclic(|me| Self {
+            me: me.clone(),
             dir: dir.to_owned(),
             options: options.clone(),
             clock,

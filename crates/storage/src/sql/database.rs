@@ -247,6 +247,10 @@ fn create_private(path: &Path) -> StoreResult<()> {
             std::io::ErrorKind::StorageFull => StoreErrorKind::DiskFull,
             _ => StoreErrorKind::Unavailable,
         };
-        StoreError::new(kind, format!("The entity database {} cannot be opened", path.display())).caused_by(error)
+        StoreError::new(
+            kind,
+            format!("The entity database {} cannot be opened", path.display()),
+        )
+        .caused_by(error)
     })
 }

@@ -25,8 +25,7 @@ impl Record for DeviceProfile {
         "transport_type",
         "description_key",
     ];
-    const SELECT: &'static str =
-        "id, created_time, tenant_id, name, is_default, provision_key, version, doc";
+    const SELECT: &'static str = "id, created_time, tenant_id, name, is_default, provision_key, version, doc";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "default", "provisionDeviceKey"];
     const BROKEN_REFERENCE: &'static str = "Device profile is referencing to non-existent tenant!";
 
@@ -87,7 +86,9 @@ impl Record for DeviceProfile {
     fn taken(&self, constraint: &str) -> Option<String> {
         let message = match constraint {
             "device_profile_tenant_id_name_key" => "Device profile with such name already exists!",
-            "device_profile_provision_key_key" => "Device profile with such provision device key already exists!",
+            "device_profile_provision_key_key" => {
+                "Device profile with such provision device key already exists!"
+            }
             "device_profile_tenant_id_key" => {
                 "Another default device profile is present in scope of current tenant!"
             }
@@ -145,7 +146,15 @@ impl DeviceProfileStore for DeviceProfiles {
 
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<DeviceProfile>> {
         let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
-        list::page(&self.0, &LISTING, page, of_tenant, list::own_text, DeviceProfile::read).await
+        list::page(
+            &self.0,
+            &LISTING,
+            page,
+            of_tenant,
+            list::own_text,
+            DeviceProfile::read,
+        )
+        .await
     }
 
     async fn delete(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool> {

@@ -26,7 +26,10 @@ macro_rules! device_columns {
 /// What is read beside it for a [`DeviceInfo`], where `INFO_JOINS` are made.
 macro_rules! info_columns {
     () => {
-        concat!(device_columns!(), ", customer.title, COALESCE(customer.is_public, FALSE), device.active")
+        concat!(
+            device_columns!(),
+            ", customer.title, COALESCE(customer.is_public, FALSE), device.active"
+        )
     };
 }
 
@@ -35,10 +38,17 @@ const INFO_JOINS: &str = "LEFT JOIN customer ON customer.id = device.customer_id
 impl Record for Device {
     const NAME: &'static str = "Device";
     const TABLE: &'static str = "device";
-    const COLUMNS: &'static [&'static str] =
-        &["tenant_id", "customer_id", "profile_id", "name", "search", "label_key"];
+    const COLUMNS: &'static [&'static str] = &[
+        "tenant_id",
+        "customer_id",
+        "profile_id",
+        "name",
+        "search",
+        "label_key",
+    ];
     const SELECT: &'static str = device_columns!();
-    const IN_COLUMNS: &'static [&'static str] = &["tenantId", "customerId", "deviceProfileId", "name", "type"];
+    const IN_COLUMNS: &'static [&'static str] =
+        &["tenantId", "customerId", "deviceProfileId", "name", "type"];
     const BROKEN_REFERENCE: &'static str =
         "Device is referencing to non-existent tenant, customer or device profile!";
 

@@ -20,7 +20,8 @@ impl Failure {
     pub(super) fn into_error(self) -> StoreError {
         match self {
             Self::Taken(constraint) => {
-                StoreError::new(StoreErrorKind::Conflict, "Such an entity already exists!").caused_by(constraint)
+                StoreError::new(StoreErrorKind::Conflict, "Such an entity already exists!")
+                    .caused_by(constraint)
             }
             Self::BrokenReference => StoreError::new(
                 StoreErrorKind::Conflict,

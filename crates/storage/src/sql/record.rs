@@ -128,11 +128,7 @@ pub(super) async fn count<R: Record>(database: &Database, owner: Owner) -> Store
 }
 
 /// Makes a row the only default one of its owner; returns whether the owner has it.
-pub(super) async fn set_default<R: Record>(
-    database: &Database,
-    owner: Owner,
-    id: Uuid,
-) -> StoreResult<bool> {
+pub(super) async fn set_default<R: Record>(database: &Database, owner: Owner, id: Uuid) -> StoreResult<bool> {
     let mut changes = database.begin().await?;
     let unset = Query::new("UPDATE ")
         .push(R::TABLE)
@@ -142,7 +138,9 @@ pub(super) async fn set_default<R: Record>(
     changes.execute(unset).await?;
     let set = Query::new("UPDATE ")
         .push(R::TABLE)
-        .push(" SET is_default = TRUE, version = version + CASE WHEN is_default THEN 0 ELSE 1 END WHERE id = ")
+        .push(
+            " SET is_default = TRUE, version = version + CASE WHEN is_default THEN 0 ELSE 1 END WHERE id = ",
+        )
         .bind(id)
         .owned_by(owner);
     if changes.execute(set).await? == 0 {
@@ -303,7 +301,9 @@ fn document<R: Record>(record: &R) -> StoreResult<String> {
     let mut value = serde_json::to_value(record).map_err(unwritable)?;
     if let Value::Object(fields) = &mut value {
         fields.retain(|key, value| {
-            !value.is_null() && !["id", "createdTime", "version"].contains(&key.as_str()) && !R::IN_COLUMNS.contains(&key.as_str())
+            !value.is_null()
+                && !["id", "createdTime", "version"].contains(&key.as_str())
+                && !R::IN_COLUMNS.contains(&key.as_str())
         });
     }
     serde_json::to_string(&value).map_err(unwritable)

@@ -106,7 +106,15 @@ impl TenantProfileStore for TenantProfiles {
     }
 
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<TenantProfile>> {
-        list::page(&self.0, &LISTING, page, |query| query, list::own_text, TenantProfile::read).await
+        list::page(
+            &self.0,
+            &LISTING,
+            page,
+            |query| query,
+            list::own_text,
+            TenantProfile::read,
+        )
+        .await
     }
 
     async fn delete(&self, id: TenantProfileId) -> StoreResult<bool> {

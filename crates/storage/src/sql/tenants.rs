@@ -108,7 +108,15 @@ impl TenantStore for Tenants {
     }
 
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>> {
-        list::page(&self.0, &LISTING, page, |query| query, list::own_text, Tenant::read).await
+        list::page(
+            &self.0,
+            &LISTING,
+            page,
+            |query| query,
+            list::own_text,
+            Tenant::read,
+        )
+        .await
     }
 
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>> {

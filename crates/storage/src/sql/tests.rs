@@ -1,1 +1,4 @@
-//! Tests.
+//! The contract of the entity stores on both databases, and what is special about each.
+
+mod embedded;
+mod postgres;

@@ -26,8 +26,7 @@ impl Record for User {
         "first_name_key",
         "last_name_key",
     ];
-    const SELECT: &'static str =
-        "id, created_time, tenant_id, customer_id, email, authority, version, doc";
+    const SELECT: &'static str = "id, created_time, tenant_id, customer_id, email, authority, version, doc";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "customerId", "email", "name", "authority"];
     const BROKEN_REFERENCE: &'static str = "User is referencing to non-existent tenant or customer!";
 
@@ -145,7 +144,9 @@ impl UserStore for Users {
 
     async fn list(&self, filter: UserFilter, page: &PageLink) -> StoreResult<PageData<User>> {
         let condition = |query: Query| match filter {
-            UserFilter::TenantAdmins(tenant) => with_authority(query.owned_by(owner(tenant)), Authority::TenantAdmin),
+            UserFilter::TenantAdmins(tenant) => {
+                with_authority(query.owned_by(owner(tenant)), Authority::TenantAdmin)
+            }
             UserFilter::CustomerUsers(tenant, customer) => with_authority(
                 query
                     .owned_by(owner(tenant))

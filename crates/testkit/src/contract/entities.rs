@@ -1,1 +1,92 @@
-//! Contract suite.
+//! The promises of the entity stores. Every function wants a database of its own, empty; [`entity_contract!`] makes a
+//! test of each.
+
+mod deleting;
+mod devices;
+mod fixture;
+mod listing;
+mod saving;
+mod searching;
+mod users;
+mod walls;
+
+pub use deleting::{
+    deleting_a_customer_unassigns_its_devices_and_deletes_its_users,
+    deleting_a_tenant_deletes_everything_that_belongs_to_it, profiles_in_use_cannot_be_deleted,
+    what_is_deleted_is_gone_and_can_be_made_again,
+};
+pub use devices::{
+    a_device_and_its_credentials_are_created_both_or_neither, activity_is_recorded_for_many_devices_at_once,
+    credentials_are_found_by_type_and_id, credentials_are_replaced_under_their_version,
+    device_lists_are_filtered, renaming_a_profile_renames_the_type_of_its_devices,
+};
+pub use listing::{
+    lists_are_sorted_by_every_property_they_promise, pages_cover_a_list_without_gaps_or_repeats,
+    the_newest_come_first_where_no_order_is_asked_for, unknown_sort_properties_are_refused_by_name,
+};
+pub use saving::{
+    entities_read_back_whole, hostile_texts_are_stored_as_they_are_or_refused,
+    of_many_updates_of_one_version_exactly_one_succeeds, only_one_profile_is_the_default,
+    references_to_nothing_are_refused, taken_values_are_conflicts_that_say_what_is_taken,
+    versions_count_up_and_guard_updates,
+};
+pub use searching::{
+    text_search_ignores_case_in_every_script, text_search_looks_where_it_promises,
+    wildcards_in_a_text_search_are_plain_characters,
+};
+pub use users::{
+    users_are_found_by_email_regardless_of_case, users_are_listed_by_what_they_are,
+    users_log_in_by_credentials,
+};
+pub use walls::{tenants_cannot_change_each_other, tenants_do_not_see_each_other};
+
+/// Makes a `#[tokio::test]` of every promise of the entity stores. `$open` is an async function that returns a fixture
+/// with the field `stores` and the async method `close(self)`; further arguments are attributes of the tests.
+#[macro_export]
+macro_rules! entity_contract {
+    ($open:path $(, $attribute:meta)*) => {
+        $crate::entity_contract! { @ $open, [$($attribute),*],
+            entities_read_back_whole
+            versions_count_up_and_guard_updates
+            of_many_updates_of_one_version_exactly_one_succeeds
+            taken_values_are_conflicts_that_say_what_is_taken
+            references_to_nothing_are_refused
+            hostile_texts_are_stored_as_they_are_or_refused
+            only_one_profile_is_the_default
+            tenants_do_not_see_each_other
+            tenants_cannot_change_each_other
+            pages_cover_a_list_without_gaps_or_repeats
+            the_newest_come_first_where_no_order_is_asked_for
+            lists_are_sorted_by_every_property_they_promise
+            unknown_sort_properties_are_refused_by_name
+            text_search_ignores_case_in_every_script
+            text_search_looks_where_it_promises
+            wildcards_in_a_text_search_are_plain_characters
+            device_lists_are_filtered
+            activity_is_recorded_for_many_devices_at_once
+            renaming_a_profile_renames_the_type_of_its_devices
+            a_device_and_its_credentials_are_created_both_or_neither
+            credentials_are_replaced_under_their_version
+            credentials_are_found_by_type_and_id
+            users_are_found_by_email_regardless_of_case
+            users_are_listed_by_what_they_are
+            users_log_in_by_credentials
+            what_is_deleted_is_gone_and_can_be_made_again
+            deleting_a_tenant_deletes_everything_that_belongs_to_it
+            deleting_a_customer_unassigns_its_devices_and_deletes_its_users
+            profiles_in_use_cannot_be_deleted
+        }
+    };
+    (@ $open:path, $attributes:tt, $($promise:ident)*) => {
+        $($crate::entity_contract! { @one $open, $attributes, $promise })*
+    };
+    (@one $open:path, [$($attribute:meta),*], $promise:ident) => {
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        $(#[$attribute])*
+        async fn $promise() {
+            let fixture = $open().await;
+            $crate::contract::entities::$promise(&fixture.stores).await;
+            fixture.close().await;
+        }
+    };
+}

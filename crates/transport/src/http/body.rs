@@ -31,7 +31,10 @@ impl ReadBody {
 impl BodyBudget {
     pub(super) fn new(limits: Limits) -> Self {
         let units = (limits.body_memory / UNIT).clamp(1, Semaphore::MAX_PERMITS);
-        Self { max_body: limits.max_body, units: Arc::new(Semaphore::new(units)) }
+        Self {
+            max_body: limits.max_body,
+            units: Arc::new(Semaphore::new(units)),
+        }
     }
 
     /// Reads the body of a request. What is too large is refused by its announced length, before it arrives.
@@ -44,8 +47,12 @@ impl BodyBudget {
         let mut share = None;
         self.grow(&mut share, announced)?;
         let mut bytes = Vec::with_capacity(announced);
-        while let Some(frame) = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await {
-            let Ok(data) = frame.map_err(|_| Refusal::Disconnected)?.into_data() else { continue };
+        while let Some(frame) =
+            std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await
+        {
+            let Ok(data) = frame.map_err(|_| Refusal::Disconnected)?.into_data() else {
+                continue;
+            };
             if bytes.len() + data.len() > self.max_body {
                 return Err(Refusal::TooLarge);
             }
@@ -63,7 +70,11 @@ impl BodyBudget {
             return Ok(());
         }
         let count = u32::try_from(wanted).map_err(|_| Refusal::TooLarge)?;
-        let more = self.units.clone().try_acquire_many_owned(count).map_err(|_| Refusal::Overloaded)?;
+        let more = self
+            .units
+            .clone()
+            .try_acquire_many_owned(count)
+            .map_err(|_| Refusal::Overloaded)?;
         match share {
             Some(held) => held.merge(more),
             None => *share = Some(more),

@@ -32,7 +32,10 @@ pub(super) struct KeepAlive {
 
 impl KeepAlive {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { now_s: AtomicU32::new(0), watched: Mutex::default() })
+        Arc::new(Self {
+            now_s: AtomicU32::new(0),
+            watched: Mutex::default(),
+        })
     }
 
     /// Seconds that were counted since the start. A process that was stopped does not count the time it slept, so that
@@ -42,9 +45,18 @@ impl KeepAlive {
     }
 
     /// Watches a connection that must be heard every `allowed_s` seconds, until the guard is dropped.
-    pub(super) fn watch(self: &Arc<Self>, control: Arc<SessionControl>, allowed_s: u32, reason: CloseReason) -> Watch {
+    pub(super) fn watch(
+        self: &Arc<Self>,
+        control: Arc<SessionControl>,
+        allowed_s: u32,
+        reason: CloseReason,
+    ) -> Watch {
         control.heard(self.now_s());
-        let watched = Some(Watched { control, allowed_s, reason });
+        let watched = Some(Watched {
+            control,
+            allowed_s,
+            reason,
+        });
         let mut all = self.watched.lock();
         let slot = match all.free.pop() {
             Some(slot) => {
@@ -58,7 +70,10 @@ impl KeepAlive {
                 (all.slots.len() - 1) as u32
             }
         };
-        Watch { keep_alive: self.clone(), slot }
+        Watch {
+            keep_alive: self.clone(),
+            slot,
+        }
     }
 
     /// Counts seconds until told to stop.

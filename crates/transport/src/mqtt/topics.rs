@@ -17,9 +17,15 @@ pub(super) enum Uplink<'t> {
     Telemetry(Format),
     Attributes(Format),
     /// Asks for attributes; the answer goes to this topic prefix, followed by the id.
-    AttributeRequest { format: Format, answer: &'static str, id: &'t str },
+    AttributeRequest {
+        format: Format,
+        answer: &'static str,
+        id: &'t str,
+    },
     /// Calls a procedure of the platform.
-    Rpc { id: &'t str },
+    Rpc {
+        id: &'t str,
+    },
     /// Speaks for other devices, which is not served yet: the message is not acknowledged, so the gateway keeps it.
     Gateway,
     Unknown,
@@ -71,7 +77,11 @@ fn prefixed(name: &str) -> Uplink<'_> {
     if let Some(id) = name.strip_prefix(V1_RPC_REQUEST) {
         return Uplink::Rpc { id };
     }
-    if name.starts_with(GATEWAY) { Uplink::Gateway } else { Uplink::Unknown }
+    if name.starts_with(GATEWAY) {
+        Uplink::Gateway
+    } else {
+        Uplink::Unknown
+    }
 }
 
 /// Prefix of the topic that a call of the platform is answered on.
@@ -106,12 +116,17 @@ const FILTERS: [&str; 23] = [
 
 /// Number of a filter a device may subscribe to; a session keeps it in place of the text.
 pub(super) fn filter_code(filter: &str) -> Option<u8> {
-    FILTERS.iter().position(|known| *known == filter).and_then(|at| u8::try_from(at).ok())
+    FILTERS
+        .iter()
+        .position(|known| *known == filter)
+        .and_then(|at| u8::try_from(at).ok())
 }
 
 /// Whether the filter of that number matches a topic.
 pub(super) fn filter_matches(code: u8, name: &str) -> bool {
-    FILTERS.get(usize::from(code)).is_some_and(|filter| topic::matches(filter, name))
+    FILTERS
+        .get(usize::from(code))
+        .is_some_and(|filter| topic::matches(filter, name))
 }
 
 #[cfg(test)]
@@ -135,17 +150,30 @@ mod tests {
     #[test]
     fn an_answer_goes_to_the_family_of_the_request() {
         for (name, answer) in [
-            ("v1/devices/me/attributes/request/7", "v1/devices/me/attributes/response/"),
+            (
+                "v1/devices/me/attributes/request/7",
+                "v1/devices/me/attributes/response/",
+            ),
             ("v2/a/req/7", "v2/a/res/"),
             ("v2/a/req/j/7", "v2/a/res/j/"),
         ] {
-            assert_eq!(uplink(name, &settings()), Uplink::AttributeRequest { format: Format::Json, answer, id: "7" });
+            assert_eq!(
+                uplink(name, &settings()),
+                Uplink::AttributeRequest {
+                    format: Format::Json,
+                    answer,
+                    id: "7"
+                }
+            );
         }
     }
 
     #[test]
     fn a_custom_topic_replaces_the_default_one_and_leaves_the_short_ones() {
-        let custom = DeviceSettings { telemetry_topic: Some("meters/+/data".to_owned()), ..settings() };
+        let custom = DeviceSettings {
+            telemetry_topic: Some("meters/+/data".to_owned()),
+            ..settings()
+        };
         assert_eq!(uplink("meters/7/data", &custom), Uplink::Telemetry(Format::Json));
         assert_eq!(uplink(V1_TELEMETRY, &custom), Uplink::Unknown);
         assert_eq!(uplink("v2/t", &custom), Uplink::Telemetry(Format::Json));
@@ -154,7 +182,12 @@ mod tests {
     #[test]
     fn only_literal_filters_have_a_number() {
         assert!(filter_code("v1/devices/me/rpc/request/+").is_some());
-        for other in ["#", "v1/devices/me/#", "v1/devices/me/rpc/request/5", "$share/g/v2/a"] {
+        for other in [
+            "#",
+            "v1/devices/me/#",
+            "v1/devices/me/rpc/request/5",
+            "$share/g/v2/a",
+        ] {
             assert_eq!(filter_code(other), None);
         }
     }

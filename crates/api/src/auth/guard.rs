@@ -1,0 +1,122 @@
+//! Keeps guessing passwords slow: a lock-out per user and a rate per address, both in bounded memory.
+
+use std::net::IpAddr;
+
+use parking_lot::Mutex;
+use quick_cache::sync::Cache;
+
+use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::options::Options;
+
+/// Users and addresses that are remembered; beyond so many the least recently used are forgotten.
+const REMEMBERED: usize = 20_000;
+const MINUTE_MS: i64 = 60_000;
+
+/// Counts failed and attempted logins.
+pub(crate) struct LoginGuard {
+    max_failures: u32,
+    lockout_ms: i64,
+    per_minute: u32,
+    /// Failures in a row and the time of the last one, by lower-case login name.
+    failures: Cache<String, (u32, i64)>,
+    /// Attempts and the start of the minute they were made in.
+    attempts: Cache<IpAddr, (u32, i64)>,
+    /// A read and a write of one entry belong together.
+    turn: Mutex<()>,
+}
+
+impl LoginGuard {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            max_failures: options.max_failed_logins,
+            lockout_ms: i64::try_from(options.lockout.0.as_millis()).unwrap_or(i64::MAX),
+            per_minute: options.logins_per_minute,
+            failures: Cache::new(REMEMBERED),
+            attempts: Cache::new(REMEMBERED),
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Counts an attempt, and refuses it where its address has made too many or the user is locked out. Whether the user
+    /// exists makes no difference.
+    pub(crate) fn attempt(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
+        let _turn = self.turn.lock();
+        if let Some(peer) = peer.filter(|_| self.per_minute > 0) {
+            let (count, started) = match self.attempts.get(&peer) {
+                Some((count, started)) if (0..MINUTE_MS).contains(&(now_ms - started)) => (count, started),
+                _ => (0, now_ms),
+            };
+            if count >= self.per_minute {
+                return Err(ApiError::new(
+                    ErrorCode::TooManyRequests,
+                    "Too many login attempts from this address!",
+                ));
+            }
+            self.attempts.insert(peer, (count + 1, started));
+        }
+        let locked = self.failures.get(&login.to_lowercase()).is_some_and(|(count, last)| {
+            self.max_failures > 0 && count >= self.max_failures && now_ms - last < self.lockout_ms
+        });
+        if locked {
+            return Err(ApiError::new(
+                ErrorCode::Authentication,
+                "User account is locked due to security policy",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Remembers that a password was wrong.
+    pub(crate) fn failed(&self, login: &str, now_ms: i64) {
+        let _turn = self.turn.lock();
+        let login = login.to_lowercase();
+        let count = match self.failures.get(&login) {
+            Some((count, last)) if now_ms - last < self.lockout_ms => count.saturating_add(1),
+            _ => 1,
+        };
+        self.failures.insert(login, (count, now_ms));
+    }
+
+    /// Forgets the wrong passwords of a user who has logged in.
+    pub(crate) fn succeeded(&self, login: &str) {
+        self.failures.remove(&login.to_lowercase());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fieldline_core::options::Span;
+
+    fn guard() -> LoginGuard {
+        LoginGuard::new(&Options {
+            max_failed_logins: 2,
+            lockout: Span::secs(60),
+            logins_per_minute: 3,
+            ..Options::default()
+        })
+    }
+
+    #[test]
+    fn a_user_is_locked_out_for_a_while_after_too_many_wrong_passwords() {
+        let guard = guard();
+        guard.failed("Ann@example.org", 0);
+        assert!(guard.attempt(None, "ann@example.org", 1).is_ok());
+        guard.failed("ann@example.org", 2);
+        assert!(guard.attempt(None, "ANN@example.org", 3).is_err());
+        assert!(guard.attempt(None, "bob@example.org", 3).is_ok());
+        assert!(guard.attempt(None, "ann@example.org", 60_002).is_ok());
+    }
+
+    #[test]
+    fn an_address_may_try_only_so_often_a_minute() {
+        let guard = guard();
+        let peer = Some(IpAddr::from([192, 0, 2, 1]));
+        for _ in 0..3 {
+            assert!(guard.attempt(peer, "a", 0).is_ok());
+        }
+        assert!(guard.attempt(peer, "b", 1).is_err());
+        assert!(guard.attempt(Some(IpAddr::from([192, 0, 2, 2])), "a", 1).is_ok());
+        assert!(guard.attempt(peer, "a", 60_000).is_ok());
+    }
+}

@@ -1,0 +1,129 @@
+//! Whose tokens still count. Users are cached, so that neither a request nor a refresh asks the database.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fieldline_core::access::Principal;
+use fieldline_core::clock::SharedClock;
+use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::ports::UserStore;
+use fieldline_model::UserId;
+use fieldline_model::entity::{User, UserCredentials};
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use super::tokens::{AccessClaims, Ticket, outdated};
+use crate::error::ApiResult;
+
+const CACHED_USERS: usize = 10_000;
+/// Sessions that were logged out and whose tokens may not have expired yet. Beyond so many the oldest are forgotten.
+const LOGGED_OUT_SESSIONS: usize = 100_000;
+/// How long a cached user is believed, for changes that another node makes.
+const CACHED_MS: i64 = 30_000;
+
+/// A user as far as tokens are concerned.
+pub(crate) struct KnownUser {
+    pub(crate) user: User,
+    enabled: bool,
+    pub(crate) tokens_valid_from: i64,
+    read_at: i64,
+}
+
+/// Says whether tokens still count.
+pub(crate) struct Sessions {
+    users: Arc<dyn UserStore>,
+    clock: SharedClock,
+    cache: Cache<UserId, Arc<KnownUser>>,
+    /// When a session was logged out, seconds.
+    logged_out: Cache<Uuid, i64>,
+    /// Counts the changes, so that what was read before one is not remembered after it.
+    changes: AtomicU64,
+}
+
+impl Sessions {
+    pub(crate) fn new(users: Arc<dyn UserStore>, clock: SharedClock) -> Self {
+        Self {
+            users,
+            clock,
+            cache: Cache::new(CACHED_USERS),
+            logged_out: Cache::new(LOGGED_OUT_SESSIONS),
+            changes: AtomicU64::new(0),
+        }
+    }
+
+    /// Who an access token speaks for, if it still counts.
+    pub(crate) async fn user(&self, claims: &AccessClaims) -> ApiResult<Principal> {
+        let known = self.redeem(claims.ticket()).await?;
+        Ok(Principal::of(&known.user))
+    }
+
+    /// The user of a token, if it still counts.
+    pub(crate) async fn redeem(&self, ticket: Ticket) -> ApiResult<Arc<KnownUser>> {
+        let known = self.known(ticket.user).await?.ok_or_else(outdated)?;
+        let issued_ms = ticket.issued.saturating_mul(1_000);
+        let left = self
+            .logged_out
+            .get(&ticket.session)
+            .is_some_and(|time| ticket.issued <= time);
+        if !known.enabled || issued_ms < known.tokens_valid_from || left {
+            return Err(outdated());
+        }
+        Ok(known)
+    }
+
+    /// Ends a session: the tokens issued in it no longer count.
+    pub(crate) fn log_out(&self, session: Uuid) {
+        let now = self.clock.now_ms().div_euclid(1_000);
+        self.logged_out.insert(session, now);
+    }
+
+    async fn known(&self, id: UserId) -> ApiResult<Option<Arc<KnownUser>>> {
+        let now = self.clock.now_ms();
+        if let Some(known) = self.cache.get(&id)
+            && (known.read_at..known.read_at + CACHED_MS).contains(&now)
+        {
+            return Ok(Some(known));
+        }
+        let before = self.changes.load(Ordering::Acquire);
+        let (Some(user), Some(credentials)) = (
+            self.users.by_id(id).await?,
+            self.users.credentials(id).await?,
+        ) else {
+            self.cache.remove(&id);
+            return Ok(None);
+        };
+        let known = Arc::new(KnownUser::new(user, &credentials, now));
+        self.cache.insert(id, Arc::clone(&known));
+        if self.changes.load(Ordering::Acquire) != before {
+            self.cache.remove(&id);
+        }
+        Ok(Some(known))
+    }
+}
+
+impl KnownUser {
+    fn new(user: User, credentials: &UserCredentials, read_at: i64) -> Self {
+        Self {
+            user,
+            enabled: credentials.enabled,
+            tokens_valid_from: credentials.tokens_valid_from,
+            read_at,
+        }
+    }
+}
+
+impl EntityListener for Sessions {
+    fn on_change(&self, change: EntityChange) {
+        match change {
+            EntityChange::UserChanged(_, id) => {
+                self.changes.fetch_add(1, Ordering::AcqRel);
+                self.cache.remove(&id);
+            }
+            EntityChange::TenantDeleted(_) | EntityChange::CustomerDeleted(..) => {
+                self.changes.fetch_add(1, Ordering::AcqRel);
+                self.cache.clear();
+            }
+            _ => {}
+        }
+    }
+}

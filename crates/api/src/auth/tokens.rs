@@ -1,0 +1,355 @@
+//! Access and refresh tokens: JWTs signed with HS512, with the claims that clients of the API read.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fieldline_model::entity::{Authority, User};
+use fieldline_model::{CustomerId, TenantId, UserId};
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use rand::Rng as _;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::options::Options;
+
+const ISSUER: &str = "thingsboard.io";
+const REFRESH_SCOPE: &str = "REFRESH_TOKEN";
+/// HS512 is only as strong as a key of its own width.
+const KEY_BYTES: usize = 64;
+
+/// The key that signs tokens.
+#[derive(Clone)]
+pub struct TokenKey(Arc<[u8]>);
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenKeyError {
+    /// The file could not be read or written.
+    #[error("the token signing key cannot be read or written")]
+    Io(#[from] io::Error),
+    /// The file holds something else, or too little of it.
+    #[error("the token signing key must be at least 64 bytes in base64")]
+    Malformed,
+}
+
+impl TokenKey {
+    /// A key made of these bytes.
+    ///
+    /// # Errors
+    /// There are fewer than 64.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, TokenKeyError> {
+        if bytes.len() < KEY_BYTES {
+            return Err(TokenKeyError::Malformed);
+        }
+        Ok(Self(bytes.into()))
+    }
+
+    /// A random key.
+    pub fn random() -> Self {
+        let mut bytes = [0; KEY_BYTES];
+        rand::rng().fill(&mut bytes);
+        Self(Arc::from(bytes))
+    }
+
+    /// The key in a file, as base64; the first start makes one up, readable by the owner only.
+    ///
+    /// # Errors
+    /// See [`TokenKeyError`].
+    pub fn load_or_create(path: &Path) -> Result<Self, TokenKeyError> {
+        match fs::read_to_string(path) {
+            Ok(text) => {
+                let bytes = STANDARD.decode(text.trim());
+                Self::from_bytes(&bytes.map_err(|_| TokenKeyError::Malformed)?)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let key = Self::random();
+                write_private(path, &STANDARD.encode(&key.0))?;
+                Ok(key)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Writes the file whole or not at all: a crash must not leave half a key.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let part = path.with_extension("key.part");
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&part)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&part, path)?;
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => fs::File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+/// A new pair of tokens.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JwtPair)]
+pub(crate) struct TokenPair {
+    /// Proves who is calling.
+    token: String,
+    /// Buys a new pair.
+    refresh_token: String,
+}
+
+/// Claims of an access token.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AccessClaims {
+    sub: String,
+    user_id: Uuid,
+    scopes: Vec<String>,
+    pub(crate) session_id: Uuid,
+    exp: i64,
+    iss: String,
+    iat: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_name: Option<String>,
+    enabled: bool,
+    is_public: bool,
+    tenant_id: Uuid,
+    customer_id: Uuid,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RefreshClaims {
+    sub: String,
+    user_id: Uuid,
+    scopes: Vec<String>,
+    session_id: Uuid,
+    is_public: bool,
+    jti: Uuid,
+    iss: String,
+    iat: i64,
+    exp: i64,
+}
+
+/// What a token says about itself, whichever kind it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub(crate) user: UserId,
+    pub(crate) session: Uuid,
+    /// When it was issued, seconds.
+    pub(crate) issued: i64,
+}
+
+impl AccessClaims {
+    /// Whose token it is, and when it was issued.
+    pub(crate) fn ticket(&self) -> Ticket {
+        Ticket {
+            user: UserId(self.user_id),
+            session: self.session_id,
+            issued: self.iat,
+        }
+    }
+}
+
+/// Issues and reads tokens.
+pub(crate) struct Tokens {
+    encoding: EncodingKey,
+    decoding: DecodingKey,
+    validation: Validation,
+    access_seconds: i64,
+    refresh_seconds: i64,
+}
+
+impl Tokens {
+    pub(crate) fn new(key: &TokenKey, options: &Options) -> Self {
+        let mut validation = Validation::new(Algorithm::HS512);
+        validation.set_issuer(&[ISSUER]);
+        // Compared against the clock that is handed in instead.
+        validation.validate_exp = false;
+        let seconds = |span: fieldline_core::options::Span| i64::try_from(span.0.as_secs()).unwrap_or(i64::MAX);
+        Self {
+            encoding: EncodingKey::from_secret(&key.0),
+            decoding: DecodingKey::from_secret(&key.0),
+            validation,
+            access_seconds: seconds(options.access_token_ttl),
+            refresh_seconds: seconds(options.refresh_token_ttl),
+        }
+    }
+
+    /// A new pair for a user. `valid_from_ms` is the time before which the user's tokens do not count.
+    pub(crate) fn issue(
+        &self,
+        user: &User,
+        session: Uuid,
+        now_ms: i64,
+        valid_from_ms: i64,
+    ) -> ApiResult<TokenPair> {
+        // Right after a change of password, tokens count from the next full second on only.
+        let iat = now_ms.max(valid_from_ms).div_euclid(1_000);
+        let user_id = user.id.unwrap_or_default().0;
+        let TenantId(tenant_id) = user.tenant_id;
+        let CustomerId(customer_id) = user.customer_id;
+        let access = AccessClaims {
+            sub: user.email.clone(),
+            user_id,
+            scopes: vec![user.authority.name().to_owned()],
+            session_id: session,
+            exp: iat.saturating_add(self.access_seconds),
+            iss: ISSUER.to_owned(),
+            iat,
+            first_name: user.first_name.clone(),
+            last_name: user.last_name.clone(),
+            enabled: true,
+            is_public: false,
+            tenant_id,
+            customer_id,
+        };
+        let refresh = RefreshClaims {
+            sub: user.email.clone(),
+            user_id,
+            scopes: vec![REFRESH_SCOPE.to_owned()],
+            session_id: session,
+            is_public: false,
+            jti: Uuid::new_v4(),
+            iss: ISSUER.to_owned(),
+            iat,
+            exp: iat.saturating_add(self.refresh_seconds),
+        };
+        Ok(TokenPair {
+            token: self.sign(&access)?,
+            refresh_token: self.sign(&refresh)?,
+        })
+    }
+
+    fn sign(&self, claims: &impl Serialize) -> ApiResult<String> {
+        jsonwebtoken::encode(&Header::new(Algorithm::HS512), claims, &self.encoding)
+            .map_err(|_| ApiError::new(ErrorCode::General, "The token could not be signed"))
+    }
+
+    /// The claims of an access token that is signed with our key and has not expired.
+    pub(crate) fn read_access(&self, token: &str, now_ms: i64) -> ApiResult<AccessClaims> {
+        let claims: AccessClaims = self.read(token)?;
+        check_expiry(claims.exp, now_ms)?;
+        let scoped = |scope: &String| Authority::from_name(scope).is_some();
+        if claims.scopes.iter().any(scoped) {
+            Ok(claims)
+        } else {
+            Err(ApiError::unauthenticated())
+        }
+    }
+
+    /// What a refresh token says, if it is signed with our key and has not expired.
+    pub(crate) fn read_refresh(&self, token: &str, now_ms: i64) -> ApiResult<Ticket> {
+        let claims: RefreshClaims = self.read(token)?;
+        check_expiry(claims.exp, now_ms)?;
+        if !claims.scopes.iter().any(|scope| scope == REFRESH_SCOPE) {
+            return Err(ApiError::unauthenticated());
+        }
+        Ok(Ticket {
+            user: UserId(claims.user_id),
+            session: claims.session_id,
+            issued: claims.iat,
+        })
+    }
+
+    fn read<T: DeserializeOwned>(&self, token: &str) -> ApiResult<T> {
+        jsonwebtoken::decode(token, &self.decoding, &self.validation)
+            .map(|data| data.claims)
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidSignature => outdated(),
+                _ => ApiError::unauthenticated(),
+            })
+    }
+}
+
+/// The answer to a token that no longer counts: clients take it as the sign to refresh or log in again.
+pub(super) fn outdated() -> ApiError {
+    ApiError::new(ErrorCode::JwtTokenExpired, "Token has expired")
+}
+
+fn check_expiry(exp: i64, now_ms: i64) -> ApiResult<()> {
+    if now_ms.div_euclid(1_000) < exp {
+        Ok(())
+    } else {
+        Err(outdated())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fieldline_model::NULL_UUID;
+    use serde_json::Value;
+
+    fn user() -> User {
+        User {
+            id: Some(UserId(Uuid::from_u128(7))),
+            email: "sysadmin@thingsboard.org".to_owned(),
+            authority: Authority::SysAdmin,
+            first_name: Some("Ada".to_owned()),
+            ..User::default()
+        }
+    }
+
+    fn claims(token: &str) -> Value {
+        let body = token.split('.').nth(1).unwrap();
+        let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(body).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    #[test]
+    fn tokens_carry_the_claims_that_clients_read() {
+        let tokens = Tokens::new(&TokenKey::random(), &Options::default());
+        let pair = tokens.issue(&user(), Uuid::from_u128(9), 1_700_000_000_500, 0).unwrap();
+        let access = claims(&pair.token);
+        assert_eq!(access["sub"], "sysadmin@thingsboard.org");
+        assert_eq!(access["scopes"], serde_json::json!(["SYS_ADMIN"]));
+        assert_eq!(access["tenantId"], NULL_UUID.to_string());
+        assert_eq!(access["iss"], "thingsboard.io");
+        assert_eq!(access["firstName"], "Ada");
+        assert_eq!(access["exp"].as_i64().unwrap() - access["iat"].as_i64().unwrap(), 9_000);
+        let refresh = claims(&pair.refresh_token);
+        assert_eq!(refresh["scopes"], serde_json::json!(["REFRESH_TOKEN"]));
+        assert_eq!(refresh["sessionId"], access["sessionId"]);
+        assert_eq!(refresh["exp"].as_i64().unwrap() - refresh["iat"].as_i64().unwrap(), 604_800);
+    }
+
+    #[test]
+    fn a_token_counts_until_it_expires_and_only_for_what_it_is() {
+        let tokens = Tokens::new(&TokenKey::random(), &Options::default());
+        let pair = tokens.issue(&user(), Uuid::from_u128(9), 0, 0).unwrap();
+        assert!(tokens.read_access(&pair.token, 8_999_999).is_ok());
+        assert!(tokens.read_access(&pair.token, 9_000_000).is_err());
+        assert!(tokens.read_refresh(&pair.refresh_token, 9_000_000).is_ok());
+        assert!(tokens.read_refresh(&pair.token, 0).is_err());
+        assert!(tokens.read_access(&pair.refresh_token, 0).is_err());
+        let other = Tokens::new(&TokenKey::random(), &Options::default());
+        assert!(other.read_access(&pair.token, 0).is_err());
+    }
+
+    #[test]
+    fn the_key_is_made_once_and_readable_by_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jwt.key");
+        let first = TokenKey::load_or_create(&path).unwrap();
+        let second = TokenKey::load_or_create(&path).unwrap();
+        assert_eq!(first.0, second.0);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::write(&path, "c2hvcnQ=").unwrap();
+        assert!(matches!(TokenKey::load_or_create(&path), Err(TokenKeyError::Malformed)));
+    }
+}

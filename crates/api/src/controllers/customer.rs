@@ -1,0 +1,179 @@
+//! Customers.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::CustomerId;
+use fieldline_model::entity::Customer;
+use fieldline_model::page::PageData;
+use serde::{Deserialize, Serialize};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::Either;
+use super::conflict::ConflictParams;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query, missing, parse_uuids};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(TC, routes!(get))
+        .add(TC, routes!(short_info))
+        .add(TC, routes!(title))
+        .add(T, routes!(save))
+        .add(T, routes!(delete))
+        .add(T, routes!(list))
+        .add(T, routes!(by_ids))
+        .add(T, routes!(by_title))
+}
+
+async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<Customer> {
+    match api.check(caller, CustomerId(id), operation).await? {
+        Entity::Customer(customer) => Ok(customer),
+        _ => Err(ApiError::not_found("Customer not found")),
+    }
+}
+
+/// The customer of an id.
+#[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
+    params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<Customer>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ShortCustomerInfo {
+    /// Title.
+    title: String,
+    /// Whether it is the public customer.
+    is_public: bool,
+}
+
+/// Title of a customer, and whether it is the public one.
+#[utoipa::path(get, path = "/api/customer/{customerId}/shortInfo", tag = "customer",
+    operation_id = "getShortCustomerInfoById", params(("customerId" = Uuid, Path)),
+    responses((status = 200, body = ShortCustomerInfo)))]
+async fn short_info(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<ShortCustomerInfo>> {
+    let customer = load(&api, &caller, id, Operation::Read).await?;
+    Ok(Json(ShortCustomerInfo {
+        is_public: customer.is_public(),
+        title: customer.title,
+    }))
+}
+
+/// Title of a customer as plain text.
+#[utoipa::path(get, path = "/api/customer/{customerId}/title", tag = "customer",
+    operation_id = "getCustomerTitleById", params(("customerId" = Uuid, Path)),
+    responses((status = 200, body = String, content_type = "text/plain")))]
+async fn title(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<String> {
+    Ok(load(&api, &caller, id, Operation::Read).await?.title)
+}
+
+/// Creates a customer, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/customer", tag = "customer", operation_id = "saveCustomer",
+    params(ConflictParams), request_body = Customer, responses((status = 200, body = Customer)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(names): Query<ConflictParams>,
+    Body(customer): Body<Customer>,
+) -> ApiResult<Json<Customer>> {
+    if let Some(id) = customer.id {
+        load(&api, &caller, id.0, Operation::Write).await?;
+    }
+    let names = names.policy()?;
+    let saved = api.services.customers.save(caller.tenant, customer, &names).await?;
+    Ok(Json(saved))
+}
+
+/// Deletes a customer with its users, and unassigns its devices.
+#[utoipa::path(delete, path = "/api/customer/{customerId}", tag = "customer", operation_id = "deleteCustomer",
+    params(("customerId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    load(&api, &caller, id, Operation::Delete).await?;
+    Ok(api
+        .services
+        .customers
+        .delete(caller.tenant, CustomerId(id))
+        .await?)
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct CustomerIds {
+    /// Comma-joined ids.
+    customer_ids: Option<String>,
+}
+
+/// A page of customers, or with `customerIds` those that the tenant has.
+#[utoipa::path(get, path = "/api/customers", tag = "customer", operation_id = "getCustomers",
+    params(PageParams, CustomerIds), responses((status = 200, body = PageData<Customer>)))]
+async fn list(
+    State(api): State<Api>,
+    caller: Caller,
+    Query(page): Query<PageParams>,
+    Query(ids): Query<CustomerIds>,
+) -> ApiResult<Json<Either<PageData<Customer>, Vec<Customer>>>> {
+    if ids.customer_ids.is_some() {
+        let Json(customers) = by_ids(State(api), caller, Query(ids)).await?;
+        return Ok(Json(Either::Right(customers)));
+    }
+    let customers = api
+        .entities
+        .customers
+        .list(caller.0.tenant, &page.link()?)
+        .await?;
+    Ok(Json(Either::Left(customers)))
+}
+
+/// Those of the customers that the tenant has.
+#[utoipa::path(get, path = "/api/customers/list", tag = "customer", operation_id = "getCustomersByIds",
+    params(CustomerIds), responses((status = 200, body = Vec<Customer>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(ids): Query<CustomerIds>,
+) -> ApiResult<Json<Vec<Customer>>> {
+    let ids = parse_uuids(
+        "customerIds",
+        &ids.customer_ids.unwrap_or_default(),
+        CustomerId,
+    )?;
+    Ok(Json(api.entities.customers.by_ids(caller.tenant, &ids).await?))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct TitleParams {
+    /// Title of the customer.
+    customer_title: Option<String>,
+}
+
+/// The customer of a title.
+#[utoipa::path(get, path = "/api/tenant/customers", tag = "customer", operation_id = "getTenantCustomer",
+    params(TitleParams), responses((status = 200, body = Customer)))]
+async fn by_title(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<TitleParams>,
+) -> ApiResult<Json<Customer>> {
+    let title = params.customer_title.ok_or_else(|| missing("customerTitle"))?;
+    let found = api.entities.customers.by_title(caller.tenant, &title).await?;
+    found
+        .map(Json)
+        .ok_or_else(|| ApiError::not_found(format!("Customer with title [{title}] is not found")))
+}

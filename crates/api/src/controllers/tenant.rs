@@ -1,0 +1,154 @@
+//! Tenants.
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, allows};
+use fieldline_model::entity::{Tenant, TenantInfo};
+use fieldline_model::page::PageData;
+use fieldline_model::{TenantId, TenantProfileId};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use super::Either;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, S, ST};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query, parse_uuids};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(ST, routes!(get))
+        .add(ST, routes!(info))
+        .add(S, routes!(save))
+        .add(S, routes!(delete))
+        .add(ST, routes!(list))
+        .add(S, routes!(infos))
+        .add(ST, routes!(by_ids))
+}
+
+/// The tenant of an id.
+#[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
+    params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<Tenant>> {
+    match api.check(&caller, TenantId(id), Operation::Read).await? {
+        Entity::Tenant(tenant) => Ok(Json(tenant)),
+        _ => Err(ApiError::not_found("Tenant not found")),
+    }
+}
+
+/// The tenant of an id with the name of its profile.
+#[utoipa::path(get, path = "/api/tenant/info/{tenantId}", tag = "tenant", operation_id = "getTenantInfoById",
+    params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = TenantInfo)))]
+async fn info(state: State<Api>, caller: Caller, ids: Ids<1>) -> ApiResult<Json<TenantInfo>> {
+    let api = Api::clone(&state);
+    let Json(tenant) = get(state, caller, ids).await?;
+    let mut infos = with_profiles(&api, vec![tenant]).await?;
+    infos
+        .pop()
+        .map(Json)
+        .ok_or_else(|| ApiError::not_found("Tenant not found"))
+}
+
+/// Creates a tenant, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/tenant", tag = "tenant", operation_id = "saveTenant", request_body = Tenant,
+    responses((status = 200, body = Tenant)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(tenant): Body<Tenant>,
+) -> ApiResult<Json<Tenant>> {
+    if let Some(id) = tenant.id {
+        api.check(&caller, id, Operation::Write).await?;
+    }
+    Ok(Json(api.services.tenants.save(tenant).await?))
+}
+
+/// Deletes a tenant with everything that belongs to it.
+#[utoipa::path(delete, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "deleteTenant",
+    params(("tenantId" = uuid::Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    api.check(&caller, TenantId(id), Operation::Delete).await?;
+    Ok(api.services.tenants.delete(TenantId(id)).await?)
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct TenantIds {
+    /// Comma-joined ids.
+    tenant_ids: Option<String>,
+}
+
+/// A page of tenants, or with `tenantIds` those that the caller may see.
+#[utoipa::path(get, path = "/api/tenants", tag = "tenant", operation_id = "getTenants", params(PageParams, TenantIds),
+    responses((status = 200, body = PageData<Tenant>)))]
+async fn list(
+    State(api): State<Api>,
+    caller: Caller,
+    Query(page): Query<PageParams>,
+    Query(ids): Query<TenantIds>,
+) -> ApiResult<Json<Either<PageData<Tenant>, Vec<Tenant>>>> {
+    if ids.tenant_ids.is_some() {
+        let Json(tenants) = by_ids(State(api), caller, Query(ids)).await?;
+        return Ok(Json(Either::Right(tenants)));
+    }
+    if caller.0.authority != fieldline_model::entity::Authority::SysAdmin {
+        return Err(ApiError::denied());
+    }
+    let tenants = api.entities.tenants.list(&page.link()?).await?;
+    Ok(Json(Either::Left(tenants)))
+}
+
+/// A page of tenants with the names of their profiles.
+#[utoipa::path(get, path = "/api/tenantInfos", tag = "tenant", operation_id = "getTenantInfos", params(PageParams),
+    responses((status = 200, body = PageData<TenantInfo>)))]
+async fn infos(State(api): State<Api>, Query(page): Query<PageParams>) -> ApiResult<Json<PageData<TenantInfo>>> {
+    let page = api.entities.tenants.list(&page.link()?).await?;
+    Ok(Json(PageData {
+        data: with_profiles(&api, page.data).await?,
+        total_pages: page.total_pages,
+        total_elements: page.total_elements,
+        has_next: page.has_next,
+    }))
+}
+
+/// Those of the tenants that the caller may see.
+#[utoipa::path(get, path = "/api/tenants/list", tag = "tenant", operation_id = "getTenantsByIds", params(TenantIds),
+    responses((status = 200, body = Vec<Tenant>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(ids): Query<TenantIds>,
+) -> ApiResult<Json<Vec<Tenant>>> {
+    let ids = parse_uuids("tenantIds", &ids.tenant_ids.unwrap_or_default(), TenantId)?;
+    let tenants = api.entities.tenants.by_ids(&ids).await?;
+    let readable = tenants
+        .into_iter()
+        .filter(|tenant| allows(&caller, Operation::Read, &Entity::Tenant(tenant.clone()).resource()))
+        .collect();
+    Ok(Json(readable))
+}
+
+async fn with_profiles(api: &ApiState, tenants: Vec<Tenant>) -> ApiResult<Vec<TenantInfo>> {
+    let mut names: HashMap<TenantProfileId, String> = HashMap::new();
+    let mut infos = Vec::with_capacity(tenants.len());
+    for tenant in tenants {
+        let id = tenant.tenant_profile_id.unwrap_or_default();
+        if !names.contains_key(&id) {
+            let profile = api.entities.tenant_profiles.get(id).await?;
+            names.insert(id, profile.map(|profile| profile.name).unwrap_or_default());
+        }
+        infos.push(TenantInfo {
+            tenant,
+            tenant_profile_name: names.get(&id).cloned().unwrap_or_default(),
+        });
+    }
+    Ok(infos)
+}

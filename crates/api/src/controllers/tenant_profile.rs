@@ -1,0 +1,168 @@
+//! Tenant profiles.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::TenantProfileId;
+use fieldline_model::entity::{TenantProfile, TenantProfileInfo};
+use fieldline_model::page::PageData;
+use serde::Deserialize;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::Either;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, S, ST};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query, parse_uuids};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(ST, routes!(get))
+        .add(S, routes!(save))
+        .add(S, routes!(delete))
+        .add(S, routes!(set_default))
+        .add(S, routes!(info))
+        .add(S, routes!(default_info))
+        .add(S, routes!(list))
+        .add(S, routes!(by_ids))
+        .add(S, routes!(infos))
+}
+
+async fn load(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    operation: Operation,
+) -> ApiResult<TenantProfile> {
+    match api.check(caller, TenantProfileId(id), operation).await? {
+        Entity::TenantProfile(profile) => Ok(profile),
+        _ => Err(ApiError::not_found("Tenant profile not found")),
+    }
+}
+
+fn short(profile: TenantProfile) -> TenantProfileInfo {
+    TenantProfileInfo {
+        id: profile.id.unwrap_or_default(),
+        name: profile.name,
+    }
+}
+
+/// The tenant profile of an id.
+#[utoipa::path(get, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
+    operation_id = "getTenantProfileById", params(("tenantProfileId" = Uuid, Path)),
+    responses((status = 200, body = TenantProfile)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<TenantProfile>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+/// Creates a tenant profile, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/tenantProfile", tag = "tenant-profile", operation_id = "saveTenantProfile",
+    request_body = TenantProfile, responses((status = 200, body = TenantProfile)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(profile): Body<TenantProfile>,
+) -> ApiResult<Json<TenantProfile>> {
+    if let Some(id) = profile.id {
+        load(&api, &caller, id.0, Operation::Write).await?;
+    }
+    Ok(Json(api.services.tenant_profiles.save(profile).await?))
+}
+
+/// Deletes a tenant profile that no tenant has.
+#[utoipa::path(delete, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
+    operation_id = "deleteTenantProfile", params(("tenantProfileId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let profile = load(&api, &caller, id, Operation::Delete).await?;
+    Ok(api.services.tenant_profiles.delete(&profile).await?)
+}
+
+/// Makes a tenant profile the default one.
+#[utoipa::path(post, path = "/api/tenantProfile/{tenantProfileId}/default", tag = "tenant-profile",
+    operation_id = "setDefaultTenantProfile", params(("tenantProfileId" = Uuid, Path)),
+    responses((status = 200, body = TenantProfile)))]
+async fn set_default(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<TenantProfile>> {
+    load(&api, &caller, id, Operation::Write).await?;
+    let id = TenantProfileId(id);
+    Ok(Json(api.services.tenant_profiles.set_default(id).await?))
+}
+
+/// The short form of a tenant profile.
+#[utoipa::path(get, path = "/api/tenantProfileInfo/{tenantProfileId}", tag = "tenant-profile",
+    operation_id = "getTenantProfileInfoById", params(("tenantProfileId" = Uuid, Path)),
+    responses((status = 200, body = TenantProfileInfo)))]
+async fn info(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<TenantProfileInfo>> {
+    Ok(Json(short(load(&api, &caller, id, Operation::Read).await?)))
+}
+
+/// The short form of the default tenant profile.
+#[utoipa::path(get, path = "/api/tenantProfileInfo/default", tag = "tenant-profile",
+    operation_id = "getDefaultTenantProfileInfo", responses((status = 200, body = TenantProfileInfo)))]
+async fn default_info(State(api): State<Api>) -> ApiResult<Json<TenantProfileInfo>> {
+    let profile = api.entities.tenant_profiles.default_profile().await?;
+    let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    Ok(Json(short(profile)))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ProfileIds {
+    /// Comma-joined ids.
+    ids: Option<String>,
+}
+
+/// A page of tenant profiles, or with `ids` those that exist.
+#[utoipa::path(get, path = "/api/tenantProfiles", tag = "tenant-profile", operation_id = "getTenantProfiles",
+    params(PageParams, ProfileIds), responses((status = 200, body = PageData<TenantProfile>)))]
+async fn list(
+    State(api): State<Api>,
+    Query(page): Query<PageParams>,
+    Query(ids): Query<ProfileIds>,
+) -> ApiResult<Json<Either<PageData<TenantProfile>, Vec<TenantProfile>>>> {
+    if ids.ids.is_some() {
+        let Json(profiles) = by_ids(State(api), Query(ids)).await?;
+        return Ok(Json(Either::Right(profiles)));
+    }
+    let profiles = api.entities.tenant_profiles.list(&page.link()?).await?;
+    Ok(Json(Either::Left(profiles)))
+}
+
+/// Those of the tenant profiles that exist.
+#[utoipa::path(get, path = "/api/tenantProfiles/list", tag = "tenant-profile",
+    operation_id = "getTenantProfileListByIds", params(ProfileIds),
+    responses((status = 200, body = Vec<TenantProfile>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Query(ids): Query<ProfileIds>,
+) -> ApiResult<Json<Vec<TenantProfile>>> {
+    let mut profiles = Vec::new();
+    for id in parse_uuids("ids", &ids.ids.unwrap_or_default(), TenantProfileId)? {
+        profiles.extend(api.entities.tenant_profiles.get(id).await?);
+    }
+    Ok(Json(profiles))
+}
+
+/// A page of tenant profiles in their short form.
+#[utoipa::path(get, path = "/api/tenantProfileInfos", tag = "tenant-profile", operation_id = "getTenantProfileInfos",
+    params(PageParams), responses((status = 200, body = PageData<TenantProfileInfo>)))]
+async fn infos(
+    State(api): State<Api>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<TenantProfileInfo>>> {
+    let profiles = api.entities.tenant_profiles.list(&page.link()?).await?;
+    Ok(Json(profiles.map(short)))
+}

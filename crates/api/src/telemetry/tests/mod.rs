@@ -1,0 +1,7 @@
+//! The controller from request to answer, over real stores.
+
+mod access;
+mod delete;
+mod ranges;
+mod save;
+mod world;

@@ -1,0 +1,1 @@
+../../src/extract.rs

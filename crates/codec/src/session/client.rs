@@ -1,0 +1,484 @@
+//! The client's end of a connection.
+
+use super::error::{SendError, SessionError, SessionErrorKind};
+use super::exchange::{Arrival, Exchange, Limits, SessionState, Settled};
+use super::inflight::Redelivery;
+use super::keep_alive::KeepAlive;
+use crate::error::EncodeError;
+use crate::packet::{
+    Auth, Connack, Connect, Disconnect, Packet, Publish, PublishTemplate, Suback, Subscribe,
+    SubscribeFilters, Unsuback, Unsubscribe, UnsubscribeFilters, encode_pingreq,
+};
+use crate::properties::Properties;
+use crate::reason::ReasonCode;
+use crate::version::{PacketId, QoS, Version};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    New,
+    /// CONNECT has been written and waits for its answer.
+    Connecting,
+    Connected,
+    Closed,
+}
+
+/// What a SUBSCRIBE or UNSUBSCRIBE waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Suback,
+    Unsuback,
+}
+
+/// How many SUBSCRIBE and UNSUBSCRIBE may wait for their answer.
+const MAX_PENDING: usize = 1024;
+
+/// What a packet from the server asks of the application.
+#[derive(Debug)]
+pub enum ClientEvent<'p, T> {
+    /// The connection is accepted.
+    Connected(&'p Connack<'p>),
+    /// The connection is refused; close.
+    Refused(&'p Connack<'p>),
+    /// Take the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
+    Publish(&'p Publish<'p>),
+    /// A message of QoS 2 that was taken before; only answer it with PUBREC.
+    PublishAgain(&'p Publish<'p>),
+    /// The server has answered SUBSCRIBE.
+    Subscribed(&'p Suback<'p>),
+    /// The server has answered UNSUBSCRIBE.
+    Unsubscribed(&'p Unsuback<'p>),
+    /// Go on with enhanced authentication.
+    Auth(&'p Auth<'p>),
+    /// The server ends the connection; close.
+    Disconnect(&'p Disconnect<'p>),
+    /// The server has settled a message: has taken it, or refused it with an error code.
+    Acknowledged {
+        /// The identifier it was sent with.
+        packet_id: PacketId,
+        /// How it went.
+        code: ReasonCode,
+        /// What the application gave when it published.
+        message: T,
+    },
+    /// Nothing is left to do.
+    Handled,
+}
+
+/// The state of one connection at the client, and of the session behind it.
+///
+/// `T` is what the application keeps of an outgoing message until it is acknowledged.
+#[derive(Debug)]
+pub struct ClientSession<T = ()> {
+    exchange: Exchange<T>,
+    last_sent_ms: u64,
+    pending: Vec<(PacketId, Pending)>,
+    keep_alive: KeepAlive,
+    phase: Phase,
+    awaits_pingresp: bool,
+    authenticates: bool,
+    clean_start: bool,
+    max_qos: QoS,
+    retain_available: bool,
+}
+
+impl<T> ClientSession<T> {
+    /// Makes a session that has yet to connect.
+    pub const fn new(version: Version, limits: Limits) -> Self {
+        Self {
+            exchange: Exchange::new(version, limits),
+            last_sent_ms: 0,
+            pending: Vec::new(),
+            keep_alive: KeepAlive::from_secs(0),
+            phase: Phase::New,
+            awaits_pingresp: false,
+            authenticates: false,
+            clean_start: true,
+            max_qos: QoS::ExactlyOnce,
+            retain_available: true,
+        }
+    }
+
+    /// Returns the version of the connection, to decode and encode with.
+    #[inline]
+    pub const fn version(&self) -> Version {
+        self.exchange.version
+    }
+
+    /// Returns the largest packet to decode.
+    #[inline]
+    pub const fn max_packet_size(&self) -> u32 {
+        self.exchange.limits.max_packet_size
+    }
+
+    /// Whether the server has accepted the connection and it has not ended.
+    pub const fn is_connected(&self) -> bool {
+        matches!(self.phase, Phase::Connected)
+    }
+
+    /// Writes CONNECT on a fresh connection; the version of the session becomes that of the packet.
+    pub fn connect(
+        &mut self,
+        connect: &Connect<'_>,
+        now_ms: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        connect.encode(out)?;
+        self.exchange.version = connect.version();
+        self.exchange.set_own_limits(&connect.properties);
+        self.pending = Vec::new();
+        self.keep_alive = KeepAlive::from_secs(connect.keep_alive);
+        self.awaits_pingresp = false;
+        self.authenticates = connect.properties.has_authentication_method();
+        self.clean_start = connect.clean_start;
+        self.last_sent_ms = now_ms;
+        self.phase = Phase::Connecting;
+        Ok(())
+    }
+
+    /// Takes a packet, and writes the answers that need no decision.
+    ///
+    /// After an error, [`Self::disconnect`] with its reason code and close.
+    #[inline]
+    pub fn receive<'p>(
+        &mut self,
+        packet: &'p Packet<'p>,
+        out: &mut Vec<u8>,
+    ) -> Result<ClientEvent<'p, T>, SessionError> {
+        match (self.phase, packet) {
+            (Phase::Connected, packet) => self.on_packet(packet, out),
+            (Phase::Connecting, Packet::Connack(connack)) => Ok(self.on_connack(connack)),
+            (Phase::Connecting, Packet::Auth(auth)) if self.authenticates => Ok(ClientEvent::Auth(auth)),
+            (Phase::Connecting, Packet::Disconnect(disconnect)) => self.on_disconnect(disconnect),
+            (Phase::Connecting, _) => Err(SessionError::protocol("packet before CONNACK")),
+            (Phase::New | Phase::Closed, _) => Err(SessionError::new(
+                SessionErrorKind::NotConnected,
+                "packet without a connection",
+            )),
+        }
+    }
+
+    fn on_packet<'p>(
+        &mut self,
+        packet: &'p Packet<'p>,
+        out: &mut Vec<u8>,
+    ) -> Result<ClientEvent<'p, T>, SessionError> {
+        match packet {
+            Packet::Puback(ack) => self.exchange.on_puback(ack).map(acknowledged),
+            Packet::Publish(publish) => Ok(match self.exchange.on_publish(publish)? {
+                Arrival::New => ClientEvent::Publish(publish),
+                Arrival::Repeated => ClientEvent::PublishAgain(publish),
+            }),
+            Packet::Pubrec(ack) => self.exchange.on_pubrec(ack, out).map(acknowledged),
+            Packet::Pubrel(ack) => {
+                self.exchange.on_pubrel(ack, out);
+                Ok(ClientEvent::Handled)
+            }
+            Packet::Pubcomp(ack) => self.exchange.on_pubcomp(ack).map(|()| ClientEvent::Handled),
+            Packet::Suback(suback) => {
+                self.settle(suback.packet_id, Pending::Suback)?;
+                Ok(ClientEvent::Subscribed(suback))
+            }
+            Packet::Unsuback(unsuback) => {
+                self.settle(unsuback.packet_id, Pending::Unsuback)?;
+                Ok(ClientEvent::Unsubscribed(unsuback))
+            }
+            Packet::Pingresp => {
+                self.awaits_pingresp = false;
+                Ok(ClientEvent::Handled)
+            }
+            Packet::Disconnect(disconnect) => self.on_disconnect(disconnect),
+            Packet::Auth(auth) if self.authenticates => Ok(ClientEvent::Auth(auth)),
+            Packet::Auth(_) => Err(SessionError::protocol("AUTH without enhanced authentication")),
+            Packet::Connack(_) => Err(SessionError::protocol("second CONNACK")),
+            Packet::Connect(_) | Packet::Subscribe(_) | Packet::Unsubscribe(_) | Packet::Pingreq => {
+                Err(SessionError::protocol("packet that only a client sends"))
+            }
+        }
+    }
+
+    fn on_connack<'p>(&mut self, connack: &'p Connack<'p>) -> ClientEvent<'p, T> {
+        if connack.code != ReasonCode::Success {
+            self.phase = Phase::Closed;
+            return ClientEvent::Refused(connack);
+        }
+        let properties = &connack.properties;
+        self.phase = Phase::Connected;
+        // CONNACK of 3.1 cannot tell, so the client takes it that what it did not clean is still there.
+        let resumed = connack.session_present || (self.version() == Version::V31 && !self.clean_start);
+        self.exchange.begin_connection(resumed);
+        self.exchange.set_peer_limits(properties);
+        if let Some(secs) = properties.server_keep_alive() {
+            self.keep_alive = KeepAlive::from_secs(secs);
+        }
+        self.max_qos = properties.maximum_qos().unwrap_or(QoS::ExactlyOnce);
+        self.retain_available = properties.retain_available().unwrap_or(true);
+        ClientEvent::Connected(connack)
+    }
+
+    fn on_disconnect<'p>(
+        &mut self,
+        disconnect: &'p Disconnect<'p>,
+    ) -> Result<ClientEvent<'p, T>, SessionError> {
+        if !self.version().is_v5() {
+            return Err(SessionError::protocol("DISCONNECT from a server before MQTT 5"));
+        }
+        if disconnect.properties.session_expiry_interval().is_some() {
+            return Err(SessionError::protocol(
+                "session expiry from a server's DISCONNECT",
+            ));
+        }
+        self.phase = Phase::Closed;
+        Ok(ClientEvent::Disconnect(disconnect))
+    }
+
+    fn settle(&mut self, packet_id: PacketId, answer: Pending) -> Result<(), SessionError> {
+        match self
+            .pending
+            .iter()
+            .position(|&entry| entry == (packet_id, answer))
+        {
+            Some(index) => {
+                self.pending.swap_remove(index);
+                if self.pending.is_empty() {
+                    self.pending = Vec::new();
+                }
+                Ok(())
+            }
+            None => Err(SessionError::protocol(
+                "SUBACK or UNSUBACK for an unknown identifier",
+            )),
+        }
+    }
+
+    /// Answers a message of QoS 1.
+    pub fn puback(
+        &mut self,
+        packet_id: PacketId,
+        code: ReasonCode,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        self.exchange.puback(packet_id, code, out)
+    }
+
+    /// Answers a message of QoS 2; an error code refuses it, and its release is not awaited.
+    pub fn pubrec(
+        &mut self,
+        packet_id: PacketId,
+        code: ReasonCode,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        self.exchange.pubrec(packet_id, code, out)
+    }
+
+    /// Returns the topic of a message just received, which an alias may stand for.
+    pub fn topic<'s>(&'s self, publish: &Publish<'s>) -> &'s str {
+        self.exchange.topic(publish)
+    }
+
+    /// Whether a message of QoS 1 or 2 can be sent now.
+    pub fn can_send(&self) -> bool {
+        self.is_connected() && self.exchange.outbound.can_send()
+    }
+
+    /// Returns how many messages wait for an acknowledgement.
+    pub fn in_flight(&self) -> usize {
+        self.exchange.outbound.len()
+    }
+
+    /// Sends a message. Its identifier and DUP flag are set here; a topic alias, too, where it saves bytes.
+    ///
+    /// Returns the identifier of QoS 1 and 2, for which `message` is kept until it is acknowledged.
+    #[inline]
+    pub fn publish(
+        &mut self,
+        publish: &Publish<'_>,
+        message: T,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<PacketId>, SendError> {
+        self.check_connected()?;
+        if publish.qos > self.max_qos || (publish.retain && !self.retain_available) {
+            return Err(SendError::NotSupported);
+        }
+        let pending = &self.pending;
+        self.exchange.publish(
+            publish,
+            message,
+            |id| pending.iter().any(|entry| entry.0 == id),
+            out,
+        )
+    }
+
+    /// Sends a message that has been encoded in the version of this connection before.
+    #[inline]
+    pub fn publish_template(
+        &mut self,
+        template: &PublishTemplate,
+        message: T,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<PacketId>, SendError> {
+        self.check_connected()?;
+        if template.qos() > self.max_qos || (template.retain() && !self.retain_available) {
+            return Err(SendError::NotSupported);
+        }
+        let pending = &self.pending;
+        self.exchange.publish_template(
+            template,
+            message,
+            |id| pending.iter().any(|entry| entry.0 == id),
+            out,
+        )
+    }
+
+    /// Sends SUBSCRIBE and returns the identifier its SUBACK will carry.
+    pub fn subscribe(
+        &mut self,
+        filters: SubscribeFilters<'_>,
+        properties: Properties<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<PacketId, SendError> {
+        let packet_id = self.reserve()?;
+        let start = out.len();
+        Subscribe {
+            packet_id,
+            properties,
+            filters,
+        }
+        .encode(self.version(), out)?;
+        self.await_answer(packet_id, Pending::Suback, start, out)
+    }
+
+    /// Sends UNSUBSCRIBE and returns the identifier its UNSUBACK will carry.
+    pub fn unsubscribe(
+        &mut self,
+        filters: UnsubscribeFilters<'_>,
+        properties: Properties<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<PacketId, SendError> {
+        let packet_id = self.reserve()?;
+        let start = out.len();
+        Unsubscribe {
+            packet_id,
+            properties,
+            filters,
+        }
+        .encode(self.version(), out)?;
+        self.await_answer(packet_id, Pending::Unsuback, start, out)
+    }
+
+    fn reserve(&mut self) -> Result<PacketId, SendError> {
+        self.check_connected()?;
+        if self.pending.len() >= MAX_PENDING {
+            return Err(SendError::WindowFull);
+        }
+        let pending = &self.pending;
+        let id = self
+            .exchange
+            .outbound
+            .allocate(|id| pending.iter().any(|entry| entry.0 == id));
+        id.ok_or(SendError::WindowFull)
+    }
+
+    fn await_answer(
+        &mut self,
+        packet_id: PacketId,
+        answer: Pending,
+        start: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<PacketId, SendError> {
+        if !self.exchange.fits_peer(out.len() - start) {
+            out.truncate(start);
+            return Err(SendError::PacketTooLarge);
+        }
+        self.pending.push((packet_id, answer));
+        Ok(packet_id)
+    }
+
+    const fn check_connected(&self) -> Result<(), SendError> {
+        if self.is_connected() {
+            Ok(())
+        } else {
+            Err(SendError::NotConnected)
+        }
+    }
+
+    /// Ends the connection; close it once this is written.
+    ///
+    /// A code that DISCONNECT may not carry goes out as unspecified error; before MQTT 5 no code goes out.
+    pub fn disconnect(&mut self, code: ReasonCode, out: &mut Vec<u8>) {
+        if self.is_connected() {
+            let code = if code.is_valid_in(crate::PacketType::Disconnect) {
+                code
+            } else {
+                ReasonCode::UnspecifiedError
+            };
+            let written = Disconnect::new(code).encode(self.version(), out);
+            debug_assert!(written.is_ok(), "the code belongs to DISCONNECT");
+        }
+        self.phase = Phase::Closed;
+    }
+
+    /// Notes that something was sent, which postpones the next PINGREQ.
+    #[inline]
+    pub const fn mark_sent(&mut self, now_ms: u64) {
+        self.last_sent_ms = now_ms;
+    }
+
+    /// Returns when [`Self::poll_keep_alive`] has something to do; `None` without keep-alive.
+    pub const fn keep_alive_due_ms(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Connected => self.keep_alive.ping_due_ms(self.last_sent_ms),
+            _ => None,
+        }
+    }
+
+    /// Writes PINGREQ if it is due, or reports a server that has left one unanswered for a whole interval.
+    pub fn poll_keep_alive(&mut self, now_ms: u64, out: &mut Vec<u8>) -> Result<(), SessionError> {
+        if self.keep_alive_due_ms().is_none_or(|due| now_ms < due) {
+            return Ok(());
+        }
+        if self.awaits_pingresp {
+            return Err(SessionError::new(
+                SessionErrorKind::KeepAlive,
+                "server does not answer PINGREQ",
+            ));
+        }
+        encode_pingreq(out);
+        self.awaits_pingresp = true;
+        self.last_sent_ms = now_ms;
+        Ok(())
+    }
+
+    /// Takes out what outlives the connection, to move it to another [`ClientSession`].
+    pub fn take_state(&mut self) -> SessionState<T> {
+        self.exchange.take_state()
+    }
+
+    /// Puts in what an earlier connection left; call it before [`Self::connect`].
+    pub fn restore_state(&mut self, state: SessionState<T>) {
+        self.exchange.put_state(state);
+    }
+
+    /// Returns the next message to send again; call it when connected again and after each acknowledgement until it
+    /// returns `None`.
+    pub fn next_redelivery(&mut self, out: &mut Vec<u8>) -> Option<Redelivery<'_, T>> {
+        if !self.is_connected() {
+            return None;
+        }
+        self.exchange.next_redelivery(out)
+    }
+}
+
+fn acknowledged<'p, T>(settled: Option<Settled<T>>) -> ClientEvent<'p, T> {
+    match settled {
+        Some(Settled {
+            packet_id,
+            code,
+            message,
+        }) => ClientEvent::Acknowledged {
+            packet_id,
+            code,
+            message,
+        },
+        None => ClientEvent::Handled,
+    }
+}

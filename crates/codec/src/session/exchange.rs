@@ -1,0 +1,447 @@
+//! What both ends of a connection have in common: flow control, topic aliases, the peer's limits.
+
+use super::alias::{Aliases, OutboundAlias};
+use super::error::{SendError, SessionError, SessionErrorKind};
+use super::inflight::{Answer, Inflight, Redelivery};
+use crate::error::EncodeError;
+use crate::packet::{Ack, PacketType, Publish, PublishParts, PublishTarget, PublishTemplate, encode_puback};
+use crate::properties::Properties;
+use crate::reason::ReasonCode;
+use crate::version::{PacketId, QoS, Version};
+use crate::wire::MAX_PACKET_SIZE;
+
+/// The bounds one end sets itself.
+///
+/// What MQTT 5 negotiates, the session takes from the CONNECT and CONNACK it sees go by: it enforces the receive
+/// maximum and the topic alias maximum that this end announced in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest packet to decode.
+    pub max_packet_size: u32,
+    /// How many outgoing messages of QoS 1 and 2 may be unacknowledged, if the peer allows as many.
+    pub max_in_flight: u16,
+    /// How many topic aliases to make up for outgoing messages, if the peer allows as many.
+    pub max_outbound_aliases: u16,
+    /// How many unreleased incoming messages of QoS 2 to remember before MQTT 5, which negotiates it.
+    pub max_unreleased: u16,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_packet_size: 256 * 1024,
+            max_in_flight: 100,
+            max_outbound_aliases: 0,
+            max_unreleased: 1000,
+        }
+    }
+}
+
+/// What outlives a connection: messages in flight to the peer, and the QoS 2 messages it has yet to release.
+#[derive(Debug)]
+pub struct SessionState<T> {
+    pub(super) outbound: Inflight<T>,
+    pub(super) unreleased: Vec<PacketId>,
+}
+
+impl<T> SessionState<T> {
+    /// Whether there is nothing to remember.
+    pub fn is_empty(&self) -> bool {
+        self.outbound.len() == 0 && self.unreleased.is_empty()
+    }
+
+    /// Returns how many outgoing messages wait for an acknowledgement.
+    pub fn in_flight(&self) -> usize {
+        self.outbound.len()
+    }
+}
+
+/// Whether a PUBLISH brings a message or repeats one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    New,
+    Repeated,
+}
+
+/// What an acknowledgement from the peer means to the application.
+#[derive(Debug)]
+pub(super) struct Settled<T> {
+    pub(super) packet_id: PacketId,
+    pub(super) code: ReasonCode,
+    pub(super) message: T,
+}
+
+/// The common part of [`super::ServerSession`] and [`super::ClientSession`].
+#[derive(Debug)]
+pub(super) struct Exchange<T> {
+    pub(super) version: Version,
+    pub(super) limits: Limits,
+    pub(super) outbound: Inflight<T>,
+    /// QoS 2 messages the peer has yet to release, sorted.
+    unreleased: Vec<PacketId>,
+    /// Messages of the peer this end has yet to settle on this connection.
+    unsettled: u32,
+    receive_maximum: u16,
+    inbound_alias_maximum: u16,
+    outbound_alias_maximum: u16,
+    peer_max_packet_size: u32,
+    aliases: Option<Box<Aliases>>,
+}
+
+impl<T> Exchange<T> {
+    pub(super) const fn new(version: Version, limits: Limits) -> Self {
+        Self {
+            version,
+            limits,
+            outbound: Inflight::new(limits.max_in_flight),
+            unreleased: Vec::new(),
+            unsettled: 0,
+            receive_maximum: u16::MAX,
+            inbound_alias_maximum: 0,
+            outbound_alias_maximum: 0,
+            peer_max_packet_size: MAX_PACKET_SIZE,
+            aliases: None,
+        }
+    }
+
+    /// Takes the limits the peer announced in its CONNECT or CONNACK.
+    pub(super) fn set_peer_limits(&mut self, properties: &Properties<'_>) {
+        let receive_maximum = properties.receive_maximum().unwrap_or(u16::MAX);
+        self.outbound
+            .set_window(receive_maximum.min(self.limits.max_in_flight));
+        self.peer_max_packet_size = properties.maximum_packet_size().unwrap_or(MAX_PACKET_SIZE);
+        let aliases = properties.topic_alias_maximum().unwrap_or(0);
+        self.outbound_alias_maximum = aliases.min(self.limits.max_outbound_aliases);
+    }
+
+    /// Takes the limits this end announced.
+    pub(super) fn set_own_limits(&mut self, properties: &Properties<'_>) {
+        self.receive_maximum = properties.receive_maximum().unwrap_or(u16::MAX);
+        self.inbound_alias_maximum = properties.topic_alias_maximum().unwrap_or(0);
+    }
+
+    /// Forgets what ends with a connection; what is in flight waits to be sent again.
+    pub(super) fn begin_connection(&mut self, resumed: bool) {
+        self.aliases = None;
+        self.unsettled = 0;
+        if !resumed {
+            self.unreleased = Vec::new();
+        }
+        self.outbound.begin_connection(resumed);
+    }
+
+    pub(super) fn take_state(&mut self) -> SessionState<T> {
+        let outbound = std::mem::replace(&mut self.outbound, Inflight::new(self.limits.max_in_flight));
+        SessionState {
+            outbound,
+            unreleased: std::mem::take(&mut self.unreleased),
+        }
+    }
+
+    pub(super) fn put_state(&mut self, state: SessionState<T>) {
+        let window = self.outbound.window();
+        self.outbound = state.outbound;
+        self.outbound.set_window(window);
+        self.unreleased = state.unreleased;
+    }
+
+    /// Accounts for a message of the peer. QoS 0 and 1 cost no more than a counter.
+    #[inline]
+    pub(super) fn on_publish(&mut self, publish: &Publish<'_>) -> Result<Arrival, SessionError> {
+        if publish.properties.has_topic_alias() {
+            self.learn_alias(publish)?;
+        }
+        let Some(id) = publish.packet_id else {
+            return Ok(Arrival::New);
+        };
+        if self.version.is_v5() && self.unsettled >= u32::from(self.receive_maximum) {
+            return Err(SessionError::new(
+                SessionErrorKind::ReceiveMaximum,
+                "receive maximum exceeded",
+            ));
+        }
+        self.unsettled = self.unsettled.saturating_add(1);
+        if publish.qos == QoS::ExactlyOnce {
+            self.on_exactly_once(id)
+        } else {
+            Ok(Arrival::New)
+        }
+    }
+
+    fn on_exactly_once(&mut self, id: PacketId) -> Result<Arrival, SessionError> {
+        let Err(index) = self.unreleased.binary_search(&id) else {
+            return Ok(Arrival::Repeated);
+        };
+        let limit = if self.version.is_v5() {
+            u16::MAX
+        } else {
+            self.limits.max_unreleased
+        };
+        if self.unreleased.len() >= usize::from(limit) {
+            return Err(SessionError::new(
+                SessionErrorKind::ReceiveMaximum,
+                "too many unreleased messages",
+            ));
+        }
+        self.unreleased.insert(index, id);
+        Ok(Arrival::New)
+    }
+
+    fn learn_alias(&mut self, publish: &Publish<'_>) -> Result<(), SessionError> {
+        let alias = publish.properties.topic_alias().unwrap_or(0);
+        if alias == 0 || alias > self.inbound_alias_maximum {
+            return Err(SessionError::new(
+                SessionErrorKind::TopicAlias,
+                "topic alias out of range",
+            ));
+        }
+        if publish.topic.is_empty() {
+            return match self
+                .aliases
+                .as_ref()
+                .and_then(|aliases| aliases.inbound.get(alias))
+            {
+                Some(_) => Ok(()),
+                None => Err(SessionError::protocol("topic alias has not been set")),
+            };
+        }
+        self.aliases
+            .get_or_insert_default()
+            .inbound
+            .set(alias, publish.topic)
+    }
+
+    /// Returns the topic of a message, which an alias may stand for.
+    #[inline]
+    pub(super) fn topic<'s>(&'s self, publish: &Publish<'s>) -> &'s str {
+        if !publish.topic.is_empty() {
+            return publish.topic;
+        }
+        let alias = publish.properties.topic_alias();
+        self.aliases
+            .as_ref()
+            .zip(alias)
+            .and_then(|(aliases, alias)| aliases.inbound.get(alias))
+            .unwrap_or_default()
+    }
+
+    /// Writes the PUBACK for a message.
+    #[inline]
+    pub(super) fn puback(
+        &mut self,
+        id: PacketId,
+        code: ReasonCode,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        if code == ReasonCode::Success {
+            encode_puback(id, out);
+        } else {
+            Ack::new(id, code).encode(PacketType::Puback, self.version, out)?;
+        }
+        self.unsettled = self.unsettled.saturating_sub(1);
+        if !self.unreleased.is_empty() {
+            // A server that grants less than QoS 2 may answer such a message this way, which ends it.
+            self.release(id);
+        }
+        Ok(())
+    }
+
+    /// Writes the PUBREC for a message of QoS 2; a refusal ends it.
+    pub(super) fn pubrec(
+        &mut self,
+        id: PacketId,
+        code: ReasonCode,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        Ack::new(id, code).encode(PacketType::Pubrec, self.version, out)?;
+        if code.is_error() && self.version.is_v5() {
+            self.unsettled = self.unsettled.saturating_sub(1);
+            self.release(id);
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, id: PacketId) -> bool {
+        let Ok(index) = self.unreleased.binary_search(&id) else {
+            return false;
+        };
+        self.unreleased.remove(index);
+        if self.unreleased.is_empty() {
+            self.unreleased = Vec::new();
+        }
+        true
+    }
+
+    /// Takes a PUBREL and writes its PUBCOMP.
+    pub(super) fn on_pubrel(&mut self, ack: &Ack<'_>, out: &mut Vec<u8>) {
+        let code = if self.release(ack.packet_id) {
+            self.unsettled = self.unsettled.saturating_sub(1);
+            ReasonCode::Success
+        } else {
+            ReasonCode::PacketIdentifierNotFound
+        };
+        self.write_ack(PacketType::Pubcomp, ack.packet_id, code, out);
+    }
+
+    /// Writes a PUBREL or PUBCOMP, whose codes are chosen here and always belong to them.
+    fn write_ack(&self, packet_type: PacketType, id: PacketId, code: ReasonCode, out: &mut Vec<u8>) {
+        let written = Ack::new(id, code).encode(packet_type, self.version, out);
+        debug_assert!(written.is_ok(), "PUBREL and PUBCOMP carry success or not found");
+    }
+
+    pub(super) fn on_puback(&mut self, ack: &Ack<'_>) -> Result<Option<Settled<T>>, SessionError> {
+        match self.outbound.puback(ack.packet_id) {
+            Answer::Settled(message) => Ok(Some(Settled {
+                packet_id: ack.packet_id,
+                code: ack.code,
+                message,
+            })),
+            Answer::Repeated | Answer::Unknown => Ok(None),
+            Answer::Mismatch => Err(SessionError::protocol("PUBACK for a message of QoS 2")),
+        }
+    }
+
+    /// Takes a PUBREC and writes its PUBREL, unless it refuses the message.
+    pub(super) fn on_pubrec(
+        &mut self,
+        ack: &Ack<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Settled<T>>, SessionError> {
+        let Ack { packet_id, code, .. } = *ack;
+        let answer = self.outbound.pubrec(packet_id, code.is_error());
+        let release = match answer {
+            Answer::Mismatch => return Err(SessionError::protocol("PUBREC for a message of QoS 1")),
+            Answer::Unknown => ReasonCode::PacketIdentifierNotFound,
+            Answer::Settled(_) | Answer::Repeated => ReasonCode::Success,
+        };
+        if !code.is_error() {
+            self.write_ack(PacketType::Pubrel, packet_id, release, out);
+        }
+        Ok(match answer {
+            Answer::Settled(message) => Some(Settled {
+                packet_id,
+                code,
+                message,
+            }),
+            _ => None,
+        })
+    }
+
+    pub(super) fn on_pubcomp(&mut self, ack: &Ack<'_>) -> Result<(), SessionError> {
+        if self.outbound.pubcomp(ack.packet_id) {
+            Ok(())
+        } else {
+            Err(SessionError::protocol(
+                "PUBCOMP for a message that has not been received",
+            ))
+        }
+    }
+
+    /// Writes a message and, for QoS 1 and 2, enters it under a new identifier that `is_taken` does not claim.
+    #[inline]
+    pub(super) fn publish(
+        &mut self,
+        publish: &Publish<'_>,
+        message: T,
+        is_taken: impl Fn(PacketId) -> bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<PacketId>, SendError> {
+        let packet_id = self.next_id(publish.qos, is_taken)?;
+        let plan = self.plan_alias(publish);
+        let (topic, alias) = match plan {
+            OutboundAlias::Known(alias) => ("", Some(alias)),
+            OutboundAlias::New(alias) => (publish.topic, Some(alias)),
+            OutboundAlias::None => (publish.topic, None),
+        };
+        let parts = PublishParts {
+            publish,
+            target: PublishTarget {
+                topic,
+                alias,
+                packet_id,
+                dup: false,
+            },
+        };
+        if parts.frame_len(self.version) > self.peer_max_packet_size as usize {
+            return Err(SendError::PacketTooLarge);
+        }
+        parts.encode(self.version, out)?;
+        out.extend_from_slice(publish.payload);
+        if let OutboundAlias::New(alias) = plan {
+            self.aliases
+                .get_or_insert_default()
+                .outbound
+                .commit(publish.topic, alias);
+        }
+        if let Some(id) = packet_id {
+            self.outbound.push(id, publish.qos, message);
+        }
+        Ok(packet_id)
+    }
+
+    /// Writes a message that has been encoded before.
+    #[inline]
+    pub(super) fn publish_template(
+        &mut self,
+        template: &PublishTemplate,
+        message: T,
+        is_taken: impl Fn(PacketId) -> bool,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<PacketId>, SendError> {
+        if template.encoded_len() > self.peer_max_packet_size as usize {
+            return Err(SendError::PacketTooLarge);
+        }
+        let packet_id = self.next_id(template.qos(), is_taken)?;
+        template.write(packet_id, out);
+        if let Some(id) = packet_id {
+            self.outbound.push(id, template.qos(), message);
+        }
+        Ok(packet_id)
+    }
+
+    #[inline]
+    fn next_id(
+        &mut self,
+        qos: QoS,
+        is_taken: impl Fn(PacketId) -> bool,
+    ) -> Result<Option<PacketId>, SendError> {
+        if qos == QoS::AtMostOnce {
+            return Ok(None);
+        }
+        if !self.outbound.can_send() {
+            return Err(SendError::WindowFull);
+        }
+        self.outbound
+            .allocate(is_taken)
+            .map(Some)
+            .ok_or(SendError::WindowFull)
+    }
+
+    fn plan_alias(&self, publish: &Publish<'_>) -> OutboundAlias {
+        if self.outbound_alias_maximum == 0 || publish.properties.has_topic_alias() {
+            return OutboundAlias::None;
+        }
+        match &self.aliases {
+            Some(aliases) => aliases.outbound.plan(publish.topic, self.outbound_alias_maximum),
+            None => Aliases::default()
+                .outbound
+                .plan(publish.topic, self.outbound_alias_maximum),
+        }
+    }
+
+    /// Returns what is next to be sent again; a PUBREL is written at once.
+    pub(super) fn next_redelivery(&mut self, out: &mut Vec<u8>) -> Option<Redelivery<'_, T>> {
+        let next = self.outbound.next_redelivery()?;
+        if let Redelivery::Pubrel { packet_id } = next {
+            let written =
+                Ack::new(packet_id, ReasonCode::Success).encode(PacketType::Pubrel, self.version, out);
+            debug_assert!(written.is_ok(), "success belongs to PUBREL");
+        }
+        Some(next)
+    }
+
+    /// Whether a packet of this size may go to the peer.
+    pub(super) const fn fits_peer(&self, len: usize) -> bool {
+        len <= self.peer_max_packet_size as usize
+    }
+}

@@ -1,0 +1,311 @@
+//! Messages of QoS 1 and 2 on their way to the peer (MQTT 5 §4.3, §4.4), and the identifiers they occupy.
+//!
+//! Entries stand in the order they were sent. Identifiers are handed out in ascending order, so that, seen from the
+//! first entry around the circle, they are sorted too: an acknowledgement is found at the front, or by bisection.
+//! Only when the numbers lap an entry that is still waiting is the order lost, until the queue runs empty.
+
+use std::collections::VecDeque;
+
+use crate::version::{PacketId, QoS};
+
+/// What the peer has to answer next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Puback,
+    Pubrec,
+    Pubcomp,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    id: PacketId,
+    stage: Stage,
+    /// Given back with the first answer, after which it is never sent again.
+    message: Option<T>,
+}
+
+/// A message or a PUBREL to send again after reconnecting.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Redelivery<'a, T> {
+    /// A PUBLISH; encode it with this identifier and flag, and without topic alias.
+    Publish {
+        /// The identifier it keeps.
+        packet_id: PacketId,
+        /// At least once or exactly once.
+        qos: QoS,
+        /// Whether the peer may have it already.
+        dup: bool,
+        /// What the application gave when it published.
+        message: &'a T,
+    },
+    /// A PUBREL, which the session has written.
+    Pubrel {
+        /// The identifier of the message it releases.
+        packet_id: PacketId,
+    },
+}
+
+/// What a PUBREC or PUBACK led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer<T> {
+    /// The peer has the message, or has refused it.
+    Settled(T),
+    /// It had been answered before.
+    Repeated,
+    /// No such message.
+    Unknown,
+    /// The message waits for another packet.
+    Mismatch,
+}
+
+/// The outgoing side of the flow control.
+#[derive(Debug)]
+pub(super) struct Inflight<T> {
+    entries: VecDeque<Entry<T>>,
+    last_id: u16,
+    window: u16,
+    /// How many entries at the end have yet to be sent again on this connection.
+    waiting: u16,
+    /// Whether the identifiers ascend around the circle.
+    ordered: bool,
+    /// Whether the peer has a session, so that what is sent again may be a duplicate.
+    resumed: bool,
+}
+
+/// The capacity an empty queue may keep.
+const IDLE_CAPACITY: usize = 16;
+
+impl<T> Inflight<T> {
+    pub(super) const fn new(window: u16) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            last_id: 0,
+            window,
+            waiting: 0,
+            ordered: true,
+            resumed: false,
+        }
+    }
+
+    pub(super) const fn window(&self) -> u16 {
+        self.window
+    }
+
+    pub(super) const fn set_window(&mut self, window: u16) {
+        self.window = window;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether a new message may go out: there is room, and nothing older waits to go first.
+    #[inline]
+    pub(super) fn can_send(&self) -> bool {
+        self.waiting == 0 && self.entries.len() < usize::from(self.window)
+    }
+
+    /// Returns the next identifier that neither a message nor the caller occupies.
+    #[inline]
+    pub(super) fn allocate(&mut self, is_taken: impl Fn(PacketId) -> bool) -> Option<PacketId> {
+        for _ in 0..=u16::MAX {
+            self.last_id = self.last_id.wrapping_add(1);
+            if let Some(id) = PacketId::new(self.last_id)
+                && self.position(id).is_none()
+                && !is_taken(id)
+            {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Enters a message that goes out now under an allocated identifier.
+    #[inline]
+    pub(super) fn push(&mut self, id: PacketId, qos: QoS, message: T) {
+        if let (Some(first), Some(last)) = (self.entries.front(), self.entries.back()) {
+            self.ordered &= offset(first.id, id) > offset(first.id, last.id);
+        }
+        let stage = if qos == QoS::ExactlyOnce {
+            Stage::Pubrec
+        } else {
+            Stage::Puback
+        };
+        self.entries.push_back(Entry {
+            id,
+            stage,
+            message: Some(message),
+        });
+    }
+
+    #[inline]
+    fn position(&self, id: PacketId) -> Option<usize> {
+        let first = self.entries.front()?.id;
+        if first == id {
+            return Some(0);
+        }
+        if self.ordered {
+            return self
+                .entries
+                .binary_search_by_key(&offset(first, id), |entry| offset(first, entry.id))
+                .ok();
+        }
+        self.entries.iter().position(|entry| entry.id == id)
+    }
+
+    fn remove(&mut self, index: usize) -> Option<T> {
+        if index >= self.entries.len().saturating_sub(usize::from(self.waiting)) {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+        let entry = self.entries.remove(index)?;
+        if self.entries.is_empty() {
+            self.ordered = true;
+            if self.entries.capacity() > IDLE_CAPACITY {
+                self.entries = VecDeque::new();
+            }
+        }
+        entry.message
+    }
+
+    pub(super) fn puback(&mut self, id: PacketId) -> Answer<T> {
+        let Some(index) = self.position(id) else {
+            return Answer::Unknown;
+        };
+        if self
+            .entries
+            .get(index)
+            .is_none_or(|entry| entry.stage != Stage::Puback)
+        {
+            return Answer::Mismatch;
+        }
+        self.remove(index).map_or(Answer::Unknown, Answer::Settled)
+    }
+
+    /// Takes a PUBREC; one that refuses the message ends it.
+    pub(super) fn pubrec(&mut self, id: PacketId, refused: bool) -> Answer<T> {
+        let Some(index) = self.position(id) else {
+            return Answer::Unknown;
+        };
+        let Some(entry) = self.entries.get_mut(index) else {
+            return Answer::Unknown;
+        };
+        match entry.stage {
+            Stage::Puback => Answer::Mismatch,
+            Stage::Pubcomp => Answer::Repeated,
+            Stage::Pubrec if refused => self.remove(index).map_or(Answer::Unknown, Answer::Settled),
+            Stage::Pubrec => {
+                entry.stage = Stage::Pubcomp;
+                entry.message.take().map_or(Answer::Repeated, Answer::Settled)
+            }
+        }
+    }
+
+    /// Takes a PUBCOMP; `false` if the message waits for another packet.
+    pub(super) fn pubcomp(&mut self, id: PacketId) -> bool {
+        let Some(index) = self.position(id) else {
+            return true;
+        };
+        if self
+            .entries
+            .get(index)
+            .is_some_and(|entry| entry.stage != Stage::Pubcomp)
+        {
+            return false;
+        }
+        self.remove(index);
+        true
+    }
+
+    /// Makes everything in flight wait to be sent again, because the connection is a new one.
+    ///
+    /// A peer that has kept no session gets the messages as new ones, and PUBREL would mean nothing to it.
+    pub(super) fn begin_connection(&mut self, resumed: bool) {
+        if !resumed {
+            self.entries.retain(|entry| entry.stage != Stage::Pubcomp);
+        }
+        self.resumed = resumed;
+        self.waiting = self.entries.len() as u16;
+    }
+
+    /// Returns the oldest entry that waits to be sent again, unless the window is full.
+    pub(super) fn next_redelivery(&mut self) -> Option<Redelivery<'_, T>> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let sent = self.entries.len() - usize::from(self.waiting);
+        let entry = self.entries.get(sent)?;
+        if entry.stage != Stage::Pubcomp && sent >= usize::from(self.window) {
+            return None;
+        }
+        self.waiting -= 1;
+        let qos = if entry.stage == Stage::Puback {
+            QoS::AtLeastOnce
+        } else {
+            QoS::ExactlyOnce
+        };
+        Some(match &entry.message {
+            Some(message) => Redelivery::Publish {
+                packet_id: entry.id,
+                qos,
+                dup: self.resumed,
+                message,
+            },
+            None => Redelivery::Pubrel { packet_id: entry.id },
+        })
+    }
+}
+
+/// Returns how far ahead an identifier is on the circle.
+#[inline]
+const fn offset(from: PacketId, to: PacketId) -> u16 {
+    to.get().wrapping_sub(from.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(queue: &mut Inflight<u16>, qos: QoS) -> PacketId {
+        let id = queue.allocate(|_| false).expect("an identifier is free");
+        queue.push(id, qos, id.get());
+        id
+    }
+
+    #[test]
+    fn identifiers_skip_zero_and_a_message_that_waits_forever() {
+        let mut queue = Inflight::new(u16::MAX);
+        let stuck = send(&mut queue, QoS::ExactlyOnce);
+        for _ in 0..200_000 {
+            let id = send(&mut queue, QoS::AtLeastOnce);
+            assert_ne!(id, stuck);
+            assert_eq!(queue.puback(id), Answer::Settled(id.get()));
+        }
+        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.pubrec(stuck, false), Answer::Settled(stuck.get()));
+        assert!(queue.pubcomp(stuck));
+        assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
+    fn acknowledgements_are_found_in_any_order_even_after_the_numbers_wrap() {
+        let mut queue = Inflight::new(u16::MAX);
+        queue.last_id = u16::MAX - 3;
+        let ids: Vec<_> = (0..8).map(|_| send(&mut queue, QoS::AtLeastOnce)).collect();
+        assert!(queue.ordered);
+        for index in [3, 7, 0, 5, 1, 6, 2, 4] {
+            assert_eq!(queue.puback(ids[index]), Answer::Settled(ids[index].get()));
+            assert_eq!(queue.puback(ids[index]), Answer::Unknown);
+        }
+        assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
+    fn no_identifier_is_handed_out_when_all_are_in_use() {
+        let mut queue = Inflight::new(u16::MAX);
+        for _ in 0..u16::MAX {
+            send(&mut queue, QoS::AtLeastOnce);
+        }
+        assert!(!queue.can_send());
+        assert_eq!(queue.allocate(|_| false), None);
+    }
+}

@@ -1,0 +1,365 @@
+//! The server's end of a connection.
+
+use super::error::{SendError, SessionError, SessionErrorKind};
+use super::exchange::{Arrival, Exchange, Limits, SessionState, Settled};
+use super::inflight::Redelivery;
+use super::keep_alive::KeepAlive;
+use crate::error::EncodeError;
+use crate::packet::{
+    Auth, Connack, Connect, Disconnect, Packet, PacketType, Publish, PublishTemplate, Subscribe, Unsubscribe,
+    encode_pingresp,
+};
+use crate::reason::ReasonCode;
+use crate::version::{PacketId, Version};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    AwaitingConnect,
+    /// CONNECT has come and waits for its answer.
+    Connecting,
+    Connected,
+    Closed,
+}
+
+/// What a packet from the client asks of the application.
+#[derive(Debug)]
+pub enum ServerEvent<'p, T> {
+    /// Accept or refuse the connection.
+    Connect(&'p Connect<'p>),
+    /// Take the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
+    Publish(&'p Publish<'p>),
+    /// A message of QoS 2 that was taken before; only answer it with PUBREC.
+    PublishAgain(&'p Publish<'p>),
+    /// Answer with SUBACK.
+    Subscribe(&'p Subscribe<'p>),
+    /// Answer with UNSUBACK.
+    Unsubscribe(&'p Unsubscribe<'p>),
+    /// Go on with enhanced authentication; its method must be that of CONNECT.
+    Auth(&'p Auth<'p>),
+    /// The client has said good-bye; close.
+    Disconnect(&'p Disconnect<'p>),
+    /// The client has settled a message: has taken it, or refused it with an error code.
+    Acknowledged {
+        /// The identifier it was sent with.
+        packet_id: PacketId,
+        /// How it went.
+        code: ReasonCode,
+        /// What the application gave when it published.
+        message: T,
+    },
+    /// Nothing is left to do.
+    Handled,
+}
+
+/// The state of one connection at the server, and of the session behind it.
+///
+/// `T` is what the application keeps of an outgoing message until it is acknowledged.
+#[derive(Debug)]
+pub struct ServerSession<T = ()> {
+    exchange: Exchange<T>,
+    last_received_ms: u64,
+    keep_alive: KeepAlive,
+    phase: Phase,
+    authenticates: bool,
+    expires_at_once: bool,
+    wants_problem_information: bool,
+}
+
+impl<T> ServerSession<T> {
+    /// Makes a session that awaits CONNECT.
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            exchange: Exchange::new(Version::V311, limits),
+            last_received_ms: 0,
+            keep_alive: KeepAlive::from_secs(0),
+            phase: Phase::AwaitingConnect,
+            authenticates: false,
+            expires_at_once: true,
+            wants_problem_information: true,
+        }
+    }
+
+    /// Returns the version of the connection, to decode and encode with; 3.1.1 before CONNECT.
+    #[inline]
+    pub const fn version(&self) -> Version {
+        self.exchange.version
+    }
+
+    /// Returns the largest packet to decode.
+    #[inline]
+    pub const fn max_packet_size(&self) -> u32 {
+        self.exchange.limits.max_packet_size
+    }
+
+    /// Whether the connection has been accepted and not ended.
+    pub const fn is_connected(&self) -> bool {
+        matches!(self.phase, Phase::Connected)
+    }
+
+    /// Whether reason strings and user properties may go along with every packet (MQTT 5 §3.1.2.11.7).
+    pub const fn wants_problem_information(&self) -> bool {
+        self.wants_problem_information
+    }
+
+    /// Returns the keep-alive in force.
+    pub const fn keep_alive(&self) -> KeepAlive {
+        self.keep_alive
+    }
+
+    /// Returns when the client is to be given up unless it sends something; `None` without keep-alive.
+    #[inline]
+    pub const fn deadline_ms(&self) -> Option<u64> {
+        self.keep_alive.deadline_ms(self.last_received_ms)
+    }
+
+    /// Takes a packet that came at `now_ms`, and writes the answers that need no decision.
+    ///
+    /// After an error, [`Self::disconnect`] with its reason code and close.
+    #[inline]
+    pub fn receive<'p>(
+        &mut self,
+        packet: &'p Packet<'p>,
+        now_ms: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<ServerEvent<'p, T>, SessionError> {
+        self.last_received_ms = now_ms;
+        match (self.phase, packet) {
+            (Phase::Connected, Packet::Publish(publish)) => self.on_publish(publish),
+            (Phase::AwaitingConnect, Packet::Connect(connect)) => {
+                self.on_connect(connect);
+                Ok(ServerEvent::Connect(connect))
+            }
+            (Phase::AwaitingConnect, _) => Err(SessionError::new(
+                SessionErrorKind::NotConnected,
+                "first packet is not CONNECT",
+            )),
+            (Phase::Closed, _) => Err(SessionError::new(
+                SessionErrorKind::NotConnected,
+                "packet after the end of the connection",
+            )),
+            (Phase::Connecting, packet)
+                if self.authenticates && !matches!(packet, Packet::Auth(_) | Packet::Disconnect(_)) =>
+            {
+                Err(SessionError::protocol("packet during enhanced authentication"))
+            }
+            (Phase::Connecting | Phase::Connected, packet) => self.on_packet(packet, out),
+        }
+    }
+
+    fn on_packet<'p>(
+        &mut self,
+        packet: &'p Packet<'p>,
+        out: &mut Vec<u8>,
+    ) -> Result<ServerEvent<'p, T>, SessionError> {
+        match packet {
+            Packet::Publish(publish) => self.on_publish(publish),
+            Packet::Puback(ack) => self.exchange.on_puback(ack).map(acknowledged),
+            Packet::Pubrec(ack) => self.exchange.on_pubrec(ack, out).map(acknowledged),
+            Packet::Pubrel(ack) => {
+                self.exchange.on_pubrel(ack, out);
+                Ok(ServerEvent::Handled)
+            }
+            Packet::Pubcomp(ack) => self.exchange.on_pubcomp(ack).map(|()| ServerEvent::Handled),
+            Packet::Subscribe(subscribe) => Ok(ServerEvent::Subscribe(subscribe)),
+            Packet::Unsubscribe(unsubscribe) => Ok(ServerEvent::Unsubscribe(unsubscribe)),
+            Packet::Pingreq => {
+                encode_pingresp(out);
+                Ok(ServerEvent::Handled)
+            }
+            Packet::Auth(auth) if self.authenticates => Ok(ServerEvent::Auth(auth)),
+            Packet::Auth(_) => Err(SessionError::protocol("AUTH without enhanced authentication")),
+            Packet::Disconnect(disconnect) => self.on_disconnect(disconnect),
+            Packet::Connect(_) => Err(SessionError::protocol("second CONNECT")),
+            Packet::Connack(_) | Packet::Suback(_) | Packet::Unsuback(_) | Packet::Pingresp => {
+                Err(SessionError::protocol("packet that only a server sends"))
+            }
+        }
+    }
+
+    fn on_connect(&mut self, connect: &Connect<'_>) {
+        let properties = &connect.properties;
+        self.phase = Phase::Connecting;
+        self.exchange.version = connect.version();
+        self.exchange.set_peer_limits(properties);
+        self.keep_alive = KeepAlive::from_secs(connect.keep_alive);
+        self.authenticates = properties.has_authentication_method();
+        self.expires_at_once = properties.session_expiry_interval().unwrap_or(0) == 0;
+        self.wants_problem_information = properties.request_problem_information().unwrap_or(true);
+    }
+
+    #[inline]
+    fn on_publish<'p>(&mut self, publish: &'p Publish<'p>) -> Result<ServerEvent<'p, T>, SessionError> {
+        if publish.properties.has_subscription_identifier() {
+            return Err(SessionError::protocol("subscription identifier from a client"));
+        }
+        match self.exchange.on_publish(publish)? {
+            Arrival::New => Ok(ServerEvent::Publish(publish)),
+            Arrival::Repeated => Ok(ServerEvent::PublishAgain(publish)),
+        }
+    }
+
+    fn on_disconnect<'p>(
+        &mut self,
+        disconnect: &'p Disconnect<'p>,
+    ) -> Result<ServerEvent<'p, T>, SessionError> {
+        let expiry = disconnect.properties.session_expiry_interval().unwrap_or(0);
+        if expiry > 0 && self.expires_at_once {
+            return Err(SessionError::protocol(
+                "session expiry set by DISCONNECT but not by CONNECT",
+            ));
+        }
+        self.phase = Phase::Closed;
+        Ok(ServerEvent::Disconnect(disconnect))
+    }
+
+    /// Accepts the connection, and holds the client to what the CONNACK announces.
+    ///
+    /// Its properties decide the receive maximum, the topic alias maximum and the server's own keep-alive.
+    pub fn accept(&mut self, connack: &Connack<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        connack.encode(self.version(), out)?;
+        if self.version().is_v5() {
+            self.exchange.set_own_limits(&connack.properties);
+            if let Some(secs) = connack.properties.server_keep_alive() {
+                self.keep_alive = KeepAlive::from_secs(secs);
+            }
+            if let Some(secs) = connack.properties.session_expiry_interval() {
+                self.expires_at_once = secs == 0;
+            }
+        }
+        self.phase = Phase::Connected;
+        Ok(())
+    }
+
+    /// Refuses the connection; close it once this is written.
+    ///
+    /// A code that CONNACK may not carry goes out as unspecified error.
+    pub fn refuse(&mut self, code: ReasonCode, out: &mut Vec<u8>) {
+        let code = if code.is_valid_in(PacketType::Connack) {
+            code
+        } else {
+            ReasonCode::UnspecifiedError
+        };
+        let written = Connack::new(code, false).encode(self.version(), out);
+        debug_assert!(written.is_ok(), "the code belongs to CONNACK");
+        self.phase = Phase::Closed;
+    }
+
+    /// Ends the connection; close it once this is written.
+    ///
+    /// Only a connected client of MQTT 5 is told why. A code that DISCONNECT may not carry goes out as unspecified
+    /// error.
+    pub fn disconnect(&mut self, code: ReasonCode, out: &mut Vec<u8>) {
+        if self.is_connected() && self.version().is_v5() {
+            let code = if code.is_valid_in(PacketType::Disconnect) {
+                code
+            } else {
+                ReasonCode::UnspecifiedError
+            };
+            let written = Disconnect::new(code).encode(self.version(), out);
+            debug_assert!(written.is_ok(), "the code belongs to DISCONNECT");
+        }
+        self.phase = Phase::Closed;
+    }
+
+    /// Answers a message of QoS 1.
+    #[inline]
+    pub fn puback(
+        &mut self,
+        packet_id: PacketId,
+        code: ReasonCode,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        self.exchange.puback(packet_id, code, out)
+    }
+
+    /// Answers a message of QoS 2; an error code refuses it, and its release is not awaited.
+    pub fn pubrec(
+        &mut self,
+        packet_id: PacketId,
+        code: ReasonCode,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        self.exchange.pubrec(packet_id, code, out)
+    }
+
+    /// Returns the topic of a message just received, which an alias may stand for.
+    #[inline]
+    pub fn topic<'s>(&'s self, publish: &Publish<'s>) -> &'s str {
+        self.exchange.topic(publish)
+    }
+
+    /// Whether a message of QoS 1 or 2 can be sent now.
+    pub fn can_send(&self) -> bool {
+        self.is_connected() && self.exchange.outbound.can_send()
+    }
+
+    /// Returns how many messages wait for an acknowledgement.
+    pub fn in_flight(&self) -> usize {
+        self.exchange.outbound.len()
+    }
+
+    /// Sends a message. Its identifier and DUP flag are set here; a topic alias, too, where it saves bytes.
+    ///
+    /// Returns the identifier of QoS 1 and 2, for which `message` is kept until it is acknowledged.
+    pub fn publish(
+        &mut self,
+        publish: &Publish<'_>,
+        message: T,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<PacketId>, SendError> {
+        if !self.is_connected() {
+            return Err(SendError::NotConnected);
+        }
+        self.exchange.publish(publish, message, |_| false, out)
+    }
+
+    /// Sends a message that has been encoded in the version of this connection before.
+    pub fn publish_template(
+        &mut self,
+        template: &PublishTemplate,
+        message: T,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<PacketId>, SendError> {
+        if !self.is_connected() {
+            return Err(SendError::NotConnected);
+        }
+        self.exchange.publish_template(template, message, |_| false, out)
+    }
+
+    /// Takes out what outlives the connection, to keep it until the client returns.
+    pub fn take_state(&mut self) -> SessionState<T> {
+        self.exchange.take_state()
+    }
+
+    /// Puts back what an earlier connection left; call it between CONNECT and [`Self::accept`].
+    ///
+    /// Afterwards [`Self::next_redelivery`] has to run empty before new messages can be sent.
+    pub fn restore_state(&mut self, state: SessionState<T>) {
+        self.exchange.put_state(state);
+        self.exchange.begin_connection(true);
+    }
+
+    /// Returns the next message to send again; call it after [`Self::accept`] and after each acknowledgement until it
+    /// returns `None`.
+    pub fn next_redelivery(&mut self, out: &mut Vec<u8>) -> Option<Redelivery<'_, T>> {
+        if !self.is_connected() {
+            return None;
+        }
+        self.exchange.next_redelivery(out)
+    }
+}
+
+fn acknowledged<'p, T>(settled: Option<Settled<T>>) -> ServerEvent<'p, T> {
+    match settled {
+        Some(Settled {
+            packet_id,
+            code,
+            message,
+        }) => ServerEvent::Acknowledged {
+            packet_id,
+            code,
+            message,
+        },
+        None => ServerEvent::Handled,
+    }
+}

@@ -1,0 +1,336 @@
+//! Users, their activation and passwords.
+
+use std::sync::Arc;
+
+use fieldline_model::entity::{Authority, User, UserCredentials};
+use fieldline_model::page::PageLink;
+use fieldline_model::{CustomerId, EntityType, Subject, TenantId, UserId};
+
+use super::{
+    Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict, limits, random_text, validate,
+};
+use crate::events::EntityChange;
+use crate::password::PasswordError;
+use crate::ports::UserFilter;
+
+/// How long an activation link is valid.
+pub const ACTIVATION_TTL_MS: i64 = 24 * 3_600_000;
+const ACTIVATE_TOKEN_LENGTH: usize = 30;
+
+/// What a new user activates the account with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Activation {
+    /// Secret part of the activation link.
+    pub token: String,
+    /// For how long it is still valid, milliseconds.
+    pub ttl_ms: i64,
+}
+
+/// Rules about users.
+#[derive(Clone)]
+pub struct Users(Arc<Context>);
+
+impl From<PasswordError> for ServiceError {
+    fn from(error: PasswordError) -> Self {
+        let kind = match error {
+            PasswordError::Busy => ServiceErrorKind::TooManyRequests,
+            PasswordError::Failed => ServiceErrorKind::Internal,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl Users {
+    pub(super) fn new(context: &Arc<Context>) -> Self {
+        Self(Arc::clone(context))
+    }
+
+    /// Creates the user, who has to activate the account before logging in, or updates it where it has an id.
+    ///
+    /// # Errors
+    /// A rule is broken, the e-mail address is taken, or the tenant has as many users as it may have.
+    pub async fn save(&self, mut user: User) -> ServiceResult<User> {
+        let stores = &self.0.stores.users;
+        self.check(&user).await?;
+        user.name.clone_from(&user.email);
+        let taken = format!("User with email '{}'  already present in database!", user.email);
+        let saved = if let Some(id) = user.id {
+            let old = stores
+                .by_id(id)
+                .await?
+                .ok_or_else(|| ServiceError::invalid("Can't update non existing user!"))?;
+            unchanged(&old, &user)?;
+            user.created_time = old.created_time;
+            conflict(stores.save(user, false).await, &taken)?
+        } else {
+            if !user.tenant_id.is_null() {
+                limits::check(&self.0, user.tenant_id, EntityType::User).await?;
+            }
+            let (id, now) = (UserId::new(), self.0.now());
+            user.id = Some(id);
+            user.created_time = now;
+            let saved = conflict(stores.save(user, true).await, &taken)?;
+            let credentials = UserCredentials {
+                user_id: id,
+                enabled: false,
+                password_hash: None,
+                activate_token: Some(new_token(now)),
+                tokens_valid_from: 0,
+            };
+            stores.save_credentials(credentials).await?;
+            saved
+        };
+        self.tell(&saved);
+        Ok(saved)
+    }
+
+    fn tell(&self, user: &User) {
+        self.0.tell(EntityChange::UserChanged(
+            user.tenant_id,
+            user.id.unwrap_or_default(),
+        ));
+    }
+
+    async fn check(&self, user: &User) -> ServiceResult<()> {
+        if user.email.is_empty() {
+            return Err(ServiceError::invalid("User email should be specified!"));
+        }
+        validate::email(&user.email)?;
+        validate::json_object("additionalInfo", user.additional_info.as_ref())?;
+        validate::lengths(&[
+            ("email", Some(&user.email)),
+            ("first name", user.first_name.as_deref()),
+            ("last name", user.last_name.as_deref()),
+            ("phone", user.phone.as_deref()),
+        ])?;
+        belongs(user)?;
+        let stores = &self.0.stores;
+        if !user.tenant_id.is_null() && stores.tenants.get(user.tenant_id).await?.is_none() {
+            return Err(ServiceError::invalid(
+                "User is referencing to non-existent tenant!",
+            ));
+        }
+        if !user.customer_id.is_null()
+            && stores
+                .customers
+                .get(user.tenant_id, user.customer_id)
+                .await?
+                .is_none()
+        {
+            return Err(ServiceError::invalid(
+                "User is referencing to non-existent customer!",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Deletes a user with its data.
+    ///
+    /// # Errors
+    /// It is the last administrator of its tenant.
+    pub async fn delete(&self, user: &User) -> ServiceResult<()> {
+        let (tenant, id) = (user.tenant_id, user.id.unwrap_or_default());
+        let stores = &self.0.stores.users;
+        if user.authority == Authority::TenantAdmin {
+            let filter = UserFilter::TenantAdmins(tenant);
+            if stores.list(filter, &PageLink::first(1)).await?.total_elements <= 1 {
+                return Err(ServiceError::invalid(
+                    "At least one tenant administrator must remain!",
+                ));
+            }
+        }
+        let subject = Subject {
+            tenant,
+            entity: id.into(),
+        };
+        self.0.forget_data(subject).await?;
+        stores.delete(tenant, id).await?;
+        self.tell(user);
+        Ok(())
+    }
+
+    /// How a user logs in.
+    ///
+    /// # Errors
+    /// The user has no credentials, which cannot be.
+    pub async fn credentials(&self, id: UserId) -> ServiceResult<UserCredentials> {
+        let found = self.0.stores.users.credentials(id).await?;
+        found.ok_or_else(|| ServiceError::not_found(format!("User with id [{id}] is not found")))
+    }
+
+    /// The activation of a user who is not active yet, renewed where it has expired.
+    ///
+    /// # Errors
+    /// The user is active already.
+    pub async fn activation(&self, id: UserId) -> ServiceResult<Activation> {
+        let mut credentials = self.credentials(id).await?;
+        let now = self.0.now();
+        let Some(token) = credentials.activate_token.clone().filter(|_| !credentials.enabled) else {
+            return Err(ServiceError::invalid("User is already activated!"));
+        };
+        let ttl_ms = expiry(&token) - now;
+        if ttl_ms > 0 {
+            return Ok(Activation { token, ttl_ms });
+        }
+        let token = new_token(now);
+        credentials.activate_token = Some(token.clone());
+        self.0.stores.users.save_credentials(credentials).await?;
+        Ok(Activation {
+            token,
+            ttl_ms: ACTIVATION_TTL_MS,
+        })
+    }
+
+    /// Whether an activation token is known; `Some(false)` where it has expired.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn activation_state(&self, token: &str) -> ServiceResult<Option<bool>> {
+        let found = self
+            .0
+            .stores
+            .users
+            .credentials_by_activate_token(token)
+            .await?;
+        Ok(found.map(|_| expiry(token) > self.0.now()))
+    }
+
+    /// Activates a user with a first password.
+    ///
+    /// # Errors
+    /// The token is unknown or has expired, or the password breaks the policy.
+    pub async fn activate(
+        &self,
+        token: &str,
+        password: &str,
+        min_length: usize,
+    ) -> ServiceResult<(User, UserCredentials)> {
+        check_password(password, min_length)?;
+        let stores = &self.0.stores.users;
+        let unknown = || ServiceError::invalid("Unable to find user credentials by activateToken");
+        let credentials = stores.credentials_by_activate_token(token).await?;
+        let credentials = credentials.ok_or_else(unknown)?;
+        if expiry(token) <= self.0.now() {
+            return Err(ServiceError::invalid("Activation token expired"));
+        }
+        let user = stores.by_id(credentials.user_id).await?.ok_or_else(unknown)?;
+        let credentials = self.set_password(&user, credentials, password).await?;
+        Ok((user, credentials))
+    }
+
+    /// Sets a password and makes the user active. Tokens issued so far no longer count.
+    ///
+    /// # Errors
+    /// The password could not be hashed or stored.
+    pub async fn set_password(
+        &self,
+        user: &User,
+        mut credentials: UserCredentials,
+        password: &str,
+    ) -> ServiceResult<UserCredentials> {
+        credentials.password_hash = Some(self.0.passwords.hash(password).await?);
+        credentials.activate_token = None;
+        credentials.enabled = true;
+        credentials.tokens_valid_from = self.outdate();
+        self.0
+            .stores
+            .users
+            .save_credentials(credentials.clone())
+            .await?;
+        self.tell(user);
+        Ok(credentials)
+    }
+
+    /// Lets a user log in, or no longer.
+    ///
+    /// # Errors
+    /// The user has no password yet.
+    pub async fn set_enabled(&self, user: &User, enabled: bool) -> ServiceResult<()> {
+        let mut credentials = self.credentials(user.id.unwrap_or_default()).await?;
+        if enabled && credentials.password_hash.is_none() {
+            return Err(ServiceError::invalid(
+                "Enabled user credentials should have password!",
+            ));
+        }
+        credentials.enabled = enabled;
+        if !enabled {
+            credentials.tokens_valid_from = self.outdate();
+        }
+        self.0.stores.users.save_credentials(credentials).await?;
+        self.tell(user);
+        Ok(())
+    }
+
+    /// From when on tokens count after a change at this moment. Tokens carry whole seconds, so the next one is the first
+    /// that no older token can carry.
+    fn outdate(&self) -> i64 {
+        (self.0.now().div_euclid(1_000) + 1) * 1_000
+    }
+}
+
+/// Whom a user may belong to, by its authority.
+fn belongs(user: &User) -> ServiceResult<()> {
+    let (no_tenant, no_customer) = (user.tenant_id.is_null(), user.customer_id.is_null());
+    let problem = match user.authority {
+        Authority::SysAdmin if !no_tenant || !no_customer => {
+            "System administrator can't be assigned neither to tenant nor to customer!"
+        }
+        Authority::TenantAdmin if no_tenant => "Tenant administrator should be assigned to tenant!",
+        Authority::TenantAdmin if !no_customer => "Tenant administrator can't be assigned to customer!",
+        Authority::CustomerUser if no_tenant || no_customer => "Customer user should be assigned to customer!",
+        _ => return Ok(()),
+    };
+    Err(ServiceError::invalid(problem))
+}
+
+/// An update must not move a user or change what it may do.
+fn unchanged(old: &User, new: &User) -> ServiceResult<()> {
+    let problem = if old.tenant_id != new.tenant_id {
+        "Can't update user tenant id!"
+    } else if old.authority != new.authority {
+        "Can't update user authority!"
+    } else if old.customer_id != new.customer_id {
+        "Can't update user customer id!"
+    } else {
+        return Ok(());
+    };
+    Err(ServiceError::invalid(problem))
+}
+
+/// A token carries the time it expires at, so that the store need not.
+fn new_token(now: i64) -> String {
+    format!("{}{:x}", random_text(ACTIVATE_TOKEN_LENGTH), now + ACTIVATION_TTL_MS)
+}
+
+fn expiry(token: &str) -> i64 {
+    token
+        .get(ACTIVATE_TOKEN_LENGTH..)
+        .and_then(|time| i64::from_str_radix(time, 16).ok())
+        .unwrap_or(0)
+}
+
+/// A user that is created with a password, without activation: for seeding.
+pub(super) async fn create_active(
+    context: &Arc<Context>,
+    authority: Authority,
+    tenant: TenantId,
+    customer: CustomerId,
+    email: &str,
+    password: &str,
+) -> ServiceResult<()> {
+    if context.stores.users.by_email(email).await?.is_some() {
+        return Ok(());
+    }
+    let users = Users::new(context);
+    let user = User {
+        tenant_id: tenant,
+        customer_id: customer,
+        email: email.to_owned(),
+        authority,
+        ..User::default()
+    };
+    let user = users.save(user).await?;
+    let credentials = users.credentials(user.id.unwrap_or_default()).await?;
+    users.set_password(&user, credentials, password).await?;
+    Ok(())
+}

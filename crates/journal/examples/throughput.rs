@@ -1,0 +1,130 @@
+//! Appends and commits a second: many tasks, each with one append of 150 bytes in flight, and a consumer group behind.
+//!
+//! `cargo run --release -p fieldline-journal --example throughput -- [DIRECTORY] [fsync|interval:MS|os]`
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fieldline_core::ports::{AppendError, Delivery, Journal, Partition, QueueId};
+use fieldline_journal::{EmbeddedJournal, Options};
+use fieldline_model::record::RecordBatch;
+
+const PARTITIONS: u16 = 10;
+const RECORD_BYTES: usize = 146;
+const RUN: Duration = Duration::from_secs(4);
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let directory = arguments
+        .next()
+        .map_or_else(|| std::env::temp_dir().join("fieldline-throughput"), PathBuf::from);
+    let durability = arguments.next().unwrap_or_else(|| "fsync".to_owned()).parse()?;
+    let options = Options {
+        durability,
+        ..Options::default()
+    };
+    println!("durability {durability}");
+    println!(
+        "{:>7} {:>12} {:>10} {:>10} {:>12}",
+        "tasks", "appends/s", "commits/s", "CPU µs", "consumed/s"
+    );
+    for tasks in [1, 10, 100, 1_000, 5_000, 20_000, 50_000] {
+        let _ = std::fs::remove_dir_all(&directory);
+        let journal: Arc<dyn Journal> = Arc::new(EmbeddedJournal::open(&directory, &options)?);
+        measure(&journal, tasks).await?;
+        journal.close().await;
+    }
+    std::fs::remove_dir_all(&directory)?;
+    Ok(())
+}
+
+async fn measure(journal: &Arc<dyn Journal>, tasks: u64) -> Result<(), Box<dyn Error>> {
+    let queue = journal.open_queue("Main", PARTITIONS)?;
+    let consumed = Arc::new(AtomicU64::new(0));
+    let commits = Arc::new(AtomicU64::new(0));
+    consume(journal, queue, &consumed, &commits)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let appended = Arc::new(AtomicU64::new(0));
+    let (started, cpu) = (Instant::now(), cpu_time());
+    let running: Vec<_> = (0..tasks)
+        .map(|task| {
+            let (journal, stop, appended) = (Arc::clone(journal), Arc::clone(&stop), Arc::clone(&appended));
+            tokio::spawn(async move {
+                let mut batch = RecordBatch::new();
+                batch.push(&[task as u8; RECORD_BYTES]);
+                let partition = Partition {
+                    queue,
+                    index: (task % u64::from(PARTITIONS)) as u16,
+                };
+                let mut count = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    match journal.append(partition, &batch) {
+                        Ok(append) => append.await?,
+                        Err(AppendError::Busy) => {
+                            journal.ready().await;
+                            continue;
+                        }
+                        Err(error) => return Err(error),
+                    }
+                    count += 1;
+                }
+                appended.fetch_add(count, Ordering::Relaxed);
+                Ok(())
+            })
+        })
+        .collect();
+    tokio::time::sleep(RUN).await;
+    stop.store(true, Ordering::Relaxed);
+    for task in running {
+        task.await??;
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    let appended = appended.load(Ordering::Relaxed) as f64;
+    println!(
+        "{tasks:>7} {:>12.0} {:>10.0} {:>10.2} {:>12.0}",
+        appended / seconds,
+        commits.load(Ordering::Relaxed) as f64 / seconds,
+        (cpu_time() - cpu).as_secs_f64() * 1e6 / appended,
+        consumed.load(Ordering::Relaxed) as f64 / seconds,
+    );
+    Ok(())
+}
+
+/// A group of one member on a thread of its own that reads and commits; also counts blocks by watching one partition.
+fn consume(
+    journal: &Arc<dyn Journal>,
+    queue: QueueId,
+    consumed: &Arc<AtomicU64>,
+    commits: &Arc<AtomicU64>,
+) -> Result<(), Box<dyn Error>> {
+    let mut members = journal.subscribe(queue, "throughput", 1)?;
+    let Some(mut member) = members.pop() else {
+        return Ok(());
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let (consumed, commits) = (Arc::clone(consumed), Arc::clone(commits));
+    let journal = Arc::clone(journal);
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let mut blocks = BlockCounter::new(queue, journal, commits);
+            while let Ok(delivery) = member.next(1 << 20).await {
+                let Delivery::Records(records) = delivery else {
+                    if matches!(delivery, Delivery::Closed) {
+                        break;
+                    }
+                    continue;
+                };
+                consumed.fetch_add(records.next.0 - records.first.0, Ordering::Relaxed);
+                blocks.look();
+                if records.next.0 % 64 == 0 && member.commit(records.partition, records.next).await.is_err() {
+                    break;
+                }
+            }
+        });
+    });
+    Ok(())
+}

@@ -1,0 +1,495 @@
+//! The one writer of the log: takes all appends that wait, writes them as one block, makes it durable, acknowledges them
+//! together. While it waits for the disk the next block gathers.
+
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fieldline_core::ports::{AppendError, Partition};
+
+use crate::disk::{DiskFile, is_full, write_all_at};
+use crate::format::{Entry, HEADER_BYTES, Header, MAX_ENTRIES};
+use crate::log::segment_name;
+use crate::options::Durability;
+use crate::pending::{Fill, State};
+use crate::registry::Offsets;
+use crate::shared::Shared;
+
+/// How often it is tried whether a full disk has room again.
+const PROBE_EVERY: Duration = Duration::from_millis(200);
+/// Without appends for so long, buffers are given back.
+const IDLE: Duration = Duration::from_secs(2);
+/// Written to see whether a full disk has room.
+pub(crate) const PROBE_FILE: &str = "probe";
+const PROBE_BYTES: usize = 64 << 10;
+
+/// Why a block was not written.
+enum Trouble {
+    /// No room; the log is as it was.
+    Full(String),
+    /// Nobody knows what is on the disk now.
+    Failed(String),
+}
+
+/// Writes blocks; owns the end of the log.
+pub(crate) struct Committer {
+    shared: Arc<Shared>,
+    segment: u64,
+    file: Arc<dyn DiskFile>,
+    /// Length up to which the active segment holds good blocks.
+    length: u64,
+    next_sequence: u64,
+    synced_through: u64,
+    last_sync: Instant,
+    offsets: Offsets,
+    spare: Fill,
+    head: Vec<u8>,
+    changed: Vec<(Partition, u64)>,
+    partitions: Vec<Partition>,
+    last_block: Instant,
+    /// The last block says nothing but that the one before is durable.
+    is_marked: bool,
+}
+
+impl Committer {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        (segment, file, length): (u64, Arc<dyn DiskFile>, u64),
+        next_sequence: u64,
+    ) -> Self {
+        let offsets = shared.log.lock().ends().clone();
+        Self {
+            shared,
+            segment,
+            file,
+            length,
+            next_sequence,
+            // Recovery has made everything durable that it kept.
+            synced_through: next_sequence - 1,
+            last_sync: Instant::now(),
+            offsets,
+            spare: Fill::default(),
+            head: Vec::new(),
+            changed: Vec::new(),
+            partitions: Vec::new(),
+            last_block: Instant::now(),
+            is_marked: true,
+        }
+    }
+
+    /// Runs until the journal is closed.
+    pub(crate) fn run(mut self) {
+        while self.wait() {
+            self.turn();
+        }
+        self.end();
+    }
+
+    /// Waits for appends or for something else that is due; false when the journal was closed and nothing is left.
+    fn wait(&mut self) -> bool {
+        let mut pending = self.shared.pending.lock();
+        if pending.fill.appends > 0 {
+            return true;
+        }
+        if pending.closing {
+            return false;
+        }
+        let due = match self.shared.options.durability {
+            _ if pending.state == State::Full || pending.capped => PROBE_EVERY,
+            Durability::Interval(every) if self.is_unsynced() => {
+                every.saturating_sub(self.last_sync.elapsed())
+            }
+            _ => IDLE,
+        };
+        pending.sleeping = true;
+        self.shared.work.wait_for(&mut pending, due);
+        pending.sleeping = false;
+        !pending.closing || pending.fill.appends > 0
+    }
+
+    /// One round: commits what waits, or looks after what is due.
+    pub(crate) fn turn(&mut self) {
+        let spare = std::mem::take(&mut self.spare);
+        let (mut fill, state) = {
+            let mut pending = self.shared.pending.lock();
+            let known = self.partitions.len();
+            let added = pending.slots.partitions().get(known..);
+            self.partitions.extend_from_slice(added.unwrap_or_default());
+            (pending.take(spare), pending.state.clone())
+        };
+        if fill.appends > 0 {
+            self.commit(&mut fill, state);
+        } else {
+            self.maintain(&mut fill, state);
+        }
+        self.spare = fill;
+    }
+
+    fn commit(&mut self, fill: &mut Fill, state: State) {
+        let started = Instant::now();
+        let written = match state {
+            State::Failed(why) => Err(Trouble::Failed(why.to_string())),
+            _ => self.write(fill),
+        };
+        let outcome = match written {
+            Ok(()) => {
+                self.publish();
+                let meters = &self.shared.meters;
+                meters.commits.increment(1);
+                meters.appends.increment(fill.appends);
+                meters.bytes.increment(fill.bytes as u64);
+                meters.commit_seconds.record(started.elapsed());
+                Ok(())
+            }
+            Err(Trouble::Full(why)) => {
+                self.refuse(State::Full, &why);
+                Err(AppendError::DiskFull)
+            }
+            Err(Trouble::Failed(why)) => {
+                let why: Arc<str> = why.into();
+                self.refuse(State::Failed(Arc::clone(&why)), &why);
+                Err(AppendError::Failed(why))
+            }
+        };
+        fill.group.complete(outcome);
+        let (wake, waiting) = {
+            let mut pending = self.shared.pending.lock();
+            (pending.settle(fill.bytes), pending.waiting)
+        };
+        if wake {
+            self.shared.room.notify_waiters();
+        }
+        self.shared.meters.pending_bytes.set(waiting as f64);
+        fill.clear();
+    }
+
+    /// What is done when nothing waits to be written.
+    fn maintain(&mut self, fill: &mut Fill, state: State) {
+        let is_idle = self.last_block.elapsed() >= IDLE;
+        let capped = {
+            let mut pending = self.shared.pending.lock();
+            if is_idle {
+                pending.fill.release();
+            }
+            pending.capped
+        };
+        if is_idle {
+            fill.release();
+        }
+        let result = match (&state, self.shared.options.durability) {
+            (State::Failed(_), _) => return,
+            (State::Full, _) => self.probe(),
+            _ if capped => self.make_room(),
+            (_, Durability::Interval(every)) if self.is_unsynced() && self.last_sync.elapsed() >= every => {
+                self.sync()
+            }
+            (_, Durability::Fsync | Durability::Interval(_)) if is_idle => self.mark(),
+            _ => return,
+        };
+        if let Err(Trouble::Failed(why)) = result {
+            self.refuse(State::Failed(why.as_str().into()), &why);
+        }
+    }
+
+    /// Writes one block with everything of `fill`, durable as far as the durability setting asks for it.
+    fn write(&mut self, fill: &Fill) -> Result<(), Trouble> {
+        let needed = self.shared.options.min_free_disk.0 + fill.bytes as u64;
+        match self.shared.disk.free_bytes() {
+            Ok(free) if free < needed => {
+                return Err(Trouble::Full(format!(
+                    "{free} bytes are free, {needed} are needed"
+                )));
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "free disk space is unknown"),
+        }
+        if self.length >= self.shared.options.segment_bytes.0 {
+            self.roll()?;
+        }
+        self.write_block(fill)?;
+        match self.shared.options.durability {
+            Durability::Fsync => self.sync(),
+            Durability::Interval(every) if self.last_sync.elapsed() >= every => self.sync(),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_block(&mut self, fill: &Fill) -> Result<(), Trouble> {
+        let ends = self.build_head(fill)?;
+        let mut slices = Vec::with_capacity(1 + fill.used.len());
+        slices.push(IoSlice::new(&self.head));
+        let buffers = fill
+            .used
+            .iter()
+            .filter_map(|slot| fill.buffers.get(*slot as usize));
+        slices.extend(buffers.map(|buffer| IoSlice::new(&buffer.bytes)));
+        match write_all_at(self.file.as_ref(), &mut slices, self.length) {
+            Ok(()) => {
+                self.length += (self.head.len() + fill.bytes) as u64;
+                self.next_sequence += 1;
+                self.changed = ends;
+                self.last_block = Instant::now();
+                self.is_marked = fill.appends == 0;
+                Ok(())
+            }
+            Err(error) if is_full(&error) => match self.file.set_len(self.length) {
+                Ok(()) => Err(Trouble::Full(error.to_string())),
+                Err(cut) => Err(Trouble::Failed(format!(
+                    "could not take back a write that found no room: {cut}"
+                ))),
+            },
+            Err(error) => Err(Trouble::Failed(self.context("write", &error))),
+        }
+    }
+
+    /// Puts header and section table into `head`; returns where the block's partitions end.
+    fn build_head(&mut self, fill: &Fill) -> Result<Vec<(Partition, u64)>, Trouble> {
+        let mut ends = Vec::with_capacity(fill.used.len());
+        let mut entries = 0_u32;
+        self.head.clear();
+        self.head.resize(HEADER_BYTES, 0);
+        for slot in &fill.used {
+            let (Some(partition), Some(buffer)) = (
+                self.partitions.get(*slot as usize).copied(),
+                fill.buffers.get(*slot as usize),
+            ) else {
+                return Err(Trouble::Failed(
+                    "append to a partition without a place".to_owned(),
+                ));
+            };
+            let mut first = self.offsets.get(&partition).copied().unwrap_or(0);
+            ends.push((partition, first));
+            let mut rest = buffer.bytes.as_slice();
+            for cut in &buffer.cuts {
+                let (section, after) = rest.split_at(cut.bytes.min(rest.len()));
+                rest = after;
+                let entry = Entry {
+                    partition,
+                    records: cut.records,
+                    first,
+                    bytes: section.len() as u32,
+                    crc: crc32c::crc32c(section),
+                };
+                entry.encode(&mut self.head);
+                entries += 1;
+                first = entry.next();
+            }
+            if let Some(end) = ends.last_mut() {
+                end.1 = first;
+            }
+        }
+        ends.sort_unstable();
+        if self.length == 0 {
+            // A segment says in its first block where each partition stands.
+            for partition in &self.partitions {
+                if ends.binary_search_by_key(partition, |(used, _)| *used).is_err() {
+                    let first = self.offsets.get(partition).copied().unwrap_or(0);
+                    empty_entry(*partition, first).encode(&mut self.head);
+                    entries += 1;
+                }
+            }
+        }
+        debug_assert!(
+            entries <= MAX_ENTRIES,
+            "max-pending bounds the sections of a block"
+        );
+        let header = Header {
+            log: self.shared.log_number,
+            sequence: self.next_sequence,
+            synced_through: self.synced_through,
+            payload_bytes: fill.bytes as u32,
+            entries,
+            table_crc: crc32c::crc32c(self.head.get(HEADER_BYTES..).unwrap_or_default()),
+            is_void: false,
+        };
+        if let Some(place) = self.head.get_mut(..HEADER_BYTES) {
+            place.copy_from_slice(&header.encode());
+        }
+        Ok(ends)
+    }
+
+    /// Shows the block that was written last to consumers.
+    fn publish(&mut self) {
+        let capped = {
+            let mut log = self.shared.log.lock();
+            log.publish(self.segment, self.length, &self.offsets, &self.changed);
+            self.shared.meters.log_bytes.set(log.bytes() as f64);
+            log.bytes() >= self.shared.options.max_bytes.0
+        };
+        self.offsets.extend(self.changed.drain(..));
+        if capped {
+            self.shared.update_cap();
+        }
+    }
+
+    const fn is_unsynced(&self) -> bool {
+        self.synced_through + 1 < self.next_sequence
+    }
+
+    fn sync(&mut self) -> Result<(), Trouble> {
+        let started = Instant::now();
+        self.file
+            .sync()
+            .map_err(|error| Trouble::Failed(self.context("fdatasync", &error)))?;
+        self.last_sync = Instant::now();
+        self.shared.meters.fsync_seconds.record(self.last_sync - started);
+        self.synced_through = self.next_sequence - 1;
+        Ok(())
+    }
+
+    /// Begins the next segment. All blocks of the one before are durable then, whatever the durability setting, so that
+    /// recovery can rely on it.
+    fn roll(&mut self) -> Result<(), Trouble> {
+        if self.is_unsynced() {
+            self.sync()?;
+        }
+        let name = segment_name(self.next_sequence);
+        let disk = self.shared.disk.as_ref();
+        let file = disk.create(&name).map_err(|error| {
+            if is_full(&error) {
+                Trouble::Full(error.to_string())
+            } else {
+                Trouble::Failed(self.context("create the file after", &error))
+            }
+        })?;
+        disk.sync_directory()
+            .map_err(|error| Trouble::Failed(format!("could not make {name} durable: {error}")))?;
+        self.segment = self.next_sequence;
+        self.file = file;
+        self.length = 0;
+        Ok(())
+    }
+
+    /// Leaves the full state once there is room again, which is tried by writing: a quota shows in no statistics.
+    fn probe(&mut self) -> Result<(), Trouble> {
+        self.make_room()?;
+        let needed = self.shared.options.min_free_disk.0;
+        let needed = needed + needed / 4 + PROBE_BYTES as u64;
+        let disk = self.shared.disk.as_ref();
+        let write = || -> io::Result<bool> {
+            if disk.free_bytes()? < needed {
+                return Ok(false);
+            }
+            let file = disk.create(PROBE_FILE)?;
+            write_all_at(file.as_ref(), &mut [IoSlice::new(&[0; PROBE_BYTES])], 0)?;
+            Ok(true)
+        };
+        let has_room = write().unwrap_or(false);
+        // Whatever it left is removed, and if that fails, then at the next start.
+        let _ = disk.remove(PROBE_FILE);
+        if has_room {
+            tracing::info!("journal accepts appends again");
+            self.shared.meters.refusing.set(0.0);
+            let mut pending = self.shared.pending.lock();
+            if pending.state == State::Full {
+                pending.state = State::Open;
+            }
+            let wake = pending.wake();
+            drop(pending);
+            if wake {
+                self.shared.room.notify_waiters();
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a segment early once nobody needs its records, so that its space can be given back.
+    fn make_room(&mut self) -> Result<(), Trouble> {
+        if self.length == 0 || !self.has_consumed_bulk() {
+            return Ok(());
+        }
+        let full = |trouble| match trouble {
+            // The records of the old segment are safe; it is tried again at the next probe.
+            Trouble::Full(_) => Ok(()),
+            Trouble::Failed(why) => Err(Trouble::Failed(why)),
+        };
+        if let Err(trouble) = self.roll() {
+            return full(trouble);
+        }
+        if let Err(trouble) = self.write_block(&Fill::default()) {
+            return full(trouble);
+        }
+        self.sync()?;
+        self.publish();
+        self.shared.delete_consumed();
+        Ok(())
+    }
+
+    /// Whether the active segment is worth being given back: all of it was consumed, and it is no mere beginning.
+    fn has_consumed_bulk(&self) -> bool {
+        let registry = self.shared.registry.lock();
+        self.length > PROBE_BYTES as u64 && self.shared.log.lock().is_consumed(&registry)
+    }
+
+    /// Makes the last block durable and says so in an empty one. Damage to what was written last is then known from an
+    /// unfinished write.
+    fn mark(&mut self) -> Result<(), Trouble> {
+        if self.is_unsynced() {
+            self.sync()?;
+        }
+        if self.is_marked {
+            return Ok(());
+        }
+        match self.write_block(&Fill::default()) {
+            // Nothing is lost without the mark.
+            Err(Trouble::Full(_)) => return Ok(()),
+            written => written?,
+        }
+        self.sync()?;
+        self.publish();
+        Ok(())
+    }
+
+    fn refuse(&self, state: State, why: &str) {
+        let mut pending = self.shared.pending.lock();
+        let is_new = match &pending.state {
+            State::Open => true,
+            State::Full => state != State::Full,
+            State::Failed(_) => false,
+        };
+        if is_new {
+            pending.state = state.clone();
+            pending.refused = false;
+        }
+        drop(pending);
+        if !is_new {
+            return;
+        }
+        self.shared.meters.refusing.set(1.0);
+        self.shared.room.notify_waiters();
+        if state == State::Full {
+            tracing::warn!(reason = why, "journal refuses appends, the disk is full");
+        } else {
+            tracing::error!(
+                reason = why,
+                "journal has failed and takes nothing until the program is restarted"
+            );
+        }
+    }
+
+    fn context(&self, what: &str, error: &io::Error) -> String {
+        let file = self.shared.disk.describe(&segment_name(self.segment));
+        format!("could not {what} {file}: {error}")
+    }
+
+    /// Makes everything durable and lets the consumers finish.
+    pub(crate) fn end(mut self) {
+        let has_failed = matches!(self.shared.pending.lock().state, State::Failed(_));
+        if !has_failed && let Err(Trouble::Failed(why)) = self.mark() {
+            tracing::error!(reason = why, "the end of the journal may not be on the disk");
+        }
+        self.shared.log.lock().close();
+        self.shared.ended.send_replace(true);
+        self.shared.room.notify_waiters();
+    }
+}
+
+const fn empty_entry(partition: Partition, first: u64) -> Entry {
+    Entry {
+        partition,
+        records: 0,
+        first,
+        bytes: 0,
+        crc: 0,
+    }
+}

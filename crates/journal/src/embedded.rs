@@ -1,0 +1,257 @@
+//! The journal's handle.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fieldline_core::ports::{
+    Append, AppendError, Consumer, Journal, JournalError, Offset, Partition, QueueId,
+};
+use fieldline_model::record::RecordBatch;
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Notify, watch};
+
+use crate::committer::{Committer, PROBE_FILE};
+use crate::consumer::Member;
+use crate::disk::{Directory, Disk};
+use crate::error::{failed, invalid};
+use crate::log::{Log, segment_id, segment_name};
+use crate::metrics::Meters;
+use crate::options::Options;
+use crate::pending::Pending;
+use crate::recovery::{Recovered, recover};
+use crate::registry::Registry;
+use crate::shared::Shared;
+
+/// The journal as a file set of this node.
+///
+/// Dropping it writes what is buffered and stops; [`Journal::close`] does the same without blocking.
+pub struct EmbeddedJournal {
+    shared: Arc<Shared>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for EmbeddedJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EmbeddedJournal").finish_non_exhaustive()
+    }
+}
+
+impl EmbeddedJournal {
+    /// Opens the journal in a directory, creating it if there is none, and recovers from whatever happened to it.
+    pub fn open(dir: &Path, options: &Options) -> Result<Self, JournalError> {
+        let disk = Directory::open(dir).map_err(failed(format!("open the journal in {}", dir.display())))?;
+        let (shared, committer) = start(Arc::new(disk), options)?;
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || committer.run())
+            .map_err(failed("start the journal's thread".to_owned()))?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// A journal whose committer the caller runs.
+    #[cfg(test)]
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Committer), JournalError> {
+        let (shared, committer) = start(disk, options)?;
+        Ok((Self { shared, thread: None }, committer))
+    }
+
+    fn stop(&self) {
+        let mut pending = self.shared.pending.lock();
+        pending.closing = true;
+        drop(pending);
+        self.shared.room.notify_waiters();
+        self.shared.work.notify_one();
+    }
+}
+
+impl Drop for EmbeddedJournal {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the journal's thread had panicked");
+        }
+    }
+}
+
+/// Everything that happens before the first append.
+fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committer), JournalError> {
+    options.check().map_err(invalid)?;
+    let mut registry = load_registry(disk.as_ref())?;
+    let mut recovered = recover(disk.as_ref(), &registry, options.discard_damaged)?;
+    registry.clamp(&recovered.ends);
+    let active = match recovered.active.take() {
+        Some(active) => active,
+        None => first_segment(disk.as_ref(), recovered.next_sequence)?,
+    };
+    // What was found may be in the page cache only, from a process that was killed. From here on it counts as durable.
+    let (_, file, _) = &active;
+    file.sync()
+        .and_then(|()| disk.sync_directory())
+        .map_err(failed("make the recovered journal durable".to_owned()))?;
+    // Left over from a probe that was interrupted.
+    let _ = disk.remove(PROBE_FILE);
+    let Recovered {
+        segments,
+        ends,
+        next_sequence,
+        truncated,
+        ..
+    } = recovered;
+    let mut log = Log::new(segments, ends);
+    let mut pending = Pending::new(options.max_pending.as_usize());
+    for queue in &registry.queues {
+        pending.slots.add_queue(queue.partitions);
+    }
+    log.add_queues(registry.queues.len());
+    let meters = Meters::describe();
+    meters.truncated_bytes.increment(truncated);
+    meters.refusing.set(0.0);
+    let shared = Arc::new(Shared {
+        disk,
+        options: options.clone(),
+        log_number: registry.log,
+        registry: Mutex::new(registry),
+        log: Mutex::new(log),
+        pending: Mutex::new(pending),
+        work: Condvar::new(),
+        room: Notify::new(),
+        ended: watch::Sender::new(false),
+        meters,
+    });
+    shared.delete_consumed();
+    shared.update_cap();
+    let committer = Committer::new(Arc::clone(&shared), active, next_sequence);
+    Ok((shared, committer))
+}
+
+fn load_registry(disk: &dyn Disk) -> Result<Registry, JournalError> {
+    if let Some(registry) = Registry::load(disk)? {
+        return Ok(registry);
+    }
+    let names = disk
+        .list()
+        .map_err(failed("list the journal's files".to_owned()))?;
+    if let Some(name) = names.iter().find(|name| segment_id(name).is_some()) {
+        return Err(JournalError::Corrupt(format!(
+            "the journal's file `manifest` is missing beside {}; put it back from a copy",
+            disk.describe(name)
+        )));
+    }
+    Registry::create(disk)
+}
+
+fn first_segment(
+    disk: &dyn Disk,
+    id: u64,
+) -> Result<(u64, Arc<dyn crate::disk::DiskFile>, u64), JournalError> {
+    let name = segment_name(id);
+    let create = || {
+        let file = disk.create(&name)?;
+        disk.sync_directory()?;
+        Ok(file)
+    };
+    let file = create().map_err(failed(format!("create {}", disk.describe(&name))))?;
+    Ok((id, file, 0))
+}
+
+#[async_trait]
+impl Journal for EmbeddedJournal {
+    fn open_queue(&self, name: &str, partitions: u16) -> Result<QueueId, JournalError> {
+        let mut registry = self.shared.registry.lock();
+        let queue = registry.open_queue(self.shared.disk.as_ref(), name, partitions)?;
+        let mut log = self.shared.log.lock();
+        let mut pending = self.shared.pending.lock();
+        log.add_queues(registry.queues.len());
+        for queue in registry.queues.iter().skip(pending.slots.queues()) {
+            pending.slots.add_queue(queue.partitions);
+        }
+        Ok(queue)
+    }
+
+    fn partitions(&self, queue: QueueId) -> u16 {
+        self.shared.registry.lock().partitions(queue)
+    }
+
+    fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
+        if records.is_empty() {
+            return Ok(Append::durable());
+        }
+        let limit = self.shared.options.max_append.as_usize();
+        if records.as_bytes().len() > limit {
+            return Err(AppendError::TooLarge { limit });
+        }
+        let mut pending = self.shared.pending.lock();
+        let group = pending.add(partition, records)?;
+        let wake = std::mem::take(&mut pending.sleeping);
+        drop(pending);
+        if wake {
+            self.shared.work.notify_one();
+        }
+        Ok(Append::of(group))
+    }
+
+    async fn ready(&self) {
+        loop {
+            let notified = self.shared.room.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            {
+                let mut pending = self.shared.pending.lock();
+                if pending.is_ready() {
+                    return;
+                }
+                pending.refused = true;
+            }
+            notified.await;
+        }
+    }
+
+    fn subscribe(
+        &self,
+        queue: QueueId,
+        group: &str,
+        members: u16,
+    ) -> Result<Vec<Box<dyn Consumer>>, JournalError> {
+        let mut registry = self.shared.registry.lock();
+        let partitions = registry.partitions(queue);
+        let positions = registry.join(self.shared.disk.as_ref(), queue, group)?;
+        let log = self.shared.log.lock();
+        let members = members.max(1);
+        let mut consumers: Vec<Box<dyn Consumer>> = Vec::with_capacity(usize::from(members));
+        for member in 0..members {
+            let Some(arrivals) = log.arrivals(queue) else {
+                return Err(invalid(format!("there is no queue {}", queue.0)));
+            };
+            let mine = (member..partitions).step_by(usize::from(members));
+            let positions = mine.map(|index| {
+                let partition = Partition { queue, index };
+                let committed = positions.get(&partition).copied().unwrap_or(0);
+                (partition, committed.max(log.first(partition)))
+            });
+            let shared = Arc::clone(&self.shared);
+            consumers.push(Box::new(Member::new(shared, queue, group, arrivals, positions)));
+        }
+        Ok(consumers)
+    }
+
+    fn end(&self, partition: Partition) -> Offset {
+        Offset(self.shared.log.lock().end(partition))
+    }
+
+    fn refusal(&self) -> Option<AppendError> {
+        self.shared.pending.lock().refusal()
+    }
+
+    async fn close(&self) {
+        self.stop();
+        let mut ended = self.shared.ended.subscribe();
+        // Fails only without a sender, which `shared` holds.
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}

@@ -1,0 +1,40 @@
+//! What the program says when it is ready: on standard output, apart from the log.
+
+use std::fmt::Write as _;
+
+use crate::data_dir::Listening;
+
+/// Prints where the servers listen and what to try.
+pub(crate) fn print(listening: &Listening, demo: bool, new_admin: Option<(&str, &str)>) {
+    let mut text = String::new();
+    let mut line = |content: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{content}");
+    };
+    line("Fieldline is ready.".to_owned());
+    line(format!("  HTTP   http://{}  (API documentation at /swagger-ui.html)", listening.http));
+    line(format!("  MQTT   mqtt://{}", listening.mqtt));
+    if let Some(mqtts) = listening.mqtts {
+        line(format!("  MQTTS  mqtts://{mqtts}"));
+    }
+    if let Some((email, password)) = new_admin {
+        line(format!("\nSystem administrator, shown this once:\n  {email} / {password}"));
+    }
+    if demo {
+        line("\nDemo logins:".to_owned());
+        line("  sysadmin@thingsboard.org / sysadmin    system administrator".to_owned());
+        line("  tenant@thingsboard.org   / tenant      tenant administrator".to_owned());
+        line("  customer@thingsboard.org / customer    customer user".to_owned());
+        line("\nSend telemetry:".to_owned());
+        line(format!(
+            "  curl -d '{{\"temperature\": 21.5}}' http://{}/api/v1/A1_TEST_TOKEN/telemetry",
+            listening.http
+        ));
+        line(format!(
+            "  mosquitto_pub -h {} -p {} -q 1 -u A1_TEST_TOKEN -t v1/devices/me/telemetry -m '{{\"temperature\": 22.5}}'",
+            listening.mqtt.ip(),
+            listening.mqtt.port()
+        ));
+    }
+    println!("{text}");
+}

@@ -1,0 +1,107 @@
+//! The command line.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self, Loaded};
+use crate::{logging, serve};
+
+/// An IoT platform in one program.
+#[derive(Parser)]
+#[command(version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the platform.
+    Serve {
+        #[command(flatten)]
+        settings: Settings,
+        /// Creates the demo tenant with its accounts and devices, and listens on this machine only unless told otherwise.
+        #[arg(long)]
+        demo: bool,
+    },
+    /// Prints the effective configuration with the documentation, the value and the source of each key.
+    Config {
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// Prints the REST endpoints, each with the roles that may call it.
+    Endpoints,
+}
+
+#[derive(Args)]
+struct Settings {
+    /// Configuration file in TOML.
+    #[arg(long, value_name = "FILE", env = "FIELDLINE_CONFIG")]
+    config: Option<PathBuf>,
+    /// Directory that everything is kept in.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl Settings {
+    fn load(&self) -> Result<Loaded, config::ConfigError> {
+        let flags: Vec<_> = self
+            .data_dir
+            .iter()
+            .map(|path| ("data-dir", "--data-dir", path.to_string_lossy().into_owned()))
+            .collect();
+        let environment = std::env::vars().filter(|(name, _)| name != "FIELDLINE_CONFIG");
+        config::load(self.config.as_deref(), environment, &flags)
+    }
+}
+
+/// Exit code for a configuration that cannot be used.
+const EXIT_CONFIG: u8 = 2;
+
+/// Runs the program.
+pub(crate) fn run() -> ExitCode {
+    let command = Cli::parse().command;
+    let settings = match &command {
+        Command::Serve { settings, .. } | Command::Config { settings } => settings,
+        Command::Endpoints => return print_endpoints(),
+    };
+    let loaded = match settings.load() {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            eprintln!("fieldline: {error}");
+            return ExitCode::from(EXIT_CONFIG);
+        }
+    };
+    match command {
+        Command::Config { .. } => {
+            let mut out = std::io::stdout().lock();
+            // A reader that has seen enough closes the pipe.
+            let _ = config::print(&loaded, &mut out).and_then(|()| out.flush());
+            ExitCode::SUCCESS
+        }
+        Command::Serve { demo, .. } => {
+            logging::start(&loaded.config);
+            match serve::run(loaded, demo) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    tracing::error!("{error}");
+                    ExitCode::FAILURE
+                }
+            }
+        }
+        Command::Endpoints => ExitCode::SUCCESS,
+    }
+}
+
+fn print_endpoints() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    for endpoint in fieldline_api::endpoints() {
+        if writeln!(out, "{endpoint}").is_err() {
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}

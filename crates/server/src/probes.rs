@@ -1,0 +1,89 @@
+//! `/healthz`, `/readyz` and `/metrics`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use fieldline_core::ports::Journal;
+use fieldline_core::sessions::Sessions;
+use metrics::{Unit, describe_gauge, gauge};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::sync::watch;
+
+const RESIDENT: &str = "process_resident_memory_bytes";
+const OPEN_FILES: &str = "process_open_fds";
+const UPTIME: &str = "fieldline_uptime_seconds";
+const SESSIONS: &str = "fieldline_sessions";
+const PAGE_BYTES: f64 = 4096.0;
+/// How often what the metrics have collected is folded, which bounds their memory.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// What the probes look at.
+pub(crate) struct Probes {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) metrics: PrometheusHandle,
+    pub(crate) started: Instant,
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+/// Starts to collect metrics.
+pub(crate) fn install_metrics() -> Result<PrometheusHandle, metrics_exporter_prometheus::BuildError> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets(&[0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0])?
+        .install_recorder()?;
+    describe_gauge!(RESIDENT, Unit::Bytes, "Resident memory of the process");
+    describe_gauge!(OPEN_FILES, "Open files and connections of the process");
+    describe_gauge!(UPTIME, Unit::Seconds, "Time since the start");
+    describe_gauge!(SESSIONS, "Open device sessions");
+    let upkeep = handle.clone();
+    tokio::spawn(async move {
+        let mut tick = tokio::time::interval(UPKEEP);
+        loop {
+            tick.tick().await;
+            upkeep.run_upkeep();
+        }
+    });
+    Ok(handle)
+}
+
+/// The routes of the probes, and the way from `/` to the API's documentation.
+pub(crate) fn router(probes: Probes) -> Router {
+    Router::new()
+        .route("/", get(async || Redirect::to("/swagger-ui.html")))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(render))
+        .with_state(Arc::new(probes))
+}
+
+/// Ready as long as device messages can be taken.
+async fn ready(State(probes): State<Arc<Probes>>) -> Response {
+    if *probes.stopping.borrow() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
+    }
+    match probes.journal.refusal() {
+        None => "ready\n".into_response(),
+        Some(refusal) => (StatusCode::SERVICE_UNAVAILABLE, format!("{refusal}\n")).into_response(),
+    }
+}
+
+async fn render(State(probes): State<Arc<Probes>>) -> Response {
+    gauge!(UPTIME).set(probes.started.elapsed().as_secs_f64());
+    gauge!(SESSIONS).set(probes.sessions.count() as f64);
+    if let Some(pages) = resident_pages() {
+        gauge!(RESIDENT).set(pages * PAGE_BYTES);
+    }
+    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+        gauge!(OPEN_FILES).set(files.count() as f64);
+    }
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], probes.metrics.render()).into_response()
+}
+
+fn resident_pages() -> Option<f64> {
+    std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse().ok()
+}

@@ -1,0 +1,229 @@
+//! Deletion of series, of ranges of them, and of all that a subject has.
+//!
+//! A deletion first writes a barrier: a checkpoint together with the new latest values. Rows that were numbered before it
+//! and all chunks are then searched and rewritten while the ingest goes on; the packer is kept out meanwhile.
+
+use fieldline_core::ports::{DeleteSeries, StoreResult};
+use fieldline_model::kv::{Corrupt, pack, unpack};
+use fieldline_model::timeseries::{Order, Point, RangeQuery};
+use fieldline_model::Subject;
+use fjall::{Keyspace, OwnedWriteBatch};
+use std::sync::atomic::Ordering;
+
+use super::cells::cell_key;
+use super::engine::Engine;
+use super::pack::write_chunks;
+use super::read::{Series, read_header, read_row};
+use super::store::SeriesStore;
+use super::{chunk, error, keys};
+
+/// Changes that are written together.
+const BATCH: usize = 4096;
+
+/// Collects changes and writes them some at a time.
+struct Edits<'a> {
+    store: &'a SeriesStore,
+    engine: &'a Engine,
+    batch: OwnedWriteBatch,
+}
+
+impl<'a> Edits<'a> {
+    fn new(store: &'a SeriesStore, engine: &'a Engine) -> Self {
+        Self {
+            store,
+            engine,
+            batch: engine.batch(64),
+        }
+    }
+
+    fn flush(&mut self, table: &Keyspace, at_least: usize) -> StoreResult<()> {
+        if self.batch.len() < at_least {
+            return Ok(());
+        }
+        let batch = std::mem::replace(&mut self.batch, self.engine.batch(64));
+        self.engine
+            .commit(batch, table)
+            .inspect_err(|error| self.store.note_failure(error))
+    }
+}
+
+impl SeriesStore {
+    pub(super) fn delete_series(&self, subject: Subject, names: &[String], what: DeleteSeries) -> StoreResult<()> {
+        let (start, end) = what.range.unwrap_or((i64::MIN, i64::MAX));
+        if names.is_empty() || start > end {
+            return Ok(());
+        }
+        let _packing = self.packing.lock();
+        let barrier = self.direct(|engine, batch| {
+            if what.delete_latest {
+                self.delete_latest(engine, batch, subject, names, what)?;
+            }
+            Ok(self.seq.load(Ordering::Relaxed))
+        })?;
+        let engine = self.writable()?;
+        let range = what.range;
+        self.strip_rows(&engine, subject, range, barrier, Some(names))?;
+        for name in names {
+            self.cut_chunks(&engine, &keys::series_prefix(&keys::subject_key(subject), name), range)?;
+        }
+        self.sync_commits(&engine)
+    }
+
+    pub(super) fn delete_all_series(&self, subject: Subject) -> StoreResult<()> {
+        let group = keys::latest_group(subject);
+        let _packing = self.packing.lock();
+        let barrier = self.direct(|engine, batch| {
+            for cell in self.latest.get(&engine.latest, &group)? {
+                batch.remove(&engine.latest, cell_key(&group, &cell.name));
+            }
+            self.latest.forget(&engine.latest, &group, |_| true);
+            Ok(self.seq.load(Ordering::Relaxed))
+        })?;
+        let engine = self.writable()?;
+        self.strip_rows(&engine, subject, None, barrier, None)?;
+        self.cut_chunks(&engine, &keys::subject_key(subject), None)?;
+        self.sync_commits(&engine)
+    }
+
+    /// Deletes the latest values that are in the range, and puts others in their place if that is wanted.
+    fn delete_latest(
+        &self,
+        engine: &Engine,
+        batch: &mut OwnedWriteBatch,
+        subject: Subject,
+        names: &[String],
+        what: DeleteSeries,
+    ) -> StoreResult<()> {
+        let group = keys::latest_group(subject);
+        let is_in_range = |ts: i64| what.range.is_none_or(|(start, end)| start <= ts && ts < end);
+        for cell in self.latest.get(&engine.latest, &group)? {
+            if !is_in_range(cell.ts) || !names.iter().any(|name| **name == *cell.name) {
+                continue;
+            }
+            let left = match what.range {
+                Some(range) if what.rewrite_latest => self.newest_outside(engine, subject, &cell.name, range)?,
+                _ => None,
+            };
+            self.latest
+                .forget(&engine.latest, &group, |other| other.name == cell.name);
+            match left {
+                Some(point) => {
+                    let value = std::iter::once((&*cell.name, point.value.as_ref()));
+                    self.latest.put(&engine.latest, &group, point.ts, cell.ttl, value);
+                }
+                None => batch.remove(&engine.latest, cell_key(&group, &cell.name)),
+            }
+        }
+        Ok(())
+    }
+
+    fn newest_outside(
+        &self,
+        engine: &Engine,
+        subject: Subject,
+        name: &str,
+        (start, end): (i64, i64),
+    ) -> StoreResult<Option<Point>> {
+        let series = Series::new(engine, subject, name);
+        for (start, end) in [(end, i64::MAX), (i64::MIN, start)] {
+            let query = RangeQuery {
+                start,
+                end,
+                limit: 1,
+                order: Order::Descending,
+            };
+            if let Some(point) = series.range(query, self.now_ms())?.pop() {
+                return Ok(Some(point));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes series out of the rows that were numbered before the barrier.
+    fn strip_rows(
+        &self,
+        engine: &Engine,
+        subject: Subject,
+        range: Option<(i64, i64)>,
+        barrier: u64,
+        names: Option<&[String]>,
+    ) -> StoreResult<()> {
+        let subject = keys::subject_key(subject);
+        let (start, end) = range.unwrap_or((i64::MIN, i64::MAX));
+        let last = if range.is_some() { 0 } else { u64::MAX };
+        let mut edits = Edits::new(self, engine);
+        for epoch in engine.epochs() {
+            let from = keys::row_key(&subject, start, 0);
+            let to = keys::row_key(&subject, end, last);
+            for entry in epoch.rows.range(from..=to) {
+                let (key, value) = entry.into_inner().map_err(error::engine)?;
+                let Some((_, ts, seq)) = keys::read_row_key(&key) else { continue };
+                if seq >= barrier || (range.is_some() && ts >= end) {
+                    continue;
+                }
+                let kept = match names {
+                    None => Some(Vec::new()),
+                    Some(names) => without(names, &value).map_err(|cause| error::corrupt(&key, cause))?,
+                };
+                match kept {
+                    None => continue,
+                    Some(kept) if kept.is_empty() => edits.batch.remove(&epoch.rows, key),
+                    Some(kept) => edits.batch.insert(&epoch.rows, key, kept),
+                }
+                edits.flush(&epoch.rows, BATCH)?;
+            }
+            edits.flush(&epoch.rows, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the chunks below a prefix, or what they hold of a range of times.
+    fn cut_chunks(&self, engine: &Engine, prefix: &[u8], range: Option<(i64, i64)>) -> StoreResult<()> {
+        let mut edits = Edits::new(self, engine);
+        let Some((start, end)) = range else {
+            for entry in engine.chunks.prefix(prefix) {
+                let key = entry.key().map_err(error::engine)?;
+                edits.batch.remove(&engine.chunks, key);
+                edits.flush(&engine.chunks, BATCH)?;
+            }
+            return edits.flush(&engine.chunks, 1);
+        };
+        let first = keys::chunk_key(prefix, i64::MIN);
+        for entry in engine.chunks.range(first..keys::chunk_key(prefix, end)) {
+            let (key, value) = entry.into_inner().map_err(error::engine)?;
+            let (header, rest) = read_header(&key, &value)?;
+            if header.last_ts < start {
+                continue;
+            }
+            if start <= header.first_ts && header.last_ts < end {
+                edits.batch.remove(&engine.chunks, key);
+            } else {
+                let columns = chunk::decode_columns(&header, rest).map_err(|cause| error::corrupt(&key, cause))?;
+                let mut points = columns.into_points();
+                points.retain(|point| point.ts < start || point.ts >= end);
+                write_chunks(engine, &mut edits.batch, prefix, &points, Some(&key));
+            }
+            edits.flush(&engine.chunks, BATCH / 16)?;
+        }
+        edits.flush(&engine.chunks, 1)
+    }
+}
+
+/// A stored row without some of its values, `None` where it has none of them; empty where nothing is left.
+fn without(names: &[String], row: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
+    let (ttl, values) = read_row(row)?;
+    let mut kept = ttl.to_le_bytes().to_vec();
+    let mut found = false;
+    for item in unpack(values) {
+        let (name, value) = item?;
+        if names.iter().any(|other| other == name) {
+            found = true;
+        } else {
+            pack(name, value, &mut kept);
+        }
+    }
+    if kept.len() == 4 {
+        kept.clear();
+    }
+    Ok(found.then_some(kept))
+}

@@ -1,0 +1,362 @@
+//! The packer: merges the rows of sealed epochs into chunks.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::{StoreErrorKind, StoreResult};
+use fieldline_model::kv::{Corrupt, Value, pack, unpack};
+use fjall::{OwnedWriteBatch, UserKey, UserValue};
+use rustc_hash::FxHashMap;
+
+use super::chunk::{self, MAX_POINTS, StoredPoint, is_expired};
+use super::engine::{Engine, Epoch};
+use super::keys::{self, ROW_BYTES, SubjectKey};
+use super::metrics::{self as names};
+use super::read::{read_header, read_row};
+use super::store::{SeriesStore, Signal};
+use super::error;
+
+const CURSOR_KEY: &[u8] = b"p";
+/// Bytes of rows that one step packs, and so what it may take in memory, several times over.
+const STEP_BYTES: usize = 2 << 20;
+/// A chunk takes more points while it holds fewer than this many times what is added to it: so every point is rewritten
+/// a bounded number of times, and chunks still become long.
+const GROWTH: usize = 8;
+const MIN_FULL_POINTS: usize = 512;
+/// Text in one chunk, beyond which it is split.
+const MAX_CHUNK_TEXT: usize = 1 << 20;
+
+static CORRUPT_GATE: LogGate = LogGate::new(1);
+static FAILURE_GATE: LogGate = LogGate::new(1);
+
+/// A point, and the number of the row it comes from.
+type NumberedPoint = (u64, StoredPoint);
+
+/// The packer thread.
+pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
+    let mut seen = 0;
+    while !signal.is_stopped() {
+        signal.wait(&mut seen, Duration::from_secs(5));
+        loop {
+            let Some(store) = store.upgrade() else { return };
+            if signal.is_stopped() {
+                return;
+            }
+            match store.pack_step() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    if let Some(suppressed) = FAILURE_GATE.open() {
+                        tracing::warn!(%error, suppressed, "packing time series failed, will be tried again");
+                    }
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Rows of a step, and where the next one begins.
+struct Step {
+    rows: Vec<(UserKey, UserValue)>,
+    is_last: bool,
+}
+
+impl SeriesStore {
+    /// Seals what there is and packs it, for those who cannot wait for it to be due.
+    pub fn pack_now(&self) -> StoreResult<()> {
+        self.seal_active()?;
+        while self.pack_step()? {}
+        Ok(())
+    }
+
+    /// Packs a bounded number of rows of the oldest sealed epoch. Returns whether there may be more to do.
+    pub(super) fn pack_step(&self) -> StoreResult<bool> {
+        let _packing = self.packing.lock();
+        let engine = self.writable()?;
+        let Some(epoch) = engine.oldest_sealed() else {
+            return Ok(false);
+        };
+        let step = read_step(&engine, &epoch)?;
+        let mut batch = engine.batch(1024);
+        let mut merger = Merger {
+            engine: &engine,
+            now: self.now_ms(),
+            batch: &mut batch,
+            stuck: BTreeMap::new(),
+            points: 0,
+        };
+        let same_subject = |a: &(UserKey, UserValue), b: &(UserKey, UserValue)| {
+            a.0.get(..keys::SUBJECT_BYTES) == b.0.get(..keys::SUBJECT_BYTES)
+        };
+        for rows in step.rows.chunk_by(same_subject) {
+            merger.merge_subject(rows)?;
+        }
+        let (points, stuck) = (merger.points, std::mem::take(&mut merger.stuck));
+        for (key, value) in stuck {
+            batch.insert(&engine.stuck.rows, key, value);
+        }
+        if let Some((key, _)) = step.rows.last() {
+            batch.insert(&engine.meta, CURSOR_KEY, cursor(&epoch, key));
+            engine
+                .commit(batch, &engine.chunks)
+                .inspect_err(|error| self.note_failure(error))?;
+        }
+        metrics::counter!(names::PACKED_POINTS).increment(points);
+        if step.is_last {
+            // The chunks must be durable before the rows go, which cannot be taken back.
+            self.sync_commits(&engine)?;
+            engine
+                .drop_epoch(&epoch)
+                .inspect_err(|error| self.note_failure(error))?;
+            metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
+        }
+        Ok(true)
+    }
+}
+
+fn cursor(epoch: &Epoch, key: &[u8]) -> Vec<u8> {
+    let mut cursor = epoch.number.to_be_bytes().to_vec();
+    cursor.extend_from_slice(key);
+    cursor
+}
+
+fn read_step(engine: &Engine, epoch: &Epoch) -> StoreResult<Step> {
+    let done = engine.meta.get(CURSOR_KEY).map_err(error::engine)?;
+    let done = done.as_deref().and_then(|cursor| cursor.split_first_chunk::<8>());
+    let from = match done {
+        Some((number, key)) if u64::from_be_bytes(*number) == epoch.number => {
+            let mut next = key.to_vec();
+            next.push(0);
+            next
+        }
+        _ => Vec::new(),
+    };
+    let mut step = Step {
+        rows: Vec::new(),
+        is_last: true,
+    };
+    let mut bytes = 0;
+    let time = ..ROW_BYTES - 8;
+    for entry in epoch.rows.range(from..) {
+        let (key, value) = entry.into_inner().map_err(error::engine)?;
+        // Rows of one time stay together, so that the newest of them can be told.
+        if bytes >= STEP_BYTES && step.rows.last().is_some_and(|(last, _)| last.get(time) != key.get(time)) {
+            step.is_last = false;
+            break;
+        }
+        bytes += key.len() + value.len();
+        step.rows.push((key, value));
+    }
+    Ok(step)
+}
+
+struct Merger<'a> {
+    engine: &'a Engine,
+    now: i64,
+    batch: &'a mut OwnedWriteBatch,
+    /// Rows that belong to corrupt chunks.
+    stuck: BTreeMap<[u8; ROW_BYTES], Vec<u8>>,
+    points: u64,
+}
+
+impl Merger<'_> {
+    fn merge_subject(&mut self, rows: &[(UserKey, UserValue)]) -> StoreResult<()> {
+        let mut subject = None;
+        let mut series: FxHashMap<&str, Vec<NumberedPoint>> = FxHashMap::default();
+        for (key, value) in rows {
+            let mut add = || {
+                let (owner, ts, seq) = keys::read_row_key(key).ok_or(Corrupt("row key has another length"))?;
+                subject = Some(*owner);
+                let (ttl, values) = read_row(value)?;
+                for item in unpack(values) {
+                    let (name, value) = item?;
+                    let points = series.entry(name).or_default();
+                    // Rows come by time and number, so the newest of one time comes last.
+                    points.pop_if(|(_, last)| last.ts == ts);
+                    let value = value.to_value();
+                    points.push((seq, StoredPoint { ts, ttl, value }));
+                }
+                Ok(())
+            };
+            if let Err(cause) = add()
+                && let Some(suppressed) = CORRUPT_GATE.open()
+            {
+                // The block's checksum was right, so it was written like this: nothing readable is lost.
+                let error = error::corrupt(key, cause);
+                tracing::error!(%error, suppressed, "row left out of packing");
+            }
+        }
+        let Some(subject) = subject else { return Ok(()) };
+        for (name, points) in series {
+            self.points += points.len() as u64;
+            self.merge_series(&subject, name, points)?;
+        }
+        Ok(())
+    }
+
+    /// Merges points, ascending by time, into the chunks of a series.
+    fn merge_series(&mut self, subject: &SubjectKey, name: &str, points: Vec<NumberedPoint>) -> StoreResult<()> {
+        let prefix = keys::series_prefix(subject, name);
+        let (Some((_, first)), Some((_, last))) = (points.first(), points.last()) else {
+            return Ok(());
+        };
+        let chunks = covering_chunks(self.engine, &prefix, first.ts, last.ts)?;
+        let mut rest = points.as_slice();
+        let before = chunks.first().map_or(i64::MAX, |(from, _, _)| *from);
+        let (mut head, tail) = rest.split_at(rest.partition_point(|(_, point)| point.ts < before));
+        rest = tail;
+        let small = chunks.first().is_some_and(|(_, _, value)| {
+            chunk::decode_header(value).is_ok_and(|(header, _)| header.count + head.len() <= MAX_POINTS / 2)
+        });
+        if !small {
+            self.write(&prefix, head.iter().map(|(_, point)| point.clone()).collect(), None);
+            head = &[];
+        }
+        for (at, (_, key, value)) in chunks.iter().enumerate() {
+            let until = chunks.get(at + 1).map_or(i64::MAX, |(from, _, _)| *from);
+            let is_last = at + 1 == chunks.len();
+            let count = rest.partition_point(|(_, point)| is_last || point.ts < until);
+            let (mine, tail) = rest.split_at(count);
+            rest = tail;
+            let mine = [std::mem::take(&mut head), mine].concat();
+            if mine.is_empty() {
+                continue;
+            }
+            match self.merge_chunk(&prefix, key, value, &mine) {
+                Err(error) if error.kind() == StoreErrorKind::Corrupt => {
+                    if let Some(suppressed) = CORRUPT_GATE.open() {
+                        tracing::error!(%error, suppressed, "new points cannot join their chunk and stay as rows");
+                    }
+                    self.keep_rows(subject, name, mine);
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_chunk(&mut self, prefix: &[u8], key: &[u8], value: &[u8], points: &[NumberedPoint]) -> StoreResult<()> {
+        let (header, rest) = read_header(key, value)?;
+        let full = (GROWTH * points.len()).clamp(MIN_FULL_POINTS, MAX_POINTS);
+        let is_after = points.first().is_some_and(|(_, point)| point.ts > header.last_ts);
+        let new = points.iter().map(|(_, point)| point.clone());
+        if is_after && header.count + points.len() > full {
+            self.write(prefix, new.collect(), None);
+            return Ok(());
+        }
+        let columns = chunk::decode_columns(&header, rest).map_err(|cause| error::corrupt(key, cause))?;
+        self.write(prefix, merge(columns.into_points(), new.collect()), Some(key));
+        Ok(())
+    }
+
+    /// Writes points as one or more chunks in the place of `old`.
+    fn write(&mut self, prefix: &[u8], mut points: Vec<StoredPoint>, old: Option<&[u8]>) {
+        let now = self.now;
+        points.retain(|point| !is_expired(point.ts, point.ttl, now));
+        write_chunks(self.engine, self.batch, prefix, &points, old);
+    }
+
+    fn keep_rows(&mut self, subject: &SubjectKey, name: &str, points: Vec<NumberedPoint>) {
+        for (seq, point) in points {
+            let row = self.stuck.entry(keys::row_key(subject, point.ts, seq)).or_default();
+            if row.is_empty() {
+                row.extend_from_slice(&point.ttl.to_le_bytes());
+            }
+            pack(name, point.value.as_ref(), row);
+        }
+    }
+}
+
+/// Adds chunks of points to a batch, in the place of an old chunk.
+pub(super) fn write_chunks(
+    engine: &Engine,
+    batch: &mut OwnedWriteBatch,
+    prefix: &[u8],
+    points: &[StoredPoint],
+    old: Option<&[u8]>,
+) {
+    let first = points.first().map(|point| keys::chunk_key(prefix, point.ts));
+    if let Some(old) = old
+        && first.as_deref() != Some(old)
+    {
+        batch.remove(&engine.chunks, old);
+    }
+    for part in split(points) {
+        let Some(first) = part.first() else { continue };
+        let bytes = chunk::encode(part);
+        metrics::counter!(names::CHUNKS_WRITTEN).increment(1);
+        metrics::counter!(names::CHUNK_BYTES).increment(bytes.len() as u64);
+        batch.insert(&engine.chunks, keys::chunk_key(prefix, first.ts), bytes);
+    }
+}
+
+/// Splits points evenly into parts that are not too long, and those by the text in them.
+fn split(points: &[StoredPoint]) -> Vec<&[StoredPoint]> {
+    let even = points.len().div_ceil(points.len().div_ceil(MAX_POINTS).max(1)).max(1);
+    let mut parts = Vec::new();
+    for part in points.chunks(even) {
+        let mut from = 0;
+        let mut text = 0;
+        for (at, point) in part.iter().enumerate() {
+            let bytes = match &point.value {
+                Value::Text(text) | Value::Json(text) => text.len(),
+                _ => 0,
+            };
+            if text + bytes > MAX_CHUNK_TEXT && at > from {
+                parts.extend(part.get(from..at));
+                (from, text) = (at, 0);
+            }
+            text += bytes;
+        }
+        parts.extend(part.get(from..));
+    }
+    parts
+}
+
+/// Chunks of a series as (first time, key, value): those whose domain meets the times, or else the first one after.
+fn covering_chunks(
+    engine: &Engine,
+    prefix: &[u8],
+    first: i64,
+    last: i64,
+) -> StoreResult<Vec<(i64, UserKey, UserValue)>> {
+    let start = keys::chunk_key(prefix, first);
+    let before = engine
+        .chunks
+        .range(keys::chunk_key(prefix, i64::MIN)..=start.clone())
+        .next_back()
+        .map(|entry| entry.key().map_err(error::engine))
+        .transpose()?;
+    let from = before.map_or(start, |key| key.to_vec());
+    let mut chunks = Vec::new();
+    for entry in engine.chunks.range(from..=keys::chunk_key(prefix, i64::MAX)) {
+        let (key, value) = entry.into_inner().map_err(error::engine)?;
+        let Some(begins) = keys::chunk_first_ts(&key) else { continue };
+        if begins > last && !chunks.is_empty() {
+            break;
+        }
+        chunks.push((begins, key, value));
+        if begins > last {
+            break;
+        }
+    }
+    Ok(chunks)
+}
+
+/// Merges two ascending lists; the new point wins where both have one.
+fn merge(old: Vec<StoredPoint>, new: Vec<StoredPoint>) -> Vec<StoredPoint> {
+    let mut merged = Vec::with_capacity(old.len() + new.len());
+    let mut old = old.into_iter().peekable();
+    for point in new {
+        while let Some(earlier) = old.next_if(|other| other.ts < point.ts) {
+            merged.push(earlier);
+        }
+        old.next_if(|other| other.ts == point.ts);
+        merged.push(point);
+    }
+    merged.extend(old);
+    merged
+}

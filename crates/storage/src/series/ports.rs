@@ -1,0 +1,297 @@
+//! The ports that the store implements. What may touch the disk runs on a blocking thread, except `apply`, whose callers
+//! own their threads.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StoreError, StoreErrorKind,
+    StoreResult, TelemetryRow, TimeSeriesStore,
+};
+use fieldline_model::Subject;
+use fieldline_model::timeseries::{
+    Aggregation, Attribute, AttributeScope, Bucket, LatestValue, Point, RangeQuery,
+};
+use tokio::runtime::Handle;
+
+use super::cells::{Cell, cell_key};
+use super::chunk::is_expired;
+use super::read::Series;
+use super::store::{SeriesStore, is_usable};
+use super::{aggregate, error, keys};
+
+impl SeriesStore {
+    /// Runs disk work where it disturbs nobody: on a blocking thread, or right here outside of a runtime.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&SeriesStore) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let store = self.me.upgrade().ok_or_else(error::closed)?;
+        let Ok(runtime) = Handle::try_current() else {
+            return work(&store);
+        };
+        match runtime.spawn_blocking(move || work(&store)).await {
+            Ok(outcome) => outcome,
+            Err(cause) => Err(StoreError::new(
+                StoreErrorKind::Unavailable,
+                "the time-series store has failed at this call",
+            )
+            .caused_by(cause)),
+        }
+    }
+}
+
+/// Rows that outlive the call they came with.
+struct OwnedRow<H> {
+    head: H,
+    values: Vec<u8>,
+}
+
+fn check_values(values: &[u8]) -> StoreResult<()> {
+    if is_usable(values) {
+        return Ok(());
+    }
+    Err(StoreError::new(StoreErrorKind::Invalid, "malformed key-values"))
+}
+
+fn own_attributes(rows: &[AttributeRow<'_>]) -> StoreResult<Vec<OwnedRow<(Subject, AttributeScope, i64)>>> {
+    rows.iter()
+        .map(|row| {
+            check_values(row.values)?;
+            Ok(OwnedRow {
+                head: (row.subject, row.scope, row.ts),
+                values: row.values.to_vec(),
+            })
+        })
+        .collect()
+}
+
+fn lend_attribute(row: &OwnedRow<(Subject, AttributeScope, i64)>) -> AttributeRow<'_> {
+    let (subject, scope, ts) = row.head;
+    AttributeRow {
+        subject,
+        scope,
+        ts,
+        values: &row.values,
+    }
+}
+
+fn is_wanted(keys: Option<&[String]>, cell: &Cell) -> bool {
+    keys.is_none_or(|keys| keys.iter().any(|key| **key == *cell.name))
+}
+
+#[async_trait]
+impl TimeSeriesStore for SeriesStore {
+    async fn save(&self, rows: &[TelemetryRow<'_>]) -> StoreResult<()> {
+        let mut owned = Vec::with_capacity(rows.len());
+        for row in rows {
+            check_values(row.values)?;
+            owned.push(OwnedRow {
+                head: (row.subject, row.ts, row.ttl_seconds),
+                values: row.values.to_vec(),
+            });
+        }
+        if owned.is_empty() {
+            return Ok(());
+        }
+        self.blocking(move |store| {
+            let rows: Vec<TelemetryRow<'_>> = owned
+                .iter()
+                .map(|row| TelemetryRow {
+                    subject: row.head.0,
+                    ts: row.head.1,
+                    ttl_seconds: row.head.2,
+                    values: &row.values,
+                })
+                .collect();
+            let rows: Vec<&TelemetryRow<'_>> = rows.iter().collect();
+            store.direct(|engine, batch| {
+                store.insert_rows(engine, &rows, batch)?;
+                store.put_latest(engine, &rows);
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>> {
+        let cells = self.latest_cells(subject).await?;
+        Ok(cells.iter().map(|cell| cell.name.to_string()).collect())
+    }
+
+    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+        let now = self.now_ms();
+        let cells = self.latest_cells(subject).await?.into_iter();
+        Ok(cells
+            .filter(|cell| is_wanted(keys, cell) && !is_expired(cell.ts, cell.ttl, now))
+            .map(|cell| LatestValue {
+                key: cell.name.to_string(),
+                point: Point {
+                    ts: cell.ts,
+                    value: cell.value,
+                },
+            })
+            .collect())
+    }
+
+    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
+        let key = key.to_owned();
+        self.blocking(move |store| {
+            let engine = store.engine()?;
+            Series::new(&engine, subject, &key).range(query, store.now_ms())
+        })
+        .await
+    }
+
+    async fn aggregate(
+        &self,
+        subject: Subject,
+        key: &str,
+        aggregation: Aggregation,
+        buckets: &[Bucket],
+    ) -> StoreResult<Vec<Point>> {
+        let (key, buckets) = (key.to_owned(), buckets.to_vec());
+        self.blocking(move |store| {
+            let engine = store.engine()?;
+            let series = Series::new(&engine, subject, &key);
+            aggregate::aggregate(&series, aggregation, &buckets, store.now_ms())
+        })
+        .await
+    }
+
+    async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()> {
+        let keys = keys.to_vec();
+        self.blocking(move |store| store.delete_series(subject, &keys, what))
+            .await
+    }
+
+    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
+        self.blocking(move |store| store.delete_all_series(subject))
+            .await
+    }
+}
+
+impl SeriesStore {
+    async fn latest_cells(&self, subject: Subject) -> StoreResult<Vec<Cell>> {
+        let group = keys::latest_group(subject);
+        if let Some(cells) = self.latest.peek(&group) {
+            return cells;
+        }
+        self.blocking(move |store| store.latest.get(&store.engine()?.latest, &group))
+            .await
+    }
+}
+
+#[async_trait]
+impl AttributeStore for SeriesStore {
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        let owned = own_attributes(rows)?;
+        self.blocking(move |store| {
+            store.direct(|engine, _| {
+                for row in &owned {
+                    store.put_attributes(engine, &lend_attribute(row));
+                }
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        let owned = own_attributes(rows)?;
+        self.blocking(move |store| {
+            if store.attributes.is_overfull() {
+                store.write_checkpoint(false)?;
+            }
+            let engine = store.writable()?;
+            for row in &owned {
+                store.put_attributes(&engine, &lend_attribute(row));
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn get(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: Option<&[String]>,
+    ) -> StoreResult<Vec<Attribute>> {
+        let group = keys::attribute_group(subject, scope);
+        let cells = match self.attributes.peek(&group) {
+            Some(cells) => cells?,
+            None => {
+                self.blocking(move |store| store.attributes.get(&store.engine()?.attributes, &group))
+                    .await?
+            }
+        };
+        Ok(cells
+            .into_iter()
+            .filter(|cell| is_wanted(keys, cell))
+            .map(|cell| Attribute {
+                key: cell.name.to_string(),
+                value: cell.value,
+                last_update_ts: cell.ts,
+            })
+            .collect())
+    }
+
+    async fn delete(&self, subject: Subject, scope: AttributeScope, keys: &[String]) -> StoreResult<Vec<String>> {
+        let keys = keys.to_vec();
+        self.blocking(move |store| store.delete_attributes(subject, scope, Some(&keys)))
+            .await
+    }
+
+    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
+        self.blocking(move |store| {
+            for scope in AttributeScope::ALL {
+                store.delete_attributes(subject, scope, None)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl SeriesStore {
+    /// Deletes the named attributes of a scope, or all, and returns the names that existed.
+    fn delete_attributes(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        names: Option<&[String]>,
+    ) -> StoreResult<Vec<String>> {
+        let group = keys::attribute_group(subject, scope);
+        self.direct(|engine, batch| {
+            let mut deleted = Vec::new();
+            for cell in self.attributes.get(&engine.attributes, &group)? {
+                if is_wanted(names, &cell) {
+                    batch.remove(&engine.attributes, cell_key(&group, &cell.name));
+                    deleted.push(cell.name.to_string());
+                }
+            }
+            self.attributes
+                .forget(&engine.attributes, &group, |cell| is_wanted(names, cell));
+            Ok(deleted)
+        })
+    }
+}
+
+#[async_trait]
+impl IngestStore for SeriesStore {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        self.apply_effects(partition, next, effects)
+    }
+
+    async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {
+        self.engine()?;
+        Ok(self.position(partition))
+    }
+
+    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
+        self.blocking(|store| {
+            store.write_checkpoint(false)?;
+            Ok(store.durable_positions())
+        })
+        .await
+    }
+}

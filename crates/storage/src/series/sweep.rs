@@ -1,0 +1,93 @@
+//! The sweeper: walks through all chunks and latest values, a slice at a time, and removes what has expired.
+
+use fieldline_core::ports::StoreResult;
+use fjall::Keyspace;
+
+use super::cells::{cell_key, stored_expiry};
+use super::chunk::{self, is_expired};
+use super::keys::{GROUP_BYTES, Group};
+use super::store::SeriesStore;
+use super::error;
+
+const CHUNKS_A_TICK: usize = 512;
+const CELLS_A_TICK: usize = 4096;
+
+/// Where the next slices begin.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    chunks: Vec<u8>,
+    cells: Vec<u8>,
+}
+
+impl SeriesStore {
+    /// Searches one slice.
+    pub(super) fn sweep_some(&self) -> StoreResult<()> {
+        let packing = self.packing.lock();
+        let mut progress = self.sweep.lock();
+        self.sweep_chunks(&mut progress.chunks)?;
+        drop(packing);
+        self.sweep_latest(&mut progress.cells)
+    }
+
+    /// Removes chunks of which all points have expired; single points go when their chunk is rewritten.
+    fn sweep_chunks(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
+        let engine = self.writable()?;
+        let now = self.now_ms();
+        let mut batch = engine.batch(16);
+        walk(&engine.chunks, cursor, CHUNKS_A_TICK, |key, value| {
+            // A corrupt chunk is for its readers to report.
+            let expired = chunk::decode_header(value).is_ok_and(|(header, _)| header.last_expiry.is_some_and(|at| at < now));
+            if expired {
+                batch.remove(&engine.chunks, key);
+            }
+        })?;
+        engine
+            .commit(batch, &engine.chunks)
+            .inspect_err(|error| self.note_failure(error))
+    }
+
+    fn sweep_latest(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
+        let engine = self.writable()?;
+        let now = self.now_ms();
+        let mut groups: Vec<Group> = Vec::new();
+        walk(&engine.latest, cursor, CELLS_A_TICK, |key, value| {
+            let expired = stored_expiry(value).is_ok_and(|(ts, ttl)| is_expired(ts, ttl, now));
+            if expired
+                && let Some(group) = key.first_chunk::<GROUP_BYTES>()
+                && groups.last() != Some(group)
+            {
+                groups.push(*group);
+            }
+        })?;
+        drop(engine);
+        if groups.is_empty() {
+            return Ok(());
+        }
+        self.direct(|engine, batch| {
+            for group in &groups {
+                // The table lags behind the cache: only here it is known what has expired.
+                let Ok(cells) = self.latest.get(&engine.latest, group) else { continue };
+                for cell in cells.iter().filter(|cell| is_expired(cell.ts, cell.ttl, now)) {
+                    batch.remove(&engine.latest, cell_key(group, &cell.name));
+                }
+                self.latest
+                    .forget(&engine.latest, group, |cell| is_expired(cell.ts, cell.ttl, now));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Shows up to `count` entries from the cursor on, and moves it; after the last entry it starts over.
+fn walk(table: &Keyspace, cursor: &mut Vec<u8>, count: usize, mut show: impl FnMut(&[u8], &[u8])) -> StoreResult<()> {
+    let from = std::mem::take(cursor);
+    for (seen, entry) in table.range(from..).enumerate() {
+        let (key, value) = entry.into_inner().map_err(error::engine)?;
+        if seen == count {
+            *cursor = key.to_vec();
+            break;
+        }
+        show(&key, &value);
+    }
+    Ok(())
+}

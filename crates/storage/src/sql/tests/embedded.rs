@@ -1,0 +1,153 @@
+//! On SQLite, in a directory of each test's own.
+
+use std::path::Path;
+
+use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use fieldline_model::TenantId;
+use fieldline_model::entity::Tenant;
+
+use crate::sql::query::Query;
+use crate::sql::{Database, Options, open_sqlite};
+
+struct Fixture {
+    stores: EntityStores,
+    database: Database,
+    directory: tempfile::TempDir,
+}
+
+impl Fixture {
+    async fn close(self) {
+        self.database.close().await;
+    }
+}
+
+async fn open() -> Fixture {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("entities.db");
+    let database = Database::sqlite(&path, &Options::default()).await.unwrap();
+    Fixture {
+        stores: database.entity_stores(),
+        database,
+        directory,
+    }
+}
+
+fieldline_testkit::entity_contract!(open);
+
+fn tenant(title: &str) -> Tenant {
+    Tenant {
+        id: Some(TenantId::new()),
+        title: title.into(),
+        ..Tenant::default()
+    }
+}
+
+async fn reopened(path: &Path) -> EntityStores {
+    open_sqlite(path, &Options::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_was_saved_is_there_after_reopening() {
+    let fixture = open().await;
+    let path = fixture.directory.path().join("entities.db");
+    let saved = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
+    // Not closed: as after a crash, the log has to be read again.
+    let stores = reopened(&path).await;
+    assert_eq!(
+        stores.tenants.get(saved.id.unwrap()).await.unwrap(),
+        Some(saved.clone())
+    );
+    fixture.database.close().await;
+    assert!(fixture.stores.tenants.get(saved.id.unwrap()).await.is_err());
+    assert!(
+        reopened(&path)
+            .await
+            .tenants
+            .get(saved.id.unwrap())
+            .await
+            .unwrap()
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_program_is_refused() {
+    let fixture = open().await;
+    let path = fixture.directory.path().join("entities.db");
+    let newer = Query::new("INSERT INTO schema_version (version) VALUES (999)");
+    fixture.database.execute(newer).await.unwrap();
+    fixture.database.close().await;
+    let error = open_sqlite(&path, &Options::default()).await.err().unwrap();
+    assert_eq!(error.kind(), StoreErrorKind::Invalid);
+    assert!(error.message().contains("999"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_reported_as_corrupt() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("entities.db");
+    std::fs::write(&path, vec![b'x'; 8192]).unwrap();
+    let error = open_sqlite(&path, &Options::default()).await.err().unwrap();
+    assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{error}");
+}
+
+#[tokio::test]
+async fn a_full_database_refuses_changes_serves_reads_and_recovers() {
+    let fixture = open().await;
+    let saved = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
+    // The limit of pages stands in for the limit of the disk: SQLite reports both as SQLITE_FULL.
+    let limit = |pages: &'static str| {
+        fixture
+            .database
+            .write(Query::new("PRAGMA max_page_count = ").push(pages))
+    };
+    limit("1").await.unwrap();
+    let mut full = None;
+    for index in 0..10_000 {
+        if let Err(error) = fixture
+            .stores
+            .tenants
+            .save(tenant(&index.to_string()), true)
+            .await
+        {
+            full = Some(error);
+            break;
+        }
+    }
+    let full = full.unwrap();
+    assert_eq!(full.kind(), StoreErrorKind::DiskFull, "{full}");
+    assert_eq!(
+        fixture.stores.tenants.get(saved.id.unwrap()).await.unwrap(),
+        Some(saved)
+    );
+    limit("1000000").await.unwrap();
+    fixture.stores.tenants.save(tenant("after"), true).await.unwrap();
+    fixture.close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_its_owner_may_read_the_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let fixture = open().await;
+    for file in std::fs::read_dir(fixture.directory.path()).unwrap() {
+        let file = file.unwrap();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", file.path().display());
+    }
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn impossible_settings_are_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("entities.db");
+    let options = Options {
+        readers: 0,
+        ..Options::default()
+    };
+    let error = open_sqlite(&path, &options).await.err().unwrap();
+    assert!(error.message().contains("readers"), "{error}");
+    assert!(serde_json::from_str::<Options>(r#"{"reader": 3}"#).is_err());
+}

@@ -1,0 +1,487 @@
+//! What is saved, reads back; versions, unique values and references are guarded.
+#![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
+
+use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use fieldline_model::entity::{Authority, Customer, Device, DeviceProfile, Tenant, TransportType, User};
+use fieldline_model::{
+    CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, TenantId, TenantProfileId, UserId, new_uuid,
+};
+use serde_json::json;
+
+use super::fixture::{
+    World, contact, customer, device, device_profile, refused, tenant, tenant_profile, token, user,
+};
+
+/// Every field of every entity is returned by `save` and by `get` as it was given.
+pub async fn entities_read_back_whole(stores: &EntityStores) {
+    let profile = tenant_profile("Größe XL");
+    let saved = stores.tenant_profiles.save(profile.clone(), true).await.unwrap();
+    assert_eq!(saved, with_version(profile, |p| &mut p.version));
+    assert_eq!(
+        stores.tenant_profiles.get(saved.id.unwrap()).await.unwrap(),
+        Some(saved.clone())
+    );
+
+    let given = Tenant {
+        region: Some("Global".into()),
+        tenant_profile_id: saved.id,
+        contact: contact(),
+        additional_info: Some(json!({"description": "δ", "homeDashboardId": null, "deep": [1, {"x": 0.5}]})),
+        ..tenant("Großkunde")
+    };
+    let saved = stores.tenants.save(given.clone(), true).await.unwrap();
+    assert_eq!(saved, with_version(given, |t| &mut t.version));
+    let tenant = saved.id.unwrap();
+    assert_eq!(stores.tenants.get(tenant).await.unwrap(), Some(saved));
+
+    let given = Customer {
+        contact: contact(),
+        additional_info: Some(json!({"isPublic": true})),
+        external_id: Some(CustomerId::new()),
+        ..customer(tenant, "Kunde")
+    };
+    let saved = stores.customers.save(given.clone(), true).await.unwrap();
+    assert_eq!(saved, with_version(given, |c| &mut c.version));
+    let customer = saved.id.unwrap();
+    assert_eq!(
+        stores.customers.get(tenant, customer).await.unwrap(),
+        Some(saved.clone())
+    );
+    assert_eq!(
+        stores.customers.by_title(tenant, "Kunde").await.unwrap(),
+        Some(saved)
+    );
+
+    let given = User {
+        customer_id: customer,
+        authority: Authority::CustomerUser,
+        first_name: Some("Ångström".into()),
+        last_name: Some("O'Neill".into()),
+        phone: Some("1".into()),
+        additional_info: Some(json!({"lang": "de_DE"})),
+        ..user(tenant, "Jane.Doe@Example.org")
+    };
+    let saved = stores.users.save(given.clone(), true).await.unwrap();
+    assert_eq!(saved, with_version(given, |u| &mut u.version));
+    assert_eq!(
+        stores.users.get(tenant, saved.id.unwrap()).await.unwrap(),
+        Some(saved.clone())
+    );
+    assert_eq!(stores.users.by_id(saved.id.unwrap()).await.unwrap(), Some(saved));
+
+    let given = full_device_profile(tenant);
+    let saved = stores.device_profiles.save(given.clone(), true).await.unwrap();
+    assert_eq!(saved, with_version(given, |p| &mut p.version));
+    assert_eq!(
+        stores
+            .device_profiles
+            .get(tenant, saved.id.unwrap())
+            .await
+            .unwrap(),
+        Some(saved.clone())
+    );
+    assert_eq!(
+        stores.device_profiles.by_name(tenant, "Zähler").await.unwrap(),
+        Some(saved.clone())
+    );
+    assert_eq!(
+        stores.device_profiles.default_profile(tenant).await.unwrap(),
+        Some(saved.clone())
+    );
+
+    let given = Device {
+        customer_id: customer,
+        label: Some("Keller, links".into()),
+        device_data: json!({"configuration": {"type": "DEFAULT"}, "transportConfiguration": {"type": "MQTT"}}),
+        firmware_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
+        software_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
+        external_id: Some(DeviceId::new()),
+        additional_info: Some(json!({"gateway": true, "description": "\"quoted\""})),
+        ..device(tenant, &saved, "Zähler 1")
+    };
+    let saved = stores.devices.save(given.clone(), true).await.unwrap();
+    assert_eq!(saved, with_version(given, |d| &mut d.version));
+    let id = saved.id.unwrap();
+    assert_eq!(stores.devices.get(tenant, id).await.unwrap(), Some(saved.clone()));
+    assert_eq!(
+        stores.devices.by_name(tenant, "Zähler 1").await.unwrap(),
+        Some(saved.clone())
+    );
+    assert_eq!(
+        stores
+            .devices
+            .by_ids(tenant, &[id, id, DeviceId::new()])
+            .await
+            .unwrap(),
+        [saved.clone()]
+    );
+    let info = stores.devices.info(tenant, id).await.unwrap().unwrap();
+    assert_eq!(info.device, saved);
+    assert_eq!(info.customer_title.as_deref(), Some("Kunde"));
+    assert!(info.customer_is_public && !info.active);
+    assert_eq!(info.device_profile_name, "Zähler");
+}
+
+/// Versions count up from 1; an update of another version than the stored one is refused, an update without version is
+/// not, nor is one of what does not exist taken for an insert. Id, tenant and creation time stay.
+pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+
+    macro_rules! guarded {
+        ($store:ident, $created:expr, $field:ident, $new_id:expr) => {{
+            let created = $created;
+            assert_eq!(created.version, Some(1));
+            let mut changed = created.clone();
+            changed.$field = "changed".into();
+            changed.created_time = 1;
+            let second = stores.$store.save(changed.clone(), false).await.unwrap();
+            assert_eq!(second.version, Some(2));
+            assert_eq!(second.created_time, created.created_time);
+            assert_eq!(second.$field, "changed");
+
+            let message = refused(
+                stores.$store.save(changed.clone(), false).await,
+                StoreErrorKind::VersionConflict,
+            );
+            assert!(
+                message.ends_with("was already changed by someone else"),
+                "{message}"
+            );
+            changed.version = None;
+            let third = stores.$store.save(changed.clone(), false).await.unwrap();
+            assert_eq!(third.version, Some(3));
+
+            changed.id = Some($new_id);
+            refused(
+                stores.$store.save(changed.clone(), false).await,
+                StoreErrorKind::NotFound,
+            );
+            changed.id = None;
+            refused(stores.$store.save(changed, true).await, StoreErrorKind::Invalid);
+        }};
+    }
+
+    let profile = stores
+        .tenant_profiles
+        .save(tenant_profile("one"), true)
+        .await
+        .unwrap();
+    guarded!(tenant_profiles, profile, name, TenantProfileId::new());
+    let tenant = stores.tenants.save(tenant("one"), true).await.unwrap();
+    guarded!(tenants, tenant, title, TenantId::new());
+    guarded!(customers, world.customer("one").await, title, CustomerId::new());
+    let user = world
+        .user("one@x.org", Authority::TenantAdmin, CustomerId::NULL)
+        .await;
+    guarded!(users, user, email, UserId::new());
+    guarded!(
+        device_profiles,
+        world.profile("one").await,
+        name,
+        DeviceProfileId::new()
+    );
+    guarded!(devices, world.device("one").await, name, DeviceId::new());
+}
+
+/// Optimistic locking holds between concurrent writers.
+pub async fn of_many_updates_of_one_version_exactly_one_succeeds(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let device = world.device("contended").await;
+    let attempts = (0..8).map(|attempt| {
+        let devices = stores.devices.clone();
+        let device = Device {
+            label: Some(format!("writer {attempt}")),
+            ..device.clone()
+        };
+        tokio::spawn(async move { devices.save(device, false).await })
+    });
+    let attempts: Vec<_> = attempts.collect();
+    let mut winners = Vec::new();
+    for attempt in attempts {
+        match attempt.await.unwrap() {
+            Ok(saved) => winners.push(saved),
+            Err(error) => assert_eq!(error.kind(), StoreErrorKind::VersionConflict, "{error}"),
+        }
+    }
+    assert_eq!(winners.len(), 1);
+    let stored = stores
+        .devices
+        .get(world.tenant, device.id.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(stored, winners.pop());
+}
+
+/// A taken name, title, e-mail address, provisioning key or credentials id is a conflict that says so in the words of
+/// the API, on insert as on update, and changes nothing.
+pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let conflict = StoreErrorKind::Conflict;
+
+    stores
+        .tenant_profiles
+        .save(tenant_profile("taken"), true)
+        .await
+        .unwrap();
+    let result = stores.tenant_profiles.save(tenant_profile("taken"), true).await;
+    assert_eq!(
+        refused(result, conflict),
+        "Tenant profile with such name already exists!"
+    );
+
+    let result = stores.tenants.save(tenant("tenant"), true).await;
+    assert_eq!(
+        refused(result, conflict),
+        "Tenant with such title already exists!"
+    );
+
+    world.customer("taken").await;
+    let result = stores.customers.save(customer(world.tenant, "taken"), true).await;
+    assert_eq!(
+        refused(result, conflict),
+        "Customer with such title already exists!"
+    );
+
+    world
+        .user("taken@x.org", Authority::TenantAdmin, CustomerId::NULL)
+        .await;
+    let result = stores.users.save(user(TenantId::NULL, "Taken@X.org"), true).await;
+    assert_eq!(
+        refused(result, conflict),
+        "User with email 'Taken@X.org' already present in database!"
+    );
+
+    let result = stores
+        .device_profiles
+        .save(device_profile(world.tenant, "default"), true)
+        .await;
+    assert_eq!(
+        refused(result, conflict),
+        "Device profile with such name already exists!"
+    );
+
+    let provisioned = |name: &str| DeviceProfile {
+        provision_device_key: Some("key".into()),
+        ..device_profile(world.tenant, name)
+    };
+    stores.device_profiles.save(provisioned("a"), true).await.unwrap();
+    let result = stores.device_profiles.save(provisioned("b"), true).await;
+    assert_eq!(
+        refused(result, conflict),
+        "Device profile with such provision device key already exists!"
+    );
+
+    world.device("taken").await;
+    let other = world.device("other").await;
+    let result = stores.devices.save(world.new_device("taken"), true).await;
+    assert_eq!(refused(result, conflict), "Device with such name already exists!");
+    let renamed = Device {
+        name: "taken".into(),
+        ..other.clone()
+    };
+    let result = stores.devices.save(renamed, false).await;
+    assert_eq!(refused(result, conflict), "Device with such name already exists!");
+    assert_eq!(
+        stores.devices.get(world.tenant, other.id.unwrap()).await.unwrap(),
+        Some(other.clone())
+    );
+    refused(stores.devices.save(other, true).await, conflict);
+
+    let first = world.new_device("first");
+    stores
+        .devices
+        .create(first.clone(), token(&first, "secret"))
+        .await
+        .unwrap();
+    let second = world.new_device("second");
+    let result = stores
+        .devices
+        .create(second.clone(), token(&second, "secret"))
+        .await;
+    assert_eq!(
+        refused(result, conflict),
+        "Specified credentials are already registered!"
+    );
+}
+
+/// Profiles, customers and tenants that do not exist cannot be referred to.
+pub async fn references_to_nothing_are_refused(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let invalid = StoreErrorKind::Invalid;
+    let of_no_profile = Device {
+        device_profile_id: Some(DeviceProfileId::new()),
+        ..world.new_device("a")
+    };
+    refused(stores.devices.save(of_no_profile, true).await, invalid);
+    let of_no_customer = Device {
+        customer_id: CustomerId::new(),
+        ..world.new_device("a")
+    };
+    refused(stores.devices.save(of_no_customer, true).await, invalid);
+    refused(
+        stores.customers.save(customer(TenantId::new(), "a"), true).await,
+        invalid,
+    );
+    refused(
+        stores.users.save(user(TenantId::new(), "a@x.org"), true).await,
+        invalid,
+    );
+    let of_no_profile = Tenant {
+        tenant_profile_id: Some(TenantProfileId::new()),
+        ..tenant("a")
+    };
+    refused(stores.tenants.save(of_no_profile, true).await, invalid);
+}
+
+/// Texts are data, whatever they look like; what a database cannot hold is refused as the caller's mistake.
+pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    for name in [
+        "'; DROP TABLE device; --",
+        "$1",
+        "?",
+        "\\",
+        "\u{1F600}\u{0301}\r\n",
+        " ",
+        "\u{feff}",
+        "%",
+    ] {
+        let saved = world.device(name).await;
+        assert_eq!(saved.name, name);
+        assert_eq!(
+            stores.devices.by_name(world.tenant, name).await.unwrap(),
+            Some(saved)
+        );
+        let page = stores
+            .devices
+            .list(world.tenant, &Default::default(), &super::fixture::searched(name))
+            .await;
+        assert!(
+            page.unwrap().data.iter().any(|info| info.device.name == name),
+            "{name:?}"
+        );
+    }
+    let with_null = Device {
+        additional_info: Some(json!({"description": "a\0b"})),
+        ..world.new_device("null in JSON")
+    };
+    let saved = world.save(with_null.clone()).await;
+    assert_eq!(saved.additional_info, with_null.additional_info);
+
+    let invalid = StoreErrorKind::Invalid;
+    refused(stores.devices.save(world.new_device("a\0b"), true).await, invalid);
+    refused(stores.devices.by_name(world.tenant, "a\0b").await, invalid);
+    let longest = "\u{1F600}".repeat(255);
+    world.device(&longest).await;
+    let message = refused(
+        stores
+            .devices
+            .save(world.new_device(&"x".repeat(256)), true)
+            .await,
+        invalid,
+    );
+    assert!(
+        message.contains("name length") && message.contains("255"),
+        "{message}"
+    );
+    let found = stores
+        .device_credentials
+        .find(Default::default(), &"x".repeat(100_000))
+        .await;
+    assert!(found.unwrap().is_none());
+}
+
+/// There is at most one default profile: of tenants in the installation, of devices in each tenant.
+pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let other = World::new(stores, "other").await;
+    let profiles = &stores.device_profiles;
+    assert_eq!(profiles.default_profile(world.tenant).await.unwrap(), None);
+    let (first, second) = (
+        world.profile.id.unwrap(),
+        world.profile("second").await.id.unwrap(),
+    );
+    let foreign = other.profile.id.unwrap();
+    assert!(profiles.set_default(other.tenant, foreign).await.unwrap());
+    for chosen in [first, second, second, first] {
+        assert!(profiles.set_default(world.tenant, chosen).await.unwrap());
+        let default = profiles.default_profile(world.tenant).await.unwrap().unwrap();
+        assert_eq!(default.id, Some(chosen));
+        assert!(default.is_default);
+    }
+    assert!(!profiles.set_default(world.tenant, foreign).await.unwrap());
+    assert!(
+        !profiles
+            .set_default(world.tenant, DeviceProfileId::new())
+            .await
+            .unwrap()
+    );
+    assert_eq!(
+        profiles.default_profile(world.tenant).await.unwrap().unwrap().id,
+        Some(first)
+    );
+    assert_eq!(
+        profiles.default_profile(other.tenant).await.unwrap().unwrap().id,
+        Some(foreign)
+    );
+    let rival = DeviceProfile {
+        is_default: true,
+        ..device_profile(world.tenant, "rival")
+    };
+    refused(profiles.save(rival, true).await, StoreErrorKind::Conflict);
+
+    let profiles = &stores.tenant_profiles;
+    assert_eq!(profiles.default_profile().await.unwrap(), None);
+    let first = profiles
+        .save(tenant_profile("first"), true)
+        .await
+        .unwrap()
+        .id
+        .unwrap();
+    let second = profiles
+        .save(tenant_profile("second"), true)
+        .await
+        .unwrap()
+        .id
+        .unwrap();
+    for chosen in [first, second] {
+        assert!(profiles.set_default(chosen).await.unwrap());
+        assert_eq!(
+            profiles.default_profile().await.unwrap().unwrap().id,
+            Some(chosen)
+        );
+    }
+    assert!(!profiles.set_default(TenantProfileId::new()).await.unwrap());
+    assert_eq!(
+        profiles.default_profile().await.unwrap().unwrap().id,
+        Some(second)
+    );
+    assert!(!profiles.get(first).await.unwrap().unwrap().is_default);
+}
+
+fn full_device_profile(tenant: TenantId) -> DeviceProfile {
+    DeviceProfile {
+        description: Some("misst".into()),
+        image: Some("tb-image;/api/images/x".into()),
+        is_default: true,
+        profile_type: Some("DEFAULT".into()),
+        transport_type: TransportType::Mqtt,
+        provision_type: Some("ALLOW_CREATE_NEW_DEVICES".into()),
+        default_rule_chain_id: Some(EntityId::new(EntityType::RuleChain, new_uuid())),
+        default_dashboard_id: Some(EntityId::new(EntityType::Dashboard, new_uuid())),
+        default_queue_name: Some("HighPriority".into()),
+        provision_device_key: Some("provision-key".into()),
+        firmware_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
+        software_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
+        default_edge_rule_chain_id: Some(EntityId::new(EntityType::RuleChain, new_uuid())),
+        external_id: Some(DeviceProfileId::new()),
+        profile_data: json!({"alarms": [{"alarmType": "Heiß", "createRules": {}}], "configuration": {"x": 1e300}}),
+        ..device_profile(tenant, "Zähler")
+    }
+}
+
+/// The entity as it is stored first.
+fn with_version<T>(mut entity: T, version: impl Fn(&mut T) -> &mut Option<i64>) -> T {
+    *version(&mut entity) = Some(1);
+    entity
+}

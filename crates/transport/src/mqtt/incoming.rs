@@ -1,0 +1,342 @@
+//! What a device's packets mean: records for the journal, answers, or the end of the connection. Sees bytes only; reading,
+//! writing and waiting are done by [`super::connection`].
+
+use std::sync::Arc;
+
+use fieldline_codec::session::{ServerEvent, ServerSession};
+use fieldline_codec::{
+    Packet, Publish, QoS, ReasonCode, Suback, Subscribe, Unsuback, Unsubscribe, decode_frame,
+};
+use fieldline_core::devices::{DeviceHandle, DeviceSettings};
+use fieldline_core::logging::LogGate;
+use fieldline_model::json::{self, JsonError};
+use fieldline_model::record::RecordBatch;
+use tracing::{debug, warn};
+
+use super::connection::Shared;
+use super::login::Admitted;
+use super::topics::{self, Format, Uplink};
+use crate::payload::{self, AttributeRequest};
+
+static ANSWER_GATE: LogGate = LogGate::new(2);
+
+/// An output buffer beyond this is given back after it was written.
+const KEPT_OUT: usize = 256;
+
+/// How to go on after what was read.
+pub(super) enum Step {
+    /// Everything is handled.
+    Continue,
+    /// This has to be answered before the next packet is looked at.
+    Answer(Question),
+    /// The connection ends, with a code for the device where the server ends it.
+    End(Option<ReasonCode>),
+}
+
+/// What a device asks and is answered with a publish.
+pub(super) struct Question {
+    topic: String,
+    what: Asked,
+}
+
+enum Asked {
+    Attributes(AttributeRequest),
+    SessionLimits,
+}
+
+/// The state of a connection that packets act on.
+pub(super) struct Incoming {
+    pub(super) device: Arc<DeviceHandle>,
+    pub(super) settings: Arc<DeviceSettings>,
+    pub(super) session: ServerSession<()>,
+    /// What is to be written, acknowledgements of this turn included.
+    pub(super) out: Vec<u8>,
+    /// The beginning of a packet whose rest has not arrived, or packets that wait for an answer.
+    rest: Vec<u8>,
+    /// Filters the device has subscribed to, with the granted quality of service.
+    granted: Vec<(u8, QoS)>,
+}
+
+/// Whether a packet let the loop go on.
+enum Flow {
+    Next,
+    Stop(Step),
+}
+
+impl Incoming {
+    pub(super) fn new(admitted: Admitted) -> Self {
+        Self {
+            settings: admitted.device.settings(),
+            device: admitted.device,
+            session: admitted.session,
+            out: admitted.greeting,
+            rest: admitted.rest,
+            granted: Vec::new(),
+        }
+    }
+
+    /// Whether something waits to be written.
+    pub(super) fn has_answers(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Forgets what was written, and the memory of an unusually long answer.
+    pub(super) fn clear_out(&mut self) {
+        if self.out.capacity() > KEPT_OUT {
+            self.out = Vec::new();
+        } else {
+            self.out.clear();
+        }
+    }
+
+    /// Handles what a read brought.
+    pub(super) fn receive(&mut self, shared: &Shared, input: &[u8], batch: &mut RecordBatch) -> Step {
+        if !self.rest.is_empty() {
+            self.rest.extend_from_slice(input);
+            return self.resume(shared, batch);
+        }
+        let (used, step) = self.handle(shared, input, batch);
+        self.rest.extend_from_slice(input.get(used..).unwrap_or_default());
+        step
+    }
+
+    /// Handles what is left of earlier reads.
+    pub(super) fn resume(&mut self, shared: &Shared, batch: &mut RecordBatch) -> Step {
+        let mut input = std::mem::take(&mut self.rest);
+        let (used, step) = self.handle(shared, &input, batch);
+        if used < input.len() {
+            input.drain(..used);
+            self.rest = input;
+        }
+        step
+    }
+
+    fn handle(&mut self, shared: &Shared, input: &[u8], batch: &mut RecordBatch) -> (usize, Step) {
+        let mut used = 0;
+        while let Some(rest) = input.get(used..).filter(|rest| !rest.is_empty()) {
+            let (packet, length) = match decode_frame(rest, shared.max_packet, self.session.version()) {
+                Ok(Some(decoded)) => decoded,
+                Ok(None) => break,
+                Err(error) => {
+                    debug!(device = %self.device.id, %error, "malformed packet");
+                    // Servers of this API tell all that cannot be decoded, an oversized packet too, with this code.
+                    return (used, Step::End(Some(ReasonCode::MalformedPacket)));
+                }
+            };
+            used += length;
+            if let Flow::Stop(step) = self.packet(shared, &packet, batch) {
+                return (used, step);
+            }
+        }
+        (used, Step::Continue)
+    }
+
+    fn packet(&mut self, shared: &Shared, packet: &Packet<'_>, batch: &mut RecordBatch) -> Flow {
+        let now_ms = u64::from(shared.keep_alive.now_s()) * 1_000;
+        match self.session.receive(packet, now_ms, &mut self.out) {
+            Ok(ServerEvent::Publish(publish) | ServerEvent::PublishAgain(publish)) => {
+                self.publish(shared, publish, batch)
+            }
+            Ok(ServerEvent::Subscribe(subscribe)) => {
+                shared.services.activity.heard(self.device.subject);
+                self.subscribe(subscribe)
+            }
+            Ok(ServerEvent::Unsubscribe(unsubscribe)) => {
+                shared.services.activity.heard(self.device.subject);
+                self.unsubscribe(unsubscribe)
+            }
+            Ok(ServerEvent::Disconnect(_)) => Flow::Stop(Step::End(None)),
+            Ok(ServerEvent::Connect(_) | ServerEvent::Auth(_)) => {
+                Flow::Stop(Step::End(Some(ReasonCode::ProtocolError)))
+            }
+            Ok(ServerEvent::Acknowledged { .. } | ServerEvent::Handled) => {
+                if matches!(packet, Packet::Pingreq) {
+                    shared.services.activity.heard(self.device.subject);
+                }
+                Flow::Next
+            }
+            Err(error) => Flow::Stop(Step::End(Some(error.reason_code()))),
+        }
+    }
+
+    fn publish(&mut self, shared: &Shared, publish: &Publish<'_>, batch: &mut RecordBatch) -> Flow {
+        let services = &shared.services;
+        let name = self.session.topic(publish);
+        let ttl_seconds = self.settings.ttl_seconds;
+        match topics::uplink(name, &self.settings) {
+            Uplink::Telemetry(Format::Json) => {
+                let parsed = payload::telemetry(services, &self.device, ttl_seconds, publish.payload, batch);
+                self.settle(shared, publish, parsed)
+            }
+            Uplink::Attributes(Format::Json) => {
+                let parsed = payload::attributes(services, &self.device, publish.payload, batch);
+                self.settle(shared, publish, parsed)
+            }
+            Uplink::AttributeRequest {
+                format: Format::Json,
+                answer,
+                id,
+            } if is_number(id) => {
+                let topic = format!("{answer}{id}");
+                match AttributeRequest::parse(publish.payload) {
+                    Ok(request) => self.ask(shared, publish, topic, Asked::Attributes(request)),
+                    Err(error) => self.settle(shared, publish, Err(error)),
+                }
+            }
+            Uplink::Rpc { id } if is_number(id) && asks_session_limits(publish.payload) => {
+                let topic = format!("{}{id}", topics::RPC_ANSWER);
+                self.ask(shared, publish, topic, Asked::SessionLimits)
+            }
+            Uplink::Gateway => Flow::Next,
+            Uplink::Telemetry(Format::Protobuf)
+            | Uplink::Attributes(Format::Protobuf)
+            | Uplink::AttributeRequest { .. } => self.invalid(shared, publish),
+            Uplink::Rpc { .. } | Uplink::Unknown => {
+                services.activity.heard(self.device.subject);
+                self.acknowledge(publish, ReasonCode::TopicNameInvalid);
+                Flow::Next
+            }
+        }
+    }
+
+    fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
+        shared.services.activity.heard(self.device.subject);
+        self.acknowledge(publish, ReasonCode::Success);
+        Flow::Stop(Step::Answer(Question { topic, what }))
+    }
+
+    fn settle(&mut self, shared: &Shared, publish: &Publish<'_>, parsed: Result<(), JsonError>) -> Flow {
+        match parsed {
+            Ok(()) => {
+                self.acknowledge(publish, ReasonCode::Success);
+                Flow::Next
+            }
+            Err(error) => {
+                debug!(device = %self.device.id, %error, "message failed validation");
+                self.invalid(shared, publish)
+            }
+        }
+    }
+
+    /// Version 5 can say that the payload is wrong and go on; version 3 can only end, unless the profile says otherwise.
+    fn invalid(&mut self, shared: &Shared, publish: &Publish<'_>) -> Flow {
+        shared.metrics.rejected.increment(1);
+        let goes_on = self.session.version().is_v5() || self.settings.ack_on_validation_error;
+        if publish.packet_id.is_some() && goes_on {
+            self.acknowledge(publish, ReasonCode::PayloadFormatInvalid);
+            return Flow::Next;
+        }
+        Flow::Stop(Step::End(Some(ReasonCode::PayloadFormatInvalid)))
+    }
+
+    /// Answers a publish of any quality of service but 0 with PUBACK: that is what servers of this API do for 2 as well.
+    fn acknowledge(&mut self, publish: &Publish<'_>, code: ReasonCode) {
+        let Some(id) = publish.packet_id else { return };
+        // The codes used here all belong to PUBACK, so that it can be written.
+        let written = self.session.puback(id, code, &mut self.out);
+        debug_assert!(written.is_ok(), "a code that PUBACK may not carry");
+    }
+
+    fn subscribe(&mut self, subscribe: &Subscribe<'_>) -> Flow {
+        let codes: Vec<_> = subscribe
+            .filters
+            .iter()
+            .map(|wanted| match topics::filter_code(wanted.filter) {
+                Some(filter) => {
+                    let granted = wanted.options.qos.min(QoS::AtLeastOnce);
+                    self.granted.retain(|(known, _)| *known != filter);
+                    self.granted.push((filter, granted));
+                    ReasonCode::granted(granted)
+                }
+                None => ReasonCode::TopicFilterInvalid,
+            })
+            .collect();
+        match Suback::new(subscribe.packet_id, &codes[..]).encode(self.session.version(), &mut self.out) {
+            Ok(()) => Flow::Next,
+            Err(_) => Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError))),
+        }
+    }
+
+    fn unsubscribe(&mut self, unsubscribe: &Unsubscribe<'_>) -> Flow {
+        let codes: Vec<_> = unsubscribe
+            .filters
+            .iter()
+            .map(|filter| match topics::filter_code(filter) {
+                Some(code) => {
+                    let before = self.granted.len();
+                    self.granted.retain(|(known, _)| *known != code);
+                    let existed = self.granted.len() < before;
+                    if existed {
+                        ReasonCode::Success
+                    } else {
+                        ReasonCode::NoSubscriptionExisted
+                    }
+                }
+                None => ReasonCode::TopicFilterInvalid,
+            })
+            .collect();
+        match Unsuback::new(unsubscribe.packet_id, &codes[..]).encode(self.session.version(), &mut self.out) {
+            Ok(()) => Flow::Next,
+            Err(_) => Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError))),
+        }
+    }
+
+    /// Publishes the answer to a question.
+    pub(super) async fn answer(&mut self, shared: &Shared, question: Question) {
+        let payload = match question.what {
+            Asked::Attributes(request) => match request.answer(&shared.services, &self.device).await {
+                Ok(answer) => answer,
+                Err(error) => {
+                    if let Some(suppressed) = ANSWER_GATE.open() {
+                        warn!(%error, suppressed, "cannot answer an attribute request");
+                    }
+                    return;
+                }
+            },
+            Asked::SessionLimits => session_limits(shared, &self.settings),
+        };
+        let qos = self
+            .granted
+            .iter()
+            .find(|(filter, _)| topics::filter_matches(*filter, &question.topic))
+            .map_or(QoS::AtLeastOnce, |(_, granted)| *granted);
+        let publish = Publish {
+            qos,
+            ..Publish::new(&question.topic, payload.as_bytes())
+        };
+        if let Err(error) = self.session.publish(&publish, (), &mut self.out) {
+            debug!(device = %self.device.id, %error, "cannot send an answer");
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<i32>().is_ok()
+}
+
+fn asks_session_limits(payload: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(payload)
+        .is_ok_and(|call| call.get("method").and_then(serde_json::Value::as_str) == Some("getSessionLimits"))
+}
+
+/// What the SDKs of this API ask for after connecting: how much they may send.
+fn session_limits(shared: &Shared, settings: &DeviceSettings) -> String {
+    let mut out = format!(
+        "{{\"maxPayloadSize\":{},\"maxInflightMessages\":100,\"rateLimits\":{{",
+        shared.max_packet
+    );
+    let names = ["messages", "telemetryMessages", "telemetryDataPoints"];
+    for (index, (name, limit)) in names.into_iter().zip(&settings.message_limits).enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        json::write_string(name, &mut out);
+        out.push(':');
+        match limit {
+            Some(limit) => json::write_string(limit, &mut out),
+            None => out.push_str("null"),
+        }
+    }
+    out.push_str("}}");
+    out
+}

@@ -1,0 +1,178 @@
+//! From the first byte to CONNACK.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fieldline_codec::session::{Limits, ServerEvent, ServerSession};
+use fieldline_codec::{Connack, Connect, ReasonCode, decode_frame, peek_protocol};
+use fieldline_core::devices::{DeviceHandle, MqttLogin};
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::StoreResult;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tracing::{info, warn};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::connection::Shared;
+use super::stream::Stream;
+
+static REFUSED_GATE: LogGate = LogGate::new(5);
+static STORE_GATE: LogGate = LogGate::new(2);
+
+/// A first read; a CONNECT that is longer makes it grow up to the packet limit.
+const FIRST_READ: usize = 1 << 10;
+
+/// A device that was let in.
+pub(super) struct Admitted {
+    pub(super) device: Arc<DeviceHandle>,
+    pub(super) session: ServerSession<()>,
+    pub(super) keep_alive_s: u16,
+    /// CONNACK, not sent yet.
+    pub(super) greeting: Vec<u8>,
+    /// What the device sent after CONNECT already.
+    pub(super) rest: Vec<u8>,
+}
+
+/// Reads CONNECT and finds out who it is. `None` when the connection is to be closed; the refusal was sent.
+pub(super) async fn log_in<S: Stream>(
+    stream: &mut S,
+    shared: &Shared,
+    certificates: Option<&[Vec<u8>]>,
+) -> Option<Admitted> {
+    let mut input = Vec::with_capacity(FIRST_READ);
+    let mut out = Vec::new();
+    let mut session = ServerSession::<()>::new(Limits {
+        max_packet_size: shared.max_packet,
+        ..Limits::default()
+    });
+    let verdict = loop {
+        if stream.read_buf(&mut input).await.ok()? == 0 {
+            return None;
+        }
+        let (packet, used) = match decode_frame(&input, shared.max_packet, session.version()) {
+            Ok(Some(decoded)) => decoded,
+            Ok(None) => continue,
+            Err(error) => {
+                if let Some(protocol) = peek_protocol(&input) {
+                    // An answer that cannot be written is no answer.
+                    let _ = Connack::new(error.reason_code(), false).encode(protocol.version(), &mut out);
+                }
+                break None;
+            }
+        };
+        let Ok(ServerEvent::Connect(connect)) = session.receive(&packet, 0, &mut out) else {
+            break None;
+        };
+        let connect = *connect;
+        let verdict = identify(shared, &connect, certificates).await;
+        let session_present = !connect.clean_start;
+        let keep_alive_s = connect.keep_alive;
+        break Some((verdict, session_present, keep_alive_s, used));
+    };
+    let Some((verdict, session_present, keep_alive_s, used)) = verdict else {
+        let _ = stream.write_all(&out).await;
+        return None;
+    };
+    match verdict {
+        Ok(device) => {
+            session
+                .accept(&Connack::new(ReasonCode::Success, session_present), &mut out)
+                .ok()?;
+            input.drain(..used);
+            Some(Admitted {
+                device,
+                session,
+                keep_alive_s,
+                greeting: out,
+                rest: input,
+            })
+        }
+        Err(code) => {
+            shared.metrics.refused_logins.increment(1);
+            if let Some(suppressed) = REFUSED_GATE.open() {
+                info!(code = code.name(), suppressed, "refused a device's log-in");
+            }
+            session.refuse(code, &mut out);
+            let _ = stream.write_all(&out).await;
+            let _ = stream.shutdown().await;
+            None
+        }
+    }
+}
+
+/// Who the device is, or the code to refuse it with.
+async fn identify(
+    shared: &Shared,
+    connect: &Connect<'_>,
+    certificates: Option<&[Vec<u8>]>,
+) -> Result<Arc<DeviceHandle>, ReasonCode> {
+    if connect.properties.authentication_method().is_some() {
+        return Err(ReasonCode::BadAuthenticationMethod);
+    }
+    let found = match certificates {
+        Some(chain) => by_certificate(shared, chain).await,
+        None => {
+            let login = MqttLogin {
+                client_id: connect.client_id,
+                username: connect.username,
+                password: connect.password,
+            };
+            shared.services.directory.by_mqtt_login(login).await
+        }
+    };
+    match found {
+        Ok(Some(device)) => Ok(device),
+        Ok(None) if certificates.is_some() => Err(ReasonCode::NotAuthorized),
+        Ok(None) => Err(refusal(connect)),
+        Err(error) => {
+            if let Some(suppressed) = STORE_GATE.open() {
+                warn!(%error, suppressed, "cannot look a device up");
+            }
+            Err(ReasonCode::ServerUnavailable)
+        }
+    }
+}
+
+/// The code that tells a device what about its log-in was wrong.
+fn refusal(connect: &Connect<'_>) -> ReasonCode {
+    let username = connect.username.is_some_and(|name| !name.is_empty());
+    let password = connect.password.is_some_and(|password| !password.is_empty());
+    let client_id = !connect.client_id.trim().is_empty();
+    let is_v5 = connect.version().is_v5();
+    if (username && password && client_id) || (username != password) {
+        // Version 3 has a code for this (4), but servers of this API answer with 5.
+        return if is_v5 {
+            ReasonCode::BadUserNameOrPassword
+        } else {
+            ReasonCode::NotAuthorized
+        };
+    }
+    if client_id {
+        ReasonCode::ClientIdentifierNotValid
+    } else {
+        ReasonCode::NotAuthorized
+    }
+}
+
+/// The device of the first certificate of the chain that is known, leaf first, and valid today.
+async fn by_certificate(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<Option<Arc<DeviceHandle>>> {
+    for der in chain {
+        let is_valid = X509Certificate::from_der(der).is_ok_and(|(_, certificate)| {
+            let now = shared.services.clock.now_ms() / 1_000;
+            certificate.validity().not_before.timestamp() <= now
+                && now <= certificate.validity().not_after.timestamp()
+        });
+        if !is_valid {
+            continue;
+        }
+        if let Some(device) = shared
+            .services
+            .directory
+            .by_certificate(&STANDARD.encode(der))
+            .await?
+        {
+            return Ok(Some(device));
+        }
+    }
+    Ok(None)
+}

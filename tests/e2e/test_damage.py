@@ -1,0 +1,172 @@
+"""Bytes that rot on the disk: damage is reported with file and position, never served and never passed over."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+import requests
+
+from harness.disk import flip, written_length
+from harness.load import Load, Tally
+from harness.rest import now_ms
+from harness.server import Server, StartFailed, eventually
+
+SEGMENTS = "journal"
+SERIES = "series"
+
+
+def segments(server: Server) -> list[Path]:
+    """Files of the journal that hold records, oldest first."""
+    found = [path for path in (server.data_dir / SEGMENTS).rglob("*") if path.is_file() and written_length(path) > 10_000]
+    assert found, f"no segments in {server.data_dir / SEGMENTS}"
+    return sorted(found)
+
+
+@pytest.fixture
+def killed(make_server):
+    """A server that was killed under load, with what it had acknowledged."""
+    # Nothing is forgotten by the journal before the damage is done.
+    server = make_server(env={"FIELDLINE_JOURNAL_RETAIN_BYTES": "1GiB"})
+    rest = server.start().rest()
+    tallies = [Tally(rest.create_device(), "n") for _ in range(4)]
+    with Load(server, tallies) as load:
+        eventually(lambda: load.acknowledged > 2000)
+        server.kill()
+    return server, tallies
+
+
+def check_all(server: Server, tallies: list[Tally]) -> None:
+    rest = server.rest()
+    for tally in tallies:
+        eventually(lambda: tally.check(rest.points(tally.device.id, "n")) or True)
+
+
+@pytest.mark.parametrize("place", [0.02, 0.5, 0.9])
+def test_a_corrupt_byte_in_the_middle_of_the_journal_stops_the_start_with_a_report(killed, place):
+    server, tallies = killed
+    segment = segments(server)[0]
+    position = int(written_length(segment) * place)
+    flip(segment, position)
+
+    with pytest.raises(StartFailed):
+        server.start()
+    report = server.log().rsplit("--- ", 1)[-1]
+    assert segment.name in report, "the report does not name the file"
+    numbers = [int(number) for number in re.findall(r"\b\d+\b", report)]
+    assert any(position - 200_000 <= number <= position for number in numbers), "the report does not say where"
+    assert "panicked" not in report
+
+    # A refusal changes nothing: with the byte mended, all is there.
+    flip(segment, position)
+    server.start()
+    check_all(server, tallies)
+    server.stop()
+
+
+def test_an_operator_may_give_damaged_records_up(killed):
+    server, tallies = killed
+    segment = segments(server)[0]
+    flip(segment, written_length(segment) // 2)
+    usual = server.env
+    server.env = usual | {"FIELDLINE_JOURNAL_DISCARD_DAMAGED": "true"}
+    server.start()
+    rest = server.rest()
+    for tally in tallies:
+        values = rest.values(tally.device.id, "n")
+        assert len(values) == len(set(values)) and set(values) <= set(range(tally.sent))
+    server.stop()
+    server.env = usual
+    server.start().stop()
+
+
+TAILS = {
+    "garbage": lambda written, rng: rng.randbytes(777),
+    "the beginning of a block": lambda written, rng: written[:300],
+    "zeros": lambda written, rng: bytes(5000),
+    "one byte": lambda written, rng: b"F",
+}
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_an_unfinished_write_at_the_end_of_the_journal_is_cut_off(killed, tail):
+    server, tallies = killed
+    segment = segments(server)[-1]
+    end = written_length(segment)
+    with segment.open("r+b") as file:
+        begin = file.read(1000)
+        file.seek(end)
+        file.write(TAILS[tail](begin, random.Random(1)))
+    server.start()
+    check_all(server, tallies)
+    server.stop()
+
+
+@pytest.mark.parametrize("bytes_lost", [1, 30, 200])
+def test_a_journal_whose_end_is_missing_starts(killed, bytes_lost):
+    server, tallies = killed
+    segment = segments(server)[-1]
+    with segment.open("r+b") as file:
+        file.truncate(written_length(segment) - bytes_lost)
+    rest = server.start().rest()
+    # What was cut off was the last write of the log only, which a power cut could have taken before it was acknowledged.
+    for tally in tallies:
+        values = eventually(lambda: rest.values(tally.device.id, "n"))
+        missing = tally.acknowledged.difference(values)
+        assert len(missing) <= 100 and all(number > max(values) for number in missing)
+    device = rest.create_device()
+    answer = requests.post(f"{server.http}/api/v1/{device.token}/telemetry", data='{"a":1}', timeout=10)
+    assert answer.status_code == 200
+    server.stop()
+    rest = server.start().rest()
+    assert eventually(lambda: rest.values(device.id, "a")) == [1]
+
+
+def test_a_corrupt_byte_in_a_time_series_file_is_an_error_of_that_series_alone(make_server):
+    # Small enough that tables are written and rows are packed.
+    server = make_server(env={"FIELDLINE_SERIES_MEMTABLE": "1MiB", "FIELDLINE_SERIES_PACK_BYTES": "256KiB"})
+    rest = server.start().rest()
+    rng = random.Random(5)
+    base = now_ms() - 1_000_000_000
+    # Random numbers do not compress, so that there is something to damage.
+    series = {rest.create_device(): [rng.random() for _ in range(20_000)] for _ in range(12)}
+    for device, values in series.items():
+        for start in range(0, len(values), 5_000):
+            elements = [f'{{"ts":{base + n * 1000},"values":{{"v":{values[n]:.15f}}}}}' for n in range(start, start + 5_000)]
+            answer = requests.post(f"{server.http}/api/v1/{device.token}/telemetry", data=f"[{','.join(elements)}]", timeout=30)
+            assert answer.status_code == 200
+    for device, values in series.items():
+        eventually(lambda: len(rest.values(device.id, "v")) == len(values))
+    server.stop()
+
+    candidates = [path for path in (server.data_dir / SERIES).rglob("*") if path.is_file() and "journal" not in str(path.relative_to(server.data_dir)).lower()]
+    largest = max(candidates, key=written_length)
+    assert written_length(largest) > 300_000, f"nothing was written to tables: {[(str(p), written_length(p)) for p in candidates]}"
+    flip(largest, written_length(largest) // 2)
+
+    rest = server.start().rest()
+    whole, broken = 0, []
+    for device, values in series.items():
+        answer = rest.get(
+            f"/api/plugins/telemetry/DEVICE/{device.id}/values/timeseries",
+            keys="v", startTs=0, endTs=now_ms(), limit=100_000, orderBy="ASC", useStrictDataTypes="true", expect=None,
+        )  # fmt: skip
+        if answer.status_code == 200:
+            read = [point["value"] for point in answer.json()["v"]]
+            assert read == [float(f"{value:.15f}") for value in values], "damage was served as data"
+            whole += 1
+        else:
+            broken.append(answer)
+    assert broken, "the damage was not noticed"
+    assert whole >= len(series) // 2, f"{len(broken)} of {len(series)} series fail for one damaged byte"
+    for answer in broken:
+        assert answer.status_code == 500
+        assert "corrupt" in answer.text, answer.text
+
+    # Everybody goes on sending.
+    for device in series:
+        answer = requests.post(f"{server.http}/api/v1/{device.token}/telemetry", data='{"later":1}', timeout=10)
+        assert answer.status_code == 200
+    for device in series:
+        assert eventually(lambda: rest.values(device.id, "later")) == [1]
+    server.stop()

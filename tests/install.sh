@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs what the tests need beyond Rust and Python, and does nothing where it is there already.
+set -euo pipefail
+cd "$(dirname "$0")/e2e"
+
+packages=()
+need() {
+    command -v "$1" >/dev/null || packages+=("$2")
+}
+need mosquitto_rr mosquitto-clients
+need curl curl
+need c++ g++
+need unshare util-linux
+need mount mount
+compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null || packages+=(postgresql)
+python3 -c "import ensurepip, venv" 2>/dev/null || packages+=(python3-venv)
+
+if [ ${#packages[@]} -gt 0 ]; then
+    echo "installing ${packages[*]}"
+    as_root=()
+    [ "$(id -u)" = 0 ] || as_root=(sudo --non-interactive)
+    export DEBIAN_FRONTEND=noninteractive
+    "${as_root[@]}" apt-get update -qq
+    "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null >/dev/null
+fi
+
+if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
+    rustup component add rustfmt clippy
+fi
+
+# The environment is made anew when the requirements have changed.
+if ! cmp -s requirements.txt .venv/requirements.txt; then
+    echo "making the Python environment of the end-to-end tests"
+    rm -rf .venv
+    python3 -m venv .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
+    cp requirements.txt .venv/requirements.txt
+fi
