@@ -20,10 +20,11 @@ run: build
 build:
 	cargo build --release --locked --bin fieldline
 
-lint:
+lint: test-install
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cd tests/e2e && .venv/bin/ruff check --quiet && .venv/bin/ruff format --check --quiet
 
 # The end-to-end tests come last, so that the last line says how many tests there were.
 test: test-install lint test-rust test-postgres
@@ -38,7 +39,7 @@ test-rust:
 
 # The contract suites of the SQL stores once more, on PostgreSQL.
 test-postgres:
-	tests/services/with-postgres.sh
+	tests/services/with-postgres.sh cargo test --package fieldline-storage --locked --quiet -- --ignored postgres
 
 # With the built binary, real clients, crashes and full disks.
 test-e2e: test-install build

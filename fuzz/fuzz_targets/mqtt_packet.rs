@@ -6,7 +6,8 @@
 
 use fieldline_codec::session::{ClientEvent, ClientSession, Limits, ServerEvent, ServerSession};
 use fieldline_codec::{
-    Connack, Connect, Packet, Property, PropertyBuf, QoS, ReasonCode, Version, decode_frame, frame_len, peek_protocol,
+    Connack, Connect, Packet, Property, PropertyBuf, QoS, ReasonCode, Version, decode_frame, frame_len,
+    peek_protocol,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -26,8 +27,13 @@ fn write_and_read_again(mut input: &[u8], version: Version) {
     while let Ok(Some((packet, used))) = decode_frame(input, MAX_PACKET_SIZE, version) {
         assert_eq!(frame_len(input, MAX_PACKET_SIZE, version), Ok(Some(used)));
         out.clear();
-        packet.encode(version, &mut out).expect("what was decoded can be written");
-        assert_eq!(decode_frame(&out, MAX_PACKET_SIZE, version), Ok(Some((packet, out.len()))));
+        packet
+            .encode(version, &mut out)
+            .expect("what was decoded can be written");
+        assert_eq!(
+            decode_frame(&out, MAX_PACKET_SIZE, version),
+            Ok(Some((packet, out.len())))
+        );
         look_into(&packet);
         input = &input[used..];
     }
@@ -37,7 +43,10 @@ fn write_and_read_again(mut input: &[u8], version: Version) {
 fn look_into(packet: &Packet<'_>) {
     match packet {
         Packet::Publish(publish) => {
-            let _ = (publish.properties.iter().count(), publish.properties.topic_alias());
+            let _ = (
+                publish.properties.iter().count(),
+                publish.properties.topic_alias(),
+            );
         }
         Packet::Subscribe(subscribe) => {
             assert_eq!(subscribe.filters.iter().count(), subscribe.filters.len());
@@ -62,9 +71,15 @@ fn limits_announced() -> PropertyBuf {
 }
 
 fn feed_server(mut input: &[u8]) {
-    let mut server = ServerSession::<()>::new(Limits { max_outbound_aliases: 4, ..Limits::default() });
+    let mut server = ServerSession::<()>::new(Limits {
+        max_outbound_aliases: 4,
+        ..Limits::default()
+    });
     let properties = limits_announced();
-    let connack = Connack { properties: properties.as_properties(), ..Connack::default() };
+    let connack = Connack {
+        properties: properties.as_properties(),
+        ..Connack::default()
+    };
     let mut out = Vec::new();
     while let Ok(Some((packet, used))) = decode_frame(input, MAX_PACKET_SIZE, server.version()) {
         input = &input[used..];
@@ -95,7 +110,10 @@ fn feed_server(mut input: &[u8]) {
 fn feed_client(mut input: &[u8], version: Version) {
     let mut client = ClientSession::<()>::new(version, Limits::default());
     let properties = limits_announced();
-    let connect = Connect { properties: properties.as_properties(), ..Connect::new(version, "fuzz") };
+    let connect = Connect {
+        properties: properties.as_properties(),
+        ..Connect::new(version, "fuzz")
+    };
     let mut out = Vec::new();
     client.connect(&connect, 0, &mut out).expect("valid");
     while let Ok(Some((packet, used))) = decode_frame(input, MAX_PACKET_SIZE, version) {
@@ -105,7 +123,10 @@ fn feed_client(mut input: &[u8], version: Version) {
             Ok(_) => {}
             Err(error) => return client.disconnect(error.reason_code(), &mut out),
         }
-        let message = fieldline_codec::Publish { qos: QoS::AtLeastOnce, ..fieldline_codec::Publish::new("t", b"") };
+        let message = fieldline_codec::Publish {
+            qos: QoS::AtLeastOnce,
+            ..fieldline_codec::Publish::new("t", b"")
+        };
         let _ = client.publish(&message, (), &mut out);
     }
 }

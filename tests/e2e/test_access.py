@@ -55,7 +55,9 @@ def test_each_role_is_served_or_refused_as_the_table_says(world, shared, row):
     for role in ROLES:
         if row.expected[role] in REFUSED:
             answer = send(world.callers[role], row, row.call(world, False))
-            assert answer.status_code in REFUSED[row.expected[role]], f"{role}: {answer.status_code} {answer.text[:300]}"
+            assert answer.status_code in REFUSED[row.expected[role]], (
+                f"{role}: {answer.status_code} {answer.text[:300]}"
+            )
             if row.expected["tenant"] == "+" and not row.public:
                 assert_shows_nothing(world, role, answer)
     if not row.public:

@@ -13,7 +13,9 @@ SECRET = "correct horse battery"
 def test_every_setting_is_printed_with_its_documentation_value_and_source(tmp_path):
     file = tmp_path / "fieldline.toml"
     file.write_text('[http]\nlisten = "127.0.0.1:9999"\n')
-    printed = run_cli("config", "--config", str(file), env={"FIELDLINE_MQTT_LISTEN": "127.0.0.1:7777", "FIELDLINE_LOG": "debug"})
+    printed = run_cli(
+        "config", "--config", str(file), env={"FIELDLINE_MQTT_LISTEN": "127.0.0.1:7777", "FIELDLINE_LOG": "debug"}
+    )
     assert printed.returncode == 0, printed.stderr
     lines = printed.stdout.splitlines()
 
@@ -83,7 +85,9 @@ def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path, what, command):
     text, named = BAD_FILES[what]
     file = tmp_path / "fieldline.toml"
     file.write_text(text)
-    done = run_cli(command, "--config", str(file), *(["--data-dir", str(tmp_path / "data")] if command == "serve" else []))
+    done = run_cli(
+        command, "--config", str(file), *(["--data-dir", str(tmp_path / "data")] if command == "serve" else [])
+    )
     assert done.returncode not in (0, 101)
     assert named in done.stderr, done.stderr
     assert not (tmp_path / "data").exists(), "something was created nevertheless"

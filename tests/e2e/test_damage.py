@@ -18,7 +18,9 @@ SERIES = "series"
 
 def segments(server: Server) -> list[Path]:
     """Files of the journal that hold records, oldest first."""
-    found = [path for path in (server.data_dir / SEGMENTS).rglob("*") if path.is_file() and written_length(path) > 10_000]
+    found = [
+        path for path in (server.data_dir / SEGMENTS).rglob("*") if path.is_file() and written_length(path) > 10_000
+    ]
     assert found, f"no segments in {server.data_dir / SEGMENTS}"
     return sorted(found)
 
@@ -132,16 +134,26 @@ def test_a_corrupt_byte_in_a_time_series_file_is_an_error_of_that_series_alone(m
     series = {rest.create_device(): [rng.random() for _ in range(20_000)] for _ in range(12)}
     for device, values in series.items():
         for start in range(0, len(values), 5_000):
-            elements = [f'{{"ts":{base + n * 1000},"values":{{"v":{values[n]:.15f}}}}}' for n in range(start, start + 5_000)]
-            answer = requests.post(f"{server.http}/api/v1/{device.token}/telemetry", data=f"[{','.join(elements)}]", timeout=30)
+            elements = [
+                f'{{"ts":{base + n * 1000},"values":{{"v":{values[n]:.15f}}}}}' for n in range(start, start + 5_000)
+            ]
+            answer = requests.post(
+                f"{server.http}/api/v1/{device.token}/telemetry", data=f"[{','.join(elements)}]", timeout=30
+            )
             assert answer.status_code == 200
     for device, values in series.items():
         eventually(lambda: len(rest.values(device.id, "v")) == len(values))
     server.stop()
 
-    candidates = [path for path in (server.data_dir / SERIES).rglob("*") if path.is_file() and "journal" not in str(path.relative_to(server.data_dir)).lower()]
+    candidates = [
+        path
+        for path in (server.data_dir / SERIES).rglob("*")
+        if path.is_file() and "journal" not in str(path.relative_to(server.data_dir)).lower()
+    ]
     largest = max(candidates, key=written_length)
-    assert written_length(largest) > 300_000, f"nothing was written to tables: {[(str(p), written_length(p)) for p in candidates]}"
+    assert written_length(largest) > 300_000, (
+        f"nothing was written to tables: {[(str(p), written_length(p)) for p in candidates]}"
+    )
     flip(largest, written_length(largest) // 2)
 
     rest = server.start().rest()

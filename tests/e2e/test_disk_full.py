@@ -49,6 +49,7 @@ def test_a_full_disk_refuses_messages_serves_reads_and_resumes(make_server, tmp_
             ballast.unlink(missing_ok=True)
 
         eventually(lambda: post(server, device, '{"after":1}').status_code == 200, within=30)
+        assert requests.get(f"{server.http}/readyz", timeout=10).status_code == 200
         with Wire(server.mqtt_address, V5) as connection:
             assert connection.connect(username=device.token) == 0
             assert connection.publish(TELEMETRY, '{"after":2}') == 0
@@ -102,6 +103,7 @@ def assert_refuses(server, rest, device, other, ballast) -> None:
     assert rest.latest(device.id, "before") == {"before": 1}
     assert rest.get("/api/tenant/devices", pageSize=10, page=0).json()["totalElements"] >= 3
     assert requests.get(f"{server.http}/healthz", timeout=10).status_code == 200
+    assert requests.get(f"{server.http}/readyz", timeout=10).status_code == 503
 
 
 def test_a_full_disk_does_not_stop_logins_or_metrics(make_server, tmp_path):

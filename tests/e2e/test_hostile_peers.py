@@ -173,7 +173,14 @@ def test_a_peer_that_does_not_read_is_not_buffered_for_without_bound(shared, dev
     assert shared.memory_kib() - before < 32 * 1024
 
 
-@pytest.mark.parametrize("line", [b"GET / HTTP/9.9\r\n\r\n", b"\x00\x01\x02\r\n\r\n", b"POST /api/auth/login HTTP/1.1\r\nContent-Length: -5\r\n\r\n"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x00\x01\x02\r\n\r\n",
+        b"POST /api/auth/login HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+    ],
+)
 def test_a_broken_request_is_refused(shared, line):
     with socket.create_connection(shared.http_address, 10) as connection:
         connection.sendall(line)
@@ -197,6 +204,8 @@ def test_deeply_nested_json_is_refused_without_falling_over(shared, device):
         with Wire(shared.mqtt_address, V5) as connection:
             assert connection.connect(username=device.token) == 0
             assert connection.publish(TELEMETRY, body) in (0, 0x99)
-    login = requests.post(f"{shared.http}/api/auth/login", data="[" * 1_000_000, headers={"Content-Type": "application/json"}, timeout=10)
+    login = requests.post(
+        f"{shared.http}/api/auth/login", data="[" * 1_000_000, headers={"Content-Type": "application/json"}, timeout=10
+    )
     assert 400 <= login.status_code < 500
     assert shared.running

@@ -1,7 +1,6 @@
 """The HTTP API of devices, as in the reference's §4."""
 
 import socket
-import threading
 
 import pytest
 import requests
@@ -9,7 +8,6 @@ import requests
 from harness.rest import now_ms, telemetry
 from harness.server import eventually
 
-RPC_LIMIT = 65_536
 BODY_LIMIT = 52_428_800
 
 
@@ -28,7 +26,9 @@ def test_telemetry_is_stored_and_answered_with_an_empty_200(api, tenant, device)
 def test_no_content_type_is_asked_for_and_any_is_taken(api, tenant, device):
     for number, kind in enumerate([None, "application/json", "text/plain", "application/x-www-form-urlencoded"]):
         headers = {"Content-Type": kind} if kind else {}
-        assert requests.post(f"{api}/telemetry", data=f"{{k{number}:1}}", headers=headers, timeout=10).status_code == 200
+        assert (
+            requests.post(f"{api}/telemetry", data=f"{{k{number}:1}}", headers=headers, timeout=10).status_code == 200
+        )
     assert eventually(lambda: len(tenant.latest(device.id)) == 4)
 
 
@@ -47,29 +47,9 @@ def test_attributes_are_stored_and_read_back(api, tenant, device):
     assert get(sharedKeys="missing") == {}
 
 
-def test_attribute_updates_are_waited_for(api, tenant, device):
-    answers = []
-    waiting = threading.Thread(
-        target=lambda: answers.append(requests.get(f"{api}/attributes/updates", params={"timeout": 20_000}, timeout=30))
-    )
-    waiting.start()
-    number = 0
-    while waiting.is_alive():
-        # The poll may not have arrived when the first change is made.
-        tenant.post(telemetry(device.id, "attributes/SHARED_SCOPE"), {"interval": (number := number + 1)})
-        waiting.join(0.3)
-    assert answers[0].status_code == 200
-    assert answers[0].json()["interval"] in range(1, number + 1)
-
-
-def test_a_wait_for_updates_ends_with_408(api):
-    answer = requests.get(f"{api}/attributes/updates", params={"timeout": 300}, timeout=10)
-    assert (answer.status_code, answer.content) == (408, b"")
-
-
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("POST", "telemetry"), ("POST", "attributes"), ("GET", "attributes"), ("GET", "attributes/updates?timeout=100")],
+    [("POST", "telemetry"), ("POST", "attributes"), ("GET", "attributes")],
 )
 def test_an_unknown_token_is_answered_with_an_empty_401(shared, method, path):
     answer = requests.request(method, f"{shared.http}/api/v1/no-such-token/{path}", data="{}", timeout=10)
@@ -131,7 +111,9 @@ def test_a_large_body_under_the_limit_is_stored(api, tenant, device):
     body = "[" + ",".join(f'{{"ts":{base + n},"values":{{"a":{n},"text":"{"x" * 80}"}}}}' for n in range(10_000)) + "]"
     assert len(body) > 1_000_000
     assert requests.post(f"{api}/telemetry", data=body, timeout=30).status_code == 200
-    assert eventually(lambda: len(values := tenant.values(device.id, "a")) == 10_000 and values, 20) == list(range(10_000))
+    assert eventually(lambda: len(values := tenant.values(device.id, "a")) == 10_000 and values, 20) == list(
+        range(10_000)
+    )
 
 
 @pytest.mark.parametrize("path", ["", "/nothing", "/telemetry/more"])

@@ -56,7 +56,9 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_25_kills(make_server, seed):
 
     for number in range(ROUNDS):
         tallies = [Tally(device, f"round{number}") for device in devices]
-        with Load(server, tallies, window=seed.choice([1, 5, 50]), base_ts=BASE_TS + number * 10_000_000, http=HTTP_DEVICES) as load:
+        with Load(
+            server, tallies, window=seed.choice([1, 5, 50]), base_ts=BASE_TS + number * 10_000_000, http=HTTP_DEVICES
+        ):
             time.sleep(seed.uniform(0.05, 0.7))
             server.kill()
         server.env = usual | seed.choice([{}, SMALL])
@@ -76,7 +78,9 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_25_kills(make_server, seed):
         tally.check(rest.points(tally.device.id, tally.key))
     acknowledged = sum(len(tally.acknowledged) for tally in every)
     sent = sum(tally.sent for tally in every)
-    print(f"{ROUNDS} kills in {time.monotonic() - started:.0f} s: {acknowledged} of {sent} messages were acknowledged, none was lost")
+    print(
+        f"{ROUNDS} kills in {time.monotonic() - started:.0f} s: {acknowledged} of {sent} messages were acknowledged, none was lost"
+    )
     assert acknowledged > ROUNDS * 50
 
 
@@ -106,6 +110,8 @@ def test_points_are_readable_within_a_second_of_their_acknowledgement(make_serve
             asked = time.monotonic()
             eventually(lambda: rest.latest(tallies[-1].device.id, "n").get("n") >= newest, within=5, every=0.005)
             late.append(time.monotonic() - asked)
-    print(f"acknowledged to readable: {sorted(late)[len(late) // 2] * 1000:.0f} ms median, {max(late) * 1000:.0f} ms at most")
+    print(
+        f"acknowledged to readable: {sorted(late)[len(late) // 2] * 1000:.0f} ms median, {max(late) * 1000:.0f} ms at most"
+    )
     # The machine that runs the tests shares its two cores with the load: the budget is checked with a margin.
     assert max(late) < 3

@@ -12,7 +12,7 @@ from harness.rest import telemetry
 from harness.server import SYSADMIN, StartFailed, eventually, run_cli
 from harness.wire import V5, V311, Wire
 
-GENERATED = re.compile(r"sysadmin@thingsboard\.org\b.*?\b(?:password|/)\W+(\S+)", re.I)
+GENERATED = re.compile(r"sysadmin@thingsboard\.org\s*/\s*(\S+)")
 
 
 def test_a_start_with_an_empty_directory_is_quick_and_small(make_server):
@@ -108,7 +108,9 @@ def test_what_people_write_survives_a_kill(make_server):
 
 
 def test_a_deletion_is_not_undone_by_the_replay_after_a_kill(make_server):
-    server = make_server(env={"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "1h", "FIELDLINE_SERIES_CHECKPOINT_INTERVAL": "1h"})
+    server = make_server(
+        env={"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "1h", "FIELDLINE_SERIES_CHECKPOINT_INTERVAL": "1h"}
+    )
     rest = server.start().rest()
     device = rest.create_device()
     for body in ('{"ts":1000,"values":{"a":1,"b":1}}', '{"ts":2000,"values":{"a":2,"b":2}}'):
@@ -127,10 +129,12 @@ def test_the_first_start_prints_a_generated_password_once(make_server):
     server = make_server(demo=False).start()
     printed = GENERATED.findall(server.log())
     assert len(printed) == 1, f"not printed once: {server.log()}"
-    password = printed[0].strip("\"'.,")
+    password = printed[0]
     assert len(password) >= 12
     assert server.rest(SYSADMIN[0], password).get("/api/auth/user").json()["authority"] == "SYS_ADMIN"
-    answer = requests.post(f"{server.http}/api/auth/login", json=dict(zip(("username", "password"), SYSADMIN)), timeout=10)
+    answer = requests.post(
+        f"{server.http}/api/auth/login", json=dict(zip(("username", "password"), SYSADMIN, strict=True)), timeout=10
+    )
     assert answer.status_code == 401, "the demo password works without the demo"
     server.stop()
     server.start()
@@ -144,7 +148,12 @@ def test_the_first_start_takes_the_password_it_is_given(make_server):
     assert "correct horse battery" not in server.log()
     assert requests.get(f"{server.http}/api/tenants?pageSize=1&page=0", timeout=5).status_code == 401
     # Without the demo there is nobody else.
-    assert server.rest(SYSADMIN[0], "correct horse battery").get("/api/tenants", pageSize=10, page=0).json()["totalElements"] == 0
+    assert (
+        server.rest(SYSADMIN[0], "correct horse battery")
+        .get("/api/tenants", pageSize=10, page=0)
+        .json()["totalElements"]
+        == 0
+    )
 
 
 def test_a_kill_during_the_first_start_leaves_a_directory_that_starts(make_server, seed):

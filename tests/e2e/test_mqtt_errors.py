@@ -105,7 +105,7 @@ def test_a_profile_may_ask_for_acknowledgement_of_bad_payloads(shared, tenant, d
     assert eventually(lambda: tenant.values(device.id, "a")) == [1]
 
 
-# -- topics -----------------------------------------------------------------------------------------------------------
+# -- topics --
 
 
 @pytest.mark.parametrize("version", ALL)
@@ -147,7 +147,7 @@ def test_an_empty_topic_or_a_topic_alias_is_refused_as_none_was_offered(online):
         assert packet is None or reason in (0x81, 0x82, 0x94) or (packet.kind == wire.PUBACK and packet.body[2] == 0x90)
 
 
-# -- sizes ------------------------------------------------------------------------------------------------------------
+# -- sizes --
 
 
 def packet_of(version: int, size: int) -> bytes:

@@ -23,7 +23,7 @@ def online(dial, device):
     return connection
 
 
-# -- telemetry and attributes -----------------------------------------------------------------------------------------
+# -- telemetry and attributes --
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -121,7 +121,10 @@ def test_elements_without_a_time_share_the_one_of_their_message(tenant, device, 
 
 def test_the_latest_value_is_the_one_with_the_greatest_time(tenant, device, online):
     for packet_id, (ts, value) in enumerate([(2000, 2), (3000, 3), (1000, 1)], 1):
-        assert online.publish("v1/devices/me/telemetry", f'{{"ts":{ts},"values":{{"a":{value}}}}}', packet_id=packet_id) == 0
+        assert (
+            online.publish("v1/devices/me/telemetry", f'{{"ts":{ts},"values":{{"a":{value}}}}}', packet_id=packet_id)
+            == 0
+        )
     eventually(lambda: len(tenant.points(device.id, "a")) == 3)
     assert tenant.latest(device.id, "a") == {"a": 3}
 
@@ -131,16 +134,22 @@ def test_a_device_that_sends_becomes_active(dial, tenant, device):
     connection = dial(V311)
     assert connection.connect(username=device.token) == 0
     assert connection.publish("v1/devices/me/telemetry", '{"a":1}') == 0
-    seen = eventually(lambda: (found := tenant.attributes(device.id, "SERVER_SCOPE")).get("active") and found, within=15)
+    seen = eventually(
+        lambda: (found := tenant.attributes(device.id, "SERVER_SCOPE")).get("active") and found, within=15
+    )
     assert abs(seen["lastActivityTime"] - now_ms()) < 60_000
     assert tenant.get(f"/api/device/info/{device.id}").json()["active"] is True
 
 
-# -- attribute requests -----------------------------------------------------------------------------------------------
+# -- attribute requests --
 
 # Topic of the request, filter and topic of the response.
 REQUESTS = [
-    ("v1/devices/me/attributes/request/{}", "v1/devices/me/attributes/response/+", "v1/devices/me/attributes/response/{}"),
+    (
+        "v1/devices/me/attributes/request/{}",
+        "v1/devices/me/attributes/response/+",
+        "v1/devices/me/attributes/response/{}",
+    ),
     ("v2/a/req/{}", "v2/a/res/+", "v2/a/res/{}"),
     ("v2/a/req/j/{}", "v2/a/res/j/+", "v2/a/res/j/{}"),
 ]
@@ -200,41 +209,7 @@ def test_the_answer_comes_with_the_quality_of_service_of_its_subscription(with_a
         assert connection.message().qos == granted
 
 
-# -- shared attributes ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("topic", ATTRIBUTE_TOPICS)
-def test_a_change_of_shared_attributes_is_pushed_to_subscribers(shared, tenant, device, version, topic):
-    with PahoDevice(shared.mqtt_address, version, username=device.token) as client:
-        client.connect()
-        assert client.subscribe((topic, 1)) == [1]
-        tenant.post(telemetry(device.id, "attributes/SHARED_SCOPE"), {"interval": 30, "mode": "eco"})
-        got_topic, payload = client.message()
-        assert (got_topic, json.loads(payload)) == (topic, {"interval": 30, "mode": "eco"})
-        tenant.delete(telemetry(device.id, "SHARED_SCOPE"), keys="mode")
-        assert json.loads(client.message()[1]) == {"deleted": ["mode"]}
-
-
-def test_who_has_not_subscribed_is_not_told(tenant, device, online):
-    tenant.post(telemetry(device.id, "attributes/SHARED_SCOPE"), {"interval": 30})
-    assert online.silent(0.5)
-
-
-def test_who_has_unsubscribed_is_not_told(tenant, device, online):
-    assert online.subscribe(("v1/devices/me/attributes", 1)) == [1]
-    online.unsubscribe("v1/devices/me/attributes")
-    tenant.post(telemetry(device.id, "attributes/SHARED_SCOPE"), {"interval": 30})
-    assert online.silent(0.5)
-
-
-def test_server_attributes_stay_on_the_server(tenant, device, online):
-    assert online.subscribe(("v1/devices/me/attributes", 1)) == [1]
-    tenant.post(telemetry(device.id, "attributes/SERVER_SCOPE"), {"secret": 1})
-    assert online.silent(0.5)
-
-
-# -- subscriptions ----------------------------------------------------------------------------------------------------
+# -- subscriptions --
 
 LITERAL = [
     "v1/devices/me/attributes", "v1/devices/me/attributes/response/+", "v1/devices/me/rpc/request/+",

@@ -43,12 +43,30 @@ def shell(*command: str) -> str:
 
 def mosquitto_pub(server, token: str, message: str, *more: str) -> None:
     host, port = server.mqtt_address
-    shell("mosquitto_pub", "-d", "-h", host, "-p", str(port), "-t", "v1/devices/me/telemetry", "-q", "1", "-u", token, "-m", message, *more)
+    shell(
+        "mosquitto_pub",
+        "-d",
+        "-h",
+        host,
+        "-p",
+        str(port),
+        "-t",
+        "v1/devices/me/telemetry",
+        "-q",
+        "1",
+        "-u",
+        token,
+        "-m",
+        message,
+        *more,
+    )
 
 
 def curl_login(server) -> str:
     body = json.dumps({"username": TENANT[0], "password": TENANT[1]})
-    answer = shell("curl", "-sS", "--fail", f"{server.http}/api/auth/login", "-H", "Content-Type: application/json", "-d", body)
+    answer = shell(
+        "curl", "-sS", "--fail", f"{server.http}/api/auth/login", "-H", "Content-Type: application/json", "-d", body
+    )
     return json.loads(answer)["token"]
 
 
@@ -59,7 +77,9 @@ def test_the_demo_accounts_log_in(shared, login, authority):
 
 
 def test_the_demo_devices_have_their_well_known_tokens(tenant):
-    tokens = {name: tenant.credentials(tenant.device_by_name(name)["id"]["id"])["credentialsId"] for name in DEMO_DEVICES}
+    tokens = {
+        name: tenant.credentials(tenant.device_by_name(name)["id"]["id"])["credentialsId"] for name in DEMO_DEVICES
+    }
     assert tokens == DEMO_DEVICES
 
 

@@ -28,7 +28,9 @@ def read(tenant, device, **params):
 
 
 def test_values_are_strings_unless_strict_types_are_asked_for(tenant, filled):
-    tenant.post(telemetry(filled.id, "timeseries/ANY"), {"ts": BASE, "values": {"flag": True, "json": {"a": [1, None]}, "n": 0}})
+    tenant.post(
+        telemetry(filled.id, "timeseries/ANY"), {"ts": BASE, "values": {"flag": True, "json": {"a": [1, None]}, "n": 0}}
+    )
     plain = tenant.get(telemetry(filled.id, "values/timeseries"), keys="flag,half,text,json").json()
     assert {key: points[0]["value"] for key, points in plain.items()} == {
         "flag": "true", "half": "49.5", "text": "t099", "json": '{"a":[1,null]}',
@@ -77,11 +79,19 @@ def test_aggregation_makes_one_point_a_bucket_at_its_middle(tenant, filled, aggr
     # Buckets of 30 s from the start; the last one is cut off at the end of the range, 10 s wide.
     buckets = [range(0, 30), range(30, 60), range(60, 90), range(90, 100)]
     middles = [15, 45, 75, 95]
-    assert found == [{"ts": BASE + m * SECOND, "value": expected(b)} for m, b in zip(middles, buckets)]
+    assert found == [{"ts": BASE + m * SECOND, "value": expected(b)} for m, b in zip(middles, buckets, strict=True)]
 
 
 def test_empty_buckets_are_left_out_and_text_counts_and_compares(tenant, filled):
-    found = read(tenant, filled, keys="text", startTs=BASE - 60 * SECOND, agg="MAX", interval=60 * SECOND, endTs=BASE + 60 * SECOND)
+    found = read(
+        tenant,
+        filled,
+        keys="text",
+        startTs=BASE - 60 * SECOND,
+        agg="MAX",
+        interval=60 * SECOND,
+        endTs=BASE + 60 * SECOND,
+    )
     assert [point["value"] for point in found["text"]] == ["t059"]
     assert read(tenant, filled, keys="text", agg="COUNT", interval=100 * SECOND)["text"][0]["value"] == 100
     assert read(tenant, filled, keys="text", agg="AVG", interval=100 * SECOND) == {}
@@ -90,7 +100,9 @@ def test_empty_buckets_are_left_out_and_text_counts_and_compares(tenant, filled)
 def test_calendar_intervals_follow_the_time_zone(tenant, device):
     # Noon UTC of each day of 2024.
     first = 1_704_110_400_000
-    tenant.post(telemetry(device.id, "timeseries/ANY"), [{"ts": first + d * DAY, "values": {"one": 1}} for d in range(366)])
+    tenant.post(
+        telemetry(device.id, "timeseries/ANY"), [{"ts": first + d * DAY, "values": {"one": 1}} for d in range(366)]
+    )
     start, end = 1_704_067_200_000, 1_704_067_200_000 + 366 * DAY
 
     def sums(kind: str, zone: str = "UTC") -> list:
@@ -125,7 +137,9 @@ def test_seven_hundred_buckets_are_allowed(tenant, filled):
 
 
 def test_a_range_is_deleted_from_its_start_to_before_its_end(tenant, filled):
-    tenant.delete(telemetry(filled.id, "timeseries/delete"), keys="n", startTs=BASE + 10 * SECOND, endTs=BASE + 90 * SECOND)
+    tenant.delete(
+        telemetry(filled.id, "timeseries/delete"), keys="n", startTs=BASE + 10 * SECOND, endTs=BASE + 90 * SECOND
+    )
     left = [point["value"] for point in read(tenant, filled, orderBy="ASC")["n"]]
     assert left == [*range(10), *range(90, 100)]
     assert len(read(tenant, filled, keys="half")["half"]) == 100

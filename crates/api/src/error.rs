@@ -12,25 +12,21 @@ use fieldline_model::EntityType;
 use serde::Serialize;
 
 /// Result of a handler.
-pub type ApiResult<T> = Result<T, ApiError>;
+pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
 /// Number that tells clients apart what went wrong; the numbers are those of the REST API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub enum ErrorCode {
+pub(crate) enum ErrorCode {
     General = 2,
     Authentication = 10,
     JwtTokenExpired = 11,
-    CredentialsExpired = 15,
     PermissionDenied = 20,
-    InvalidArguments = 30,
     BadRequestParams = 31,
     ItemNotFound = 32,
     TooManyRequests = 33,
-    TooManyUpdates = 34,
     VersionConflict = 35,
-    SubscriptionViolation = 40,
     EntitiesLimitExceeded = 41,
     PasswordViolation = 45,
     Database = 46,
@@ -38,19 +34,16 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// The HTTP status that goes with it.
-    pub const fn status(self) -> StatusCode {
+    pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::General | Self::Database => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Authentication
-            | Self::JwtTokenExpired
-            | Self::CredentialsExpired
-            | Self::PasswordViolation => StatusCode::UNAUTHORIZED,
-            Self::PermissionDenied | Self::SubscriptionViolation | Self::EntitiesLimitExceeded => {
-                StatusCode::FORBIDDEN
+            Self::Authentication | Self::JwtTokenExpired | Self::PasswordViolation => {
+                StatusCode::UNAUTHORIZED
             }
-            Self::InvalidArguments | Self::BadRequestParams => StatusCode::BAD_REQUEST,
+            Self::PermissionDenied | Self::EntitiesLimitExceeded => StatusCode::FORBIDDEN,
+            Self::BadRequestParams => StatusCode::BAD_REQUEST,
             Self::ItemNotFound => StatusCode::NOT_FOUND,
-            Self::TooManyRequests | Self::TooManyUpdates => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
             Self::VersionConflict => StatusCode::CONFLICT,
         }
     }
@@ -58,7 +51,7 @@ impl ErrorCode {
 
 /// An answer that says no.
 #[derive(Debug)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     status: StatusCode,
     code: ErrorCode,
     message: String,
@@ -67,12 +60,12 @@ pub struct ApiError {
 
 impl ApiError {
     /// An error with the status that its code has.
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::with_status(code.status(), code, message)
     }
 
     /// An error whose status is not the usual one of its code.
-    pub fn with_status(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn with_status(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             status,
             code,
@@ -82,32 +75,32 @@ impl ApiError {
     }
 
     /// The request is wrong: 400, code 31.
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::BadRequestParams, message)
     }
 
     /// What the request is about does not exist: 404, code 32.
-    pub fn not_found(message: impl Into<String>) -> Self {
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::ItemNotFound, message)
     }
 
     /// The caller may not do that: 403, code 20.
-    pub fn denied() -> Self {
+    pub(crate) fn denied() -> Self {
         Self::new(ErrorCode::PermissionDenied, AccessError::Denied.to_string())
     }
 
     /// The caller has not proved who they are: 401, code 10.
-    pub fn unauthenticated() -> Self {
+    pub(crate) fn unauthenticated() -> Self {
         Self::new(ErrorCode::Authentication, "Authentication failed")
     }
 
     /// The HTTP status.
-    pub fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
 
     /// The message for the client.
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.message
     }
 }

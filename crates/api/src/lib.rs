@@ -1,1 +1,22 @@
-//! placeholder
+//! The REST API: authentication, entities, telemetry, and the OpenAPI description generated from them.
+//!
+//! Every endpoint is registered once, with method, path and the authorities that may call it ([`endpoints`]); the check
+//! runs before the handler. What a caller may do with an entity is decided in `fieldline_core::access`.
+
+mod auth;
+mod caller;
+mod controllers;
+mod endpoint;
+mod error;
+mod extract;
+mod openapi;
+mod options;
+mod router;
+mod state;
+mod telemetry;
+
+pub use auth::{TokenKey, TokenKeyError};
+pub use endpoint::{Access, Endpoint};
+pub use options::Options;
+pub use router::{endpoints, router};
+pub use state::Deps;

@@ -22,6 +22,8 @@ pub struct Options {
     pub parallel_password_hashes: usize,
     /// Shortest password.
     pub min_password_length: usize,
+    /// Whether administrators may get tokens of their users, to look through their eyes.
+    pub user_token_access: bool,
     /// Largest body of a request.
     pub max_body: ByteSize,
     /// Address under which people reach the platform, for links such as `https://iot.example.com`; taken from each
@@ -39,6 +41,7 @@ impl Default for Options {
             logins_per_minute: 300,
             parallel_password_hashes: 2,
             min_password_length: 6,
+            user_token_access: true,
             max_body: ByteSize::mib(16),
             public_url: String::new(),
         }

@@ -32,17 +32,17 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    #[cold]
+    #[inline]
     pub(crate) const fn new(kind: DecodeErrorKind, what: &'static str) -> Self {
         Self { kind, what }
     }
 
-    #[cold]
+    #[inline]
     pub(crate) const fn malformed(what: &'static str) -> Self {
         Self::new(DecodeErrorKind::Malformed, what)
     }
 
-    #[cold]
+    #[inline]
     pub(crate) const fn protocol(what: &'static str) -> Self {
         Self::new(DecodeErrorKind::Protocol, what)
     }
@@ -96,7 +96,7 @@ pub struct EncodeError {
 }
 
 impl EncodeError {
-    #[cold]
+    #[inline]
     pub(crate) const fn invalid(what: &'static str) -> Self {
         Self {
             kind: EncodeErrorKind::InvalidField,
@@ -104,7 +104,7 @@ impl EncodeError {
         }
     }
 
-    #[cold]
+    #[inline]
     pub(crate) const fn too_long(what: &'static str) -> Self {
         Self {
             kind: EncodeErrorKind::TooLong,
@@ -112,7 +112,7 @@ impl EncodeError {
         }
     }
 
-    #[cold]
+    #[inline]
     pub(crate) const fn version(what: &'static str) -> Self {
         Self {
             kind: EncodeErrorKind::WrongVersion,

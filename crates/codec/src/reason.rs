@@ -147,6 +147,7 @@ impl ReasonCode {
     }
 }
 
+#[allow(clippy::derivable_impls, reason = "the macro has no place for #[default]")]
 impl Default for ReasonCode {
     fn default() -> Self {
         Self::Success

@@ -484,6 +484,24 @@ impl Committer {
     }
 }
 
+impl Drop for Committer {
+    /// A panic is a failure like any other: who waits is told, and nothing further is taken.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let mut pending = self.shared.pending.lock();
+        pending.state = State::Failed("the journal's thread has panicked".into());
+        let fill = pending.take(Fill::default());
+        drop(pending);
+        drop(fill);
+        self.shared.meters.refusing.set(1.0);
+        self.shared.log.lock().close();
+        self.shared.ended.send_replace(true);
+        self.shared.room.notify_waiters();
+    }
+}
+
 const fn empty_entry(partition: Partition, first: u64) -> Entry {
     Entry {
         partition,

@@ -81,6 +81,16 @@ impl Default for Fill {
     }
 }
 
+impl Drop for Fill {
+    /// Nobody waits for ever, even if the committer fails in a way that nobody thought of.
+    fn drop(&mut self) {
+        if self.appends > 0 {
+            let why = "the journal stopped before the records were written";
+            self.group.complete(Err(AppendError::Failed(why.into())));
+        }
+    }
+}
+
 impl Fill {
     /// Makes it ready for other appends.
     pub(crate) fn clear(&mut self) {

@@ -17,12 +17,12 @@ struct Backend {
 #[async_trait]
 impl JournalBackend for Backend {
     async fn open(&self) -> Arc<dyn Journal> {
-        Arc::new(EmbeddedJournal::open(&self.dir, &self.options).unwrap())
+        Arc::new(EmbeddedJournal::open(&self.dir, &self.options).expect("it opens"))
     }
 }
 
 async fn keeps_its_promises(options: Options) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("a directory");
     let backend = Backend {
         dir: dir.path().join("journal"),
         options,

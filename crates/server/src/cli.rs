@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use fieldline_api::Access;
 
 use crate::config::{self, Loaded};
 use crate::{logging, serve};
@@ -99,7 +100,11 @@ pub(crate) fn run() -> ExitCode {
 fn print_endpoints() -> ExitCode {
     let mut out = std::io::stdout().lock();
     for endpoint in fieldline_api::endpoints() {
-        if writeln!(out, "{endpoint}").is_err() {
+        let callers = match endpoint.access {
+            Access::Public => "anybody".to_owned(),
+            Access::Roles(roles) => roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(" "),
+        };
+        if writeln!(out, "{:7} {} {callers}", endpoint.method, endpoint.path).is_err() {
             break;
         }
     }

@@ -49,7 +49,9 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         usage = ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH
-        names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        names = x509.SubjectAlternativeName(
+            [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        )
         builder = _builder(subject, self.name, key, valid).add_extension(x509.ExtendedKeyUsage([usage]), False)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
         certificate = (builder.add_extension(names, False) if server else builder).sign(self.key, hashes.SHA256())
@@ -71,7 +73,7 @@ class Authority:
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key, valid: tuple) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -187,7 +187,7 @@ class Load:
         """How many points have been acknowledged so far."""
         return sum(len(tally.acknowledged) for tally in self.tallies)
 
-    def __enter__(self) -> "Load":
+    def __enter__(self) -> Load:
         self._thread.start()
         return self
 
@@ -205,7 +205,9 @@ class Load:
 
     def _main(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.set_exception_handler(lambda _, context: self._errors.append(context.get("exception") or AssertionError(context["message"])))
+        self._loop.set_exception_handler(
+            lambda _, context: self._errors.append(context.get("exception") or AssertionError(context["message"]))
+        )
         self._loop.run_until_complete(self._run())
         self._loop.close()
 

@@ -28,7 +28,9 @@ class PahoDevice:
         self.address, self.keep_alive = address, keep_alive
         # paho refuses an empty client id before version 3.1.1.
         client_id = client_id or ("e2e" if version == "3.1" else "")
-        self.client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id, protocol=VERSIONS[version], reconnect_on_failure=False)
+        self.client = paho.Client(
+            paho.CallbackAPIVersion.VERSION2, client_id, protocol=VERSIONS[version], reconnect_on_failure=False
+        )
         if username is not None:
             self.client.username_pw_set(username, password)
         if tls is not None:
@@ -53,7 +55,7 @@ class PahoDevice:
         except queue.Empty:
             raise AssertionError(f"no {kind} within {within} s") from None
 
-    def __enter__(self) -> "PahoDevice":
+    def __enter__(self) -> PahoDevice:
         return self
 
     def __exit__(self, *_) -> None:

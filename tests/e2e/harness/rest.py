@@ -73,7 +73,7 @@ class Rest:
         """DELETE with query parameters."""
         return self.call("DELETE", path, params=params, expect=expect)
 
-    # -- devices ------------------------------------------------------------------------------------------------------
+    # -- devices --
 
     def create_device(self, name: str | None = None, **fields) -> Device:
         """A new device with an access token."""
@@ -99,7 +99,7 @@ class Rest:
         """The tenant's device of that name."""
         return self.get("/api/tenant/devices", deviceName=name).json()
 
-    # -- telemetry ----------------------------------------------------------------------------------------------------
+    # -- telemetry --
 
     def points(self, device_id: str, key: str, **params) -> list[dict]:
         """Raw points of a key, oldest first, with native types; all of them unless a range is given."""

@@ -9,8 +9,8 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 import requests
 
@@ -62,7 +62,9 @@ def run_cli(*arguments: str, env: dict[str, str] | None = None, timeout: float =
 class Server:
     """One server process at a time, on one data directory, on ports that the system chooses."""
 
-    def __init__(self, home: Path, *, demo: bool = True, env: dict[str, str] | None = None, data_dir: Path | None = None):
+    def __init__(
+        self, home: Path, *, demo: bool = True, env: dict[str, str] | None = None, data_dir: Path | None = None
+    ):
         self.home = home
         self.home.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir or home / "data"
@@ -76,7 +78,7 @@ class Server:
         self.process: subprocess.Popen | None = None
         self.listening: dict[str, str] = {}
 
-    # -- life ---------------------------------------------------------------------------------------------------------
+    # -- life --
 
     def spawn(self) -> None:
         """Starts the process and returns at once."""
@@ -97,7 +99,7 @@ class Server:
                 preexec_fn=_die_with_parent,
             )
 
-    def start(self, within: float = START_WITHIN_S) -> "Server":
+    def start(self, within: float = START_WITHIN_S) -> Server:
         """Starts the process and waits until it is ready."""
         self.spawn()
         deadline = time.monotonic() + within
@@ -151,7 +153,7 @@ class Server:
         """Whether the process is alive."""
         return self.process is not None and self.process.poll() is None
 
-    # -- addresses ----------------------------------------------------------------------------------------------------
+    # -- addresses --
 
     @property
     def http(self) -> str:
@@ -173,7 +175,7 @@ class Server:
         """Host and port of MQTT over TLS."""
         return split_address(self.listening["mqtts"])
 
-    # -- looking in ---------------------------------------------------------------------------------------------------
+    # -- looking in --
 
     def rest(self, username: str = TENANT[0], password: str = TENANT[1]) -> Rest:
         """The REST API as a user, by default the demo tenant's administrator."""

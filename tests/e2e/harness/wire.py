@@ -27,7 +27,7 @@ class Packet(NamedTuple):
     body: bytes
 
 
-# -- encoding ---------------------------------------------------------------------------------------------------------
+# -- encoding --
 
 
 def varint(number: int) -> bytes:
@@ -118,7 +118,7 @@ PING = frame(PINGREQ, b"")
 BYE = frame(DISCONNECT, b"")
 
 
-# -- decoding ---------------------------------------------------------------------------------------------------------
+# -- decoding --
 
 
 def take_varint(raw: bytes, at: int) -> tuple[int, int] | None:
@@ -186,7 +186,7 @@ class Wire:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.pending = b""
 
-    def __enter__(self) -> "Wire":
+    def __enter__(self) -> Wire:
         return self
 
     def __exit__(self, *_) -> None:
@@ -232,7 +232,7 @@ class Wire:
         readable, _, _ = select.select([self.socket], [], [], during)
         return not readable
 
-    # -- conversations ------------------------------------------------------------------------------------------------
+    # -- conversations --
 
     def connect(self, *arguments, **fields) -> int:
         """Sends CONNECT and returns the code of the CONNACK."""

@@ -1,6 +1,7 @@
 //! Tenants.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use axum::Json;
 use axum::extract::State;
@@ -141,13 +142,18 @@ async fn with_profiles(api: &ApiState, tenants: Vec<Tenant>) -> ApiResult<Vec<Te
     let mut infos = Vec::with_capacity(tenants.len());
     for tenant in tenants {
         let id = tenant.tenant_profile_id.unwrap_or_default();
-        if !names.contains_key(&id) {
-            let profile = api.entities.tenant_profiles.get(id).await?;
-            names.insert(id, profile.map(|profile| profile.name).unwrap_or_default());
-        }
+        let tenant_profile_name = match names.entry(id) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(unknown) => {
+                let profile = api.entities.tenant_profiles.get(id).await?;
+                unknown
+                    .insert(profile.map(|profile| profile.name).unwrap_or_default())
+                    .clone()
+            }
+        };
         infos.push(TenantInfo {
             tenant,
-            tenant_profile_name: names.get(&id).cloned().unwrap_or_default(),
+            tenant_profile_name,
         });
     }
     Ok(infos)

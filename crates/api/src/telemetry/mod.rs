@@ -40,6 +40,7 @@ pub(crate) fn routes() -> Routes {
         .add(STC, routes!(save::entity_attributes))
         .add(STC, routes!(save::entity_attributes_v2))
         .add(STC, routes!(save::series))
+        .add(STC, routes!(save::series_of_scope_delete))
         .add(STC, routes!(save::series_with_ttl))
         .add(STC, routes!(delete::series))
         .add(STC, routes!(delete::device_attributes))

@@ -79,6 +79,23 @@ pub(super) async fn series(
     points(&api, &caller, (&kind, &id), None, request).await
 }
 
+/// Saves points of an entity, as with any other word in the place of `delete`: deletions have that path, too, and would
+/// otherwise take it away from saves.
+#[utoipa::path(
+    post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/delete", tag = "telemetry",
+    operation_id = "saveEntityTelemetryOfScopeDelete", params(EntityPath),
+    request_body(content = String, description = "A JSON object of names and values, `{\"ts\", \"values\"}`, or a list of them"),
+    responses((status = 200, description = "Saved"), Errors)
+)]
+pub(super) async fn series_of_scope_delete(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    request: Request,
+) -> Answer<StatusCode> {
+    points(&api, &caller, (&kind, &id), None, request).await
+}
+
 /// Saves points of an entity, which are kept for some seconds; 0 keeps them as long as its profiles say.
 #[utoipa::path(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/{scope}/{ttl}", tag = "telemetry",

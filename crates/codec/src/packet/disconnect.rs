@@ -66,8 +66,8 @@ impl<'a> Auth<'a> {
 
     /// §3.15.2.2.2 requires the method, and §3.15.2.1 allows success to leave everything out.
     fn lacks_method(&self) -> bool {
-        !self.properties.has_authentication_method()
-            && !(self.code == ReasonCode::Success && self.properties.is_empty())
+        let left_out = self.code == ReasonCode::Success && self.properties.is_empty();
+        !left_out && !self.properties.has_authentication_method()
     }
 
     /// Appends the packet to `out`.

@@ -31,12 +31,12 @@ pub struct SessionError {
 }
 
 impl SessionError {
-    #[cold]
+    #[inline]
     pub(super) const fn new(kind: SessionErrorKind, what: &'static str) -> Self {
         Self { kind, what }
     }
 
-    #[cold]
+    #[inline]
     pub(super) const fn protocol(what: &'static str) -> Self {
         Self::new(SessionErrorKind::Protocol, what)
     }

@@ -1,7 +1,8 @@
 //! Entities: tenants, customers, users, devices and their profiles and credentials.
 //!
 //! Every call about something that belongs to a tenant carries the tenant, and answers as if nothing of another tenant
-//! existed. `save` inserts an entity whose `version` is `None` or 1-to-be, and updates otherwise: see [`TenantStore::save`].
+//! existed. Saving is the same everywhere: see [`TenantStore::save`]. Lists sort texts regardless of case and absent values
+//! first; a sort property that a list does not know is an invalid argument.
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ pub struct EntityStores {
 pub trait TenantStore: Send + Sync {
     /// Inserts (`create`) or updates, and returns what is stored. The `id` must be set. An update with a `version` other
     /// than the stored one is a version conflict; with none, the last writer wins. The stored version counts up from 1.
+    /// Id, tenant and creation time stay as they were inserted. A reference to what the tenant does not have is invalid.
     /// A taken title is a conflict. All stores save by these rules.
     async fn save(&self, tenant: Tenant, create: bool) -> StoreResult<Tenant>;
     /// The tenant, if it exists.
@@ -135,7 +137,8 @@ pub struct DeviceFilter {
 /// Devices.
 #[async_trait]
 pub trait DeviceStore: Send + Sync {
-    /// See [`TenantStore::save`]; a name taken in the tenant is a conflict.
+    /// See [`TenantStore::save`]; a name taken in the tenant is a conflict. The profile must be set; the type that is
+    /// returned is always its name.
     async fn save(&self, device: Device, create: bool) -> StoreResult<Device>;
     /// Inserts a new device and its credentials, both or neither.
     async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device>;

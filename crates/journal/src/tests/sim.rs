@@ -116,24 +116,22 @@ impl SimDisk {
     pub(super) fn after(&self, crash: Crash, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let state = self.0.lock();
-        let mut inodes = state.inodes.clone();
-        let mut names = state.names.clone();
-        if crash == Crash::Power {
-            for inode in &mut inodes {
-                inode.now = torn(inode, &mut rng);
-            }
-            names = torn_names(&state, &mut rng);
-        }
-        for inode in &mut inodes {
-            inode.durable.clone_from(&inode.now);
-        }
-        Self(Arc::new(Mutex::new(State {
-            inodes,
-            durable_names: names.clone(),
-            names,
-            rng: Some(rng),
+        let mut after = State {
+            inodes: state.inodes.clone(),
+            names: state.names.clone(),
+            durable_names: state.durable_names.clone(),
             ..State::default()
-        })))
+        };
+        if crash == Crash::Power {
+            for inode in &mut after.inodes {
+                inode.now = torn(inode, &mut rng);
+                inode.durable.clone_from(&inode.now);
+            }
+            after.names = torn_names(&state, &mut rng);
+            after.durable_names = after.names.clone();
+        }
+        after.rng = Some(rng);
+        Self(Arc::new(Mutex::new(after)))
     }
 }
 

@@ -5,8 +5,8 @@ use fieldline_model::kv::Value;
 use fieldline_model::timeseries::{Aggregation, Bucket, Point};
 
 use super::chunk::{self, Columns, Header, StoredPoint, Values, is_expired};
-use super::read::{Series, read_header};
 use super::error;
+use super::read::{Series, read_header};
 
 /// What is known of the values of one bucket.
 #[derive(Debug, Clone)]
@@ -176,7 +176,11 @@ impl Buckets<'_> {
                 continue;
             };
             let end = self.buckets.get(at).map_or(ts, |bucket| bucket.end);
-            let count = columns.ts.get(from..).unwrap_or_default().partition_point(|ts| *ts < end);
+            let count = columns
+                .ts
+                .get(from..)
+                .unwrap_or_default()
+                .partition_point(|ts| *ts < end);
             let to = from + count.max(1);
             if let Some(sum) = self.sums.get_mut(at) {
                 match &columns.values {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreResult;
-use fieldline_model::kv::{self, Corrupt, Value, ValueRef, pack_value, take_array, unpack_value};
+use fieldline_model::kv::{Corrupt, Value, ValueRef, pack_value, take_array, unpack_value};
 use fjall::{Keyspace, OwnedWriteBatch};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -94,12 +94,17 @@ impl Shard {
     fn load(&mut self, table: &Keyspace, group: &Group) -> CellGroup {
         let mut loaded = CellGroup::default();
         for entry in table.prefix(group) {
-            let cell = entry.into_inner().map_err(error::engine).and_then(|(key, value)| {
-                let name = key.get(GROUP_BYTES..).and_then(|name| std::str::from_utf8(name).ok());
-                let name = name.ok_or(Corrupt("name is not UTF-8"));
-                name.and_then(|name| Cell::decode(self.name(name), &value))
-                    .map_err(|cause| error::corrupt(group, cause))
-            });
+            let cell = entry
+                .into_inner()
+                .map_err(error::engine)
+                .and_then(|(key, value)| {
+                    let name = key
+                        .get(GROUP_BYTES..)
+                        .and_then(|name| std::str::from_utf8(name).ok());
+                    let name = name.ok_or(Corrupt("name is not UTF-8"));
+                    name.and_then(|name| Cell::decode(self.name(name), &value))
+                        .map_err(|cause| error::corrupt(group, cause))
+                });
             match cell {
                 Ok(cell) => loaded.cells.push(cell),
                 Err(error) => {
@@ -255,7 +260,9 @@ impl Cells {
         for shard in &self.shards {
             let mut shard = shard.lock();
             for group in std::mem::take(&mut shard.dirty) {
-                let Some(held) = shard.groups.get_mut(&group) else { continue };
+                let Some(held) = shard.groups.get_mut(&group) else {
+                    continue;
+                };
                 held.dirty = false;
                 for cell in held.cells.iter_mut().filter(|cell| cell.dirty) {
                     cell.dirty = false;
@@ -354,6 +361,6 @@ pub(super) fn cell_key(group: &Group, name: &str) -> Vec<u8> {
 /// Time and time-to-live of a stored cell, for those who read the table past the cache.
 pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), Corrupt> {
     let mut bytes = bytes;
-    let ts = i64::from_le_bytes(kv::take_array(&mut bytes)?);
-    Ok((ts, u32::from_le_bytes(kv::take_array(&mut bytes)?)))
+    let ts = i64::from_le_bytes(take_array(&mut bytes)?);
+    Ok((ts, u32::from_le_bytes(take_array(&mut bytes)?)))
 }

@@ -123,7 +123,11 @@ impl SeriesStore {
             .filter_map(|(partition, it)| it.applied.map(|offset| (*partition, offset)))
             .collect();
         for (partition, offset) in &positions {
-            batch.insert(&engine.meta, keys::position_key(*partition), offset.0.to_be_bytes());
+            batch.insert(
+                &engine.meta,
+                keys::position_key(*partition),
+                offset.0.to_be_bytes(),
+            );
         }
         let seq = self.seq.load(Ordering::Relaxed);
         batch.insert(&engine.meta, SEQ_KEY, seq.to_be_bytes());

@@ -323,12 +323,7 @@ fn take_header(rest: &mut &[u8]) -> Result<Header, Corrupt> {
         let sum = i128::from_le_bytes(take_array(rest)?);
         let min = unzigzag(read_varint(rest)?);
         let max = min.wrapping_add(read_varint(rest)? as i64);
-        Some(Longs {
-            count,
-            sum,
-            min,
-            max,
-        })
+        Some(Longs { count, sum, min, max })
     } else {
         None
     };

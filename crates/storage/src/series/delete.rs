@@ -3,14 +3,15 @@
 //! A deletion first writes a barrier: a checkpoint together with the new latest values. Rows that were numbered before it
 //! and all chunks are then searched and rewritten while the ingest goes on; the packer is kept out meanwhile.
 
-use fieldline_core::ports::{DeleteSeries, StoreResult};
-use fieldline_model::kv::{Corrupt, pack, unpack};
-use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fieldline_model::Subject;
-use fjall::{Keyspace, OwnedWriteBatch};
 use std::sync::atomic::Ordering;
 
+use fieldline_core::ports::{DeleteSeries, StoreResult};
+use fieldline_model::Subject;
+use fieldline_model::kv::{Corrupt, pack, unpack};
+use fjall::{Keyspace, OwnedWriteBatch};
+
 use super::cells::cell_key;
+use super::chunk::StoredPoint;
 use super::engine::Engine;
 use super::pack::write_chunks;
 use super::read::{Series, read_header, read_row};
@@ -48,7 +49,12 @@ impl<'a> Edits<'a> {
 }
 
 impl SeriesStore {
-    pub(super) fn delete_series(&self, subject: Subject, names: &[String], what: DeleteSeries) -> StoreResult<()> {
+    pub(super) fn delete_series(
+        &self,
+        subject: Subject,
+        names: &[String],
+        what: DeleteSeries,
+    ) -> StoreResult<()> {
         let (start, end) = what.range.unwrap_or((i64::MIN, i64::MAX));
         if names.is_empty() || start > end {
             return Ok(());
@@ -64,7 +70,11 @@ impl SeriesStore {
         let range = what.range;
         self.strip_rows(&engine, subject, range, barrier, Some(names))?;
         for name in names {
-            self.cut_chunks(&engine, &keys::series_prefix(&keys::subject_key(subject), name), range)?;
+            self.cut_chunks(
+                &engine,
+                &keys::series_prefix(&keys::subject_key(subject), name),
+                range,
+            )?;
         }
         self.sync_commits(&engine)
     }
@@ -101,7 +111,9 @@ impl SeriesStore {
                 continue;
             }
             let left = match what.range {
-                Some(range) if what.rewrite_latest => self.newest_outside(engine, subject, &cell.name, range)?,
+                Some(range) if what.rewrite_latest => {
+                    self.newest_outside(engine, subject, &cell.name, range)?
+                }
                 _ => None,
             };
             self.latest
@@ -109,7 +121,8 @@ impl SeriesStore {
             match left {
                 Some(point) => {
                     let value = std::iter::once((&*cell.name, point.value.as_ref()));
-                    self.latest.put(&engine.latest, &group, point.ts, cell.ttl, value);
+                    self.latest
+                        .put(&engine.latest, &group, point.ts, point.ttl, value);
                 }
                 None => batch.remove(&engine.latest, cell_key(&group, &cell.name)),
             }
@@ -123,17 +136,12 @@ impl SeriesStore {
         subject: Subject,
         name: &str,
         (start, end): (i64, i64),
-    ) -> StoreResult<Option<Point>> {
+    ) -> StoreResult<Option<StoredPoint>> {
         let series = Series::new(engine, subject, name);
         for (start, end) in [(end, i64::MAX), (i64::MIN, start)] {
-            let query = RangeQuery {
-                start,
-                end,
-                limit: 1,
-                order: Order::Descending,
-            };
-            if let Some(point) = series.range(query, self.now_ms())?.pop() {
-                return Ok(Some(point));
+            let newest = series.newest(start, end, self.now_ms())?;
+            if newest.is_some() {
+                return Ok(newest);
             }
         }
         Ok(None)
@@ -157,7 +165,9 @@ impl SeriesStore {
             let to = keys::row_key(&subject, end, last);
             for entry in epoch.rows.range(from..=to) {
                 let (key, value) = entry.into_inner().map_err(error::engine)?;
-                let Some((_, ts, seq)) = keys::read_row_key(&key) else { continue };
+                let Some((_, ts, seq)) = keys::read_row_key(&key) else {
+                    continue;
+                };
                 if seq >= barrier || (range.is_some() && ts >= end) {
                     continue;
                 }
@@ -198,7 +208,8 @@ impl SeriesStore {
             if start <= header.first_ts && header.last_ts < end {
                 edits.batch.remove(&engine.chunks, key);
             } else {
-                let columns = chunk::decode_columns(&header, rest).map_err(|cause| error::corrupt(&key, cause))?;
+                let columns =
+                    chunk::decode_columns(&header, rest).map_err(|cause| error::corrupt(&key, cause))?;
                 let mut points = columns.into_points();
                 points.retain(|point| point.ts < start || point.ts >= end);
                 write_chunks(engine, &mut edits.batch, prefix, &points, Some(&key));

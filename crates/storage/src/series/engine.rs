@@ -62,6 +62,16 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn open(dir: &Path, options: &Options, now_ms: i64) -> StoreResult<Self> {
+        // The engine asserts some of what it reads from its journal.
+        std::panic::catch_unwind(|| Self::open_tables(dir, options, now_ms)).unwrap_or_else(|_| {
+            Err(StoreError::new(
+                StoreErrorKind::Corrupt,
+                format!("the time-series store in {} is corrupt: it cannot be recovered", dir.display()),
+            ))
+        })
+    }
+
+    fn open_tables(dir: &Path, options: &Options, now_ms: i64) -> StoreResult<Self> {
         let threads = std::thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 4));
         let db = Database::builder(dir)
             .cache_size(options.block_cache.0)
@@ -72,8 +82,10 @@ impl Engine {
             .map_err(error::engine)?;
         let memtable = options.memtable.0;
         let table = |name: &str, memtable: u64| {
-            db.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(memtable))
-                .map_err(error::engine)
+            db.keyspace(name, || {
+                KeyspaceCreateOptions::default().max_memtable_size(memtable)
+            })
+            .map_err(error::engine)
         };
         let meta = table("meta", 1 << 20)?;
         let latest = table("latest", memtable)?;
@@ -134,7 +146,10 @@ impl Engine {
     /// All rows there are, oldest first.
     pub(super) fn epochs(&self) -> Vec<Arc<Epoch>> {
         let epochs = self.epochs.read();
-        std::iter::once(&self.stuck).chain(epochs.iter()).map(Arc::clone).collect()
+        std::iter::once(&self.stuck)
+            .chain(epochs.iter())
+            .map(Arc::clone)
+            .collect()
     }
 
     /// The epoch that takes new rows.
@@ -166,9 +181,7 @@ impl Engine {
     /// Drops a packed epoch.
     pub(super) fn drop_epoch(&self, epoch: &Epoch) -> StoreResult<()> {
         self.epochs.write().retain(|other| other.number != epoch.number);
-        self.db
-            .delete_keyspace(epoch.rows.clone())
-            .map_err(error::engine)
+        self.db.delete_keyspace(epoch.rows.clone()).map_err(error::engine)
     }
 
     pub(super) fn batch(&self, capacity: usize) -> OwnedWriteBatch {
@@ -177,7 +190,9 @@ impl Engine {
 
     /// Commits a batch that writes to a table whose memtable grows fast, waiting while that table falls behind.
     pub(super) fn commit(&self, batch: OwnedWriteBatch, grows: &Keyspace) -> StoreResult<()> {
-        while grows.sealed_memtable_count() >= MAX_SEALED_MEMTABLES || grows.l0_table_count() >= MAX_TABLES_OF_ROWS {
+        while grows.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
+            || grows.l0_table_count() >= MAX_TABLES_OF_ROWS
+        {
             // Fails when the engine has given up, and with it the flushing that is waited for.
             self.db.persist(PersistMode::Buffer).map_err(error::engine)?;
             std::thread::sleep(Duration::from_millis(2));

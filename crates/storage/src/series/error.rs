@@ -52,7 +52,8 @@ pub(super) fn io(error: std::io::Error) -> StoreError {
 /// The error of stored bytes that do not pass their checks, which names the series they belong to.
 pub(super) fn corrupt(key: &[u8], cause: Corrupt) -> StoreError {
     metrics::counter!(CORRUPT).increment(1);
-    let subject = keys::read_subject(key).map_or_else(|| "an unknown entity".to_owned(), |it| it.entity.to_string());
+    let subject =
+        keys::read_subject(key).map_or_else(|| "an unknown entity".to_owned(), |it| it.entity.to_string());
     let message = match keys::read_series_name(key) {
         Some(name) => format!("stored data of series `{name}` of {subject} are corrupt"),
         None => format!("stored data of {subject} are corrupt"),

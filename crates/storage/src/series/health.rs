@@ -8,9 +8,9 @@ use std::time::Duration;
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 
 use super::engine::Engine;
+use super::error;
 use super::metrics::REOPENED;
 use super::store::SeriesStore;
-use super::error;
 
 /// Room that must be there before the engine is reopened: its journal and one table.
 const PROBE_BYTES: usize = 16 << 20;

@@ -116,18 +116,6 @@ pub(super) fn read_series_name(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(rest.get(..usize::from(u16::from_be_bytes(*length)))?).ok()
 }
 
-/// The smallest key after all keys with a prefix, `None` where there is none.
-pub(super) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < u8::MAX {
-            end.push(last + 1);
-            return Some(end);
-        }
-    }
-    None
-}
-
 pub(super) fn position_key(partition: Partition) -> [u8; 5] {
     let [a, b] = partition.queue.0.to_be_bytes();
     let [c, d] = partition.index.to_be_bytes();

@@ -25,11 +25,7 @@ pub const REOPENED: &str = "fieldline_series_reopened_total";
 pub fn describe() {
     metrics::describe_counter!(ROWS, "time-series rows written");
     metrics::describe_counter!(CHECKPOINTS, "checkpoints of the time-series store");
-    metrics::describe_histogram!(
-        CHECKPOINT_SECONDS,
-        metrics::Unit::Seconds,
-        "time of a checkpoint"
-    );
+    metrics::describe_histogram!(CHECKPOINT_SECONDS, metrics::Unit::Seconds, "time of a checkpoint");
     metrics::describe_counter!(PACKED_POINTS, "points packed into chunks");
     metrics::describe_counter!(CHUNKS_WRITTEN, "chunks written by packing");
     metrics::describe_counter!(

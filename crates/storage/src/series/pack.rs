@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 
 use super::chunk::{self, MAX_POINTS, StoredPoint, is_expired};
 use super::engine::{Engine, Epoch};
+use super::error;
 use super::keys::{self, ROW_BYTES, SubjectKey};
 use super::metrics::{self as names};
 use super::read::{read_header, read_row};
 use super::store::{SeriesStore, Signal};
-use super::error;
 
 const CURSOR_KEY: &[u8] = b"p";
 /// Bytes of rows that one step packs, and so what it may take in memory, several times over.
@@ -143,7 +143,12 @@ fn read_step(engine: &Engine, epoch: &Epoch) -> StoreResult<Step> {
     for entry in epoch.rows.range(from..) {
         let (key, value) = entry.into_inner().map_err(error::engine)?;
         // Rows of one time stay together, so that the newest of them can be told.
-        if bytes >= STEP_BYTES && step.rows.last().is_some_and(|(last, _)| last.get(time) != key.get(time)) {
+        if bytes >= STEP_BYTES
+            && step
+                .rows
+                .last()
+                .is_some_and(|(last, _)| last.get(time) != key.get(time))
+        {
             step.is_last = false;
             break;
         }
@@ -168,7 +173,8 @@ impl Merger<'_> {
         let mut series: FxHashMap<&str, Vec<NumberedPoint>> = FxHashMap::default();
         for (key, value) in rows {
             let mut add = || {
-                let (owner, ts, seq) = keys::read_row_key(key).ok_or(Corrupt("row key has another length"))?;
+                let (owner, ts, seq) =
+                    keys::read_row_key(key).ok_or(Corrupt("row key has another length"))?;
                 subject = Some(*owner);
                 let (ttl, values) = read_row(value)?;
                 for item in unpack(values) {
@@ -198,7 +204,12 @@ impl Merger<'_> {
     }
 
     /// Merges points, ascending by time, into the chunks of a series.
-    fn merge_series(&mut self, subject: &SubjectKey, name: &str, points: Vec<NumberedPoint>) -> StoreResult<()> {
+    fn merge_series(
+        &mut self,
+        subject: &SubjectKey,
+        name: &str,
+        points: Vec<NumberedPoint>,
+    ) -> StoreResult<()> {
         let prefix = keys::series_prefix(subject, name);
         let (Some((_, first)), Some((_, last))) = (points.first(), points.last()) else {
             return Ok(());
@@ -212,7 +223,11 @@ impl Merger<'_> {
             chunk::decode_header(value).is_ok_and(|(header, _)| header.count + head.len() <= MAX_POINTS / 2)
         });
         if !small {
-            self.write(&prefix, head.iter().map(|(_, point)| point.clone()).collect(), None);
+            self.write(
+                &prefix,
+                head.iter().map(|(_, point)| point.clone()).collect(),
+                None,
+            );
             head = &[];
         }
         for (at, (_, key, value)) in chunks.iter().enumerate() {
@@ -238,7 +253,13 @@ impl Merger<'_> {
         Ok(())
     }
 
-    fn merge_chunk(&mut self, prefix: &[u8], key: &[u8], value: &[u8], points: &[NumberedPoint]) -> StoreResult<()> {
+    fn merge_chunk(
+        &mut self,
+        prefix: &[u8],
+        key: &[u8],
+        value: &[u8],
+        points: &[NumberedPoint],
+    ) -> StoreResult<()> {
         let (header, rest) = read_header(key, value)?;
         let full = (GROWTH * points.len()).clamp(MIN_FULL_POINTS, MAX_POINTS);
         let is_after = points.first().is_some_and(|(_, point)| point.ts > header.last_ts);
@@ -261,7 +282,10 @@ impl Merger<'_> {
 
     fn keep_rows(&mut self, subject: &SubjectKey, name: &str, points: Vec<NumberedPoint>) {
         for (seq, point) in points {
-            let row = self.stuck.entry(keys::row_key(subject, point.ts, seq)).or_default();
+            let row = self
+                .stuck
+                .entry(keys::row_key(subject, point.ts, seq))
+                .or_default();
             if row.is_empty() {
                 row.extend_from_slice(&point.ttl.to_le_bytes());
             }
@@ -295,7 +319,10 @@ pub(super) fn write_chunks(
 
 /// Splits points evenly into parts that are not too long, and those by the text in them.
 fn split(points: &[StoredPoint]) -> Vec<&[StoredPoint]> {
-    let even = points.len().div_ceil(points.len().div_ceil(MAX_POINTS).max(1)).max(1);
+    let even = points
+        .len()
+        .div_ceil(points.len().div_ceil(MAX_POINTS).max(1))
+        .max(1);
     let mut parts = Vec::new();
     for part in points.chunks(even) {
         let mut from = 0;
@@ -334,7 +361,9 @@ fn covering_chunks(
     let mut chunks = Vec::new();
     for entry in engine.chunks.range(from..=keys::chunk_key(prefix, i64::MAX)) {
         let (key, value) = entry.into_inner().map_err(error::engine)?;
-        let Some(begins) = keys::chunk_first_ts(&key) else { continue };
+        let Some(begins) = keys::chunk_first_ts(&key) else {
+            continue;
+        };
         if begins > last && !chunks.is_empty() {
             break;
         }

@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StoreError, StoreErrorKind,
-    StoreResult, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StoreError,
+    StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{
@@ -164,8 +164,7 @@ impl TimeSeriesStore for SeriesStore {
     }
 
     async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        self.blocking(move |store| store.delete_all_series(subject))
-            .await
+        self.blocking(move |store| store.delete_all_series(subject)).await
     }
 }
 
@@ -235,7 +234,12 @@ impl AttributeStore for SeriesStore {
             .collect())
     }
 
-    async fn delete(&self, subject: Subject, scope: AttributeScope, keys: &[String]) -> StoreResult<Vec<String>> {
+    async fn delete(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: &[String],
+    ) -> StoreResult<Vec<String>> {
         let keys = keys.to_vec();
         self.blocking(move |store| store.delete_attributes(subject, scope, Some(&keys)))
             .await

@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use fieldline_core::ports::StoreResult;
+use fieldline_model::Subject;
 use fieldline_model::kv::{Corrupt, Value, take_array, unpack};
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fieldline_model::Subject;
 use fjall::{Guard, Iter, Readable, Snapshot};
 
 use super::chunk::{self, Header, StoredPoint, is_expired};
 use super::engine::{Engine, Epoch};
-use super::keys::{self, SubjectKey};
 use super::error;
+use super::keys::{self, SubjectKey};
 
 /// A point with what decides between several at one time: rows beat chunks, later rows beat earlier ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,22 +50,44 @@ impl<'a> Series<'a> {
     /// Points in a range that have not expired.
     pub(super) fn range(&self, query: RangeQuery, now: i64) -> StoreResult<Vec<Point>> {
         let mut points = Vec::new();
-        if query.start >= query.end || query.limit == 0 {
-            return Ok(points);
+        self.scan(query, now, |point| {
+            points.push(Point {
+                ts: point.ts,
+                value: point.value,
+            });
+        })?;
+        Ok(points)
+    }
+
+    /// The newest point in a range that has not expired.
+    pub(super) fn newest(&self, start: i64, end: i64, now: i64) -> StoreResult<Option<StoredPoint>> {
+        let query = RangeQuery {
+            start,
+            end,
+            limit: 1,
+            order: Order::Descending,
+        };
+        let mut newest = None;
+        self.scan(query, now, |point| newest = Some(point))?;
+        Ok(newest)
+    }
+
+    fn scan(&self, query: RangeQuery, now: i64, mut show: impl FnMut(StoredPoint)) -> StoreResult<()> {
+        if query.start >= query.end {
+            return Ok(());
         }
+        let mut left = query.limit;
         let mut sources = self.sources(query)?;
-        while points.len() < query.limit {
-            let Some(winner) = next_point(&mut sources, query.order)? else {
+        while left > 0 {
+            let Some(point) = next_point(&mut sources, query.order)? else {
                 break;
             };
-            if !is_expired(winner.ts, winner.ttl, now) {
-                points.push(Point {
-                    ts: winner.ts,
-                    value: winner.value,
-                });
+            if !is_expired(point.ts, point.ttl, now) {
+                show(point);
+                left -= 1;
             }
         }
-        Ok(points)
+        Ok(())
     }
 
     fn sources(&self, query: RangeQuery) -> StoreResult<Vec<Source<'_>>> {
@@ -95,7 +117,10 @@ impl<'a> Series<'a> {
         let from = keys::chunk_key(&self.prefix, start);
         let before = self
             .snapshot
-            .range(&self.engine.chunks, keys::chunk_key(&self.prefix, i64::MIN)..=from.clone())
+            .range(
+                &self.engine.chunks,
+                keys::chunk_key(&self.prefix, i64::MIN)..=from.clone(),
+            )
             .next_back()
             .map(|entry| entry.key().map_err(error::engine))
             .transpose()?;
@@ -163,15 +188,8 @@ pub(super) fn read_header<'a>(key: &[u8], value: &'a [u8]) -> StoreResult<(Heade
 }
 
 enum Feed<'a> {
-    Rows {
-        rows: Iter,
-        name: &'a str,
-    },
-    Chunks {
-        chunks: Iter,
-        start: i64,
-        end: i64,
-    },
+    Rows { rows: Iter, name: &'a str },
+    Chunks { chunks: Iter, start: i64, end: i64 },
 }
 
 /// Points of one table in order, read as they are asked for.
@@ -191,7 +209,9 @@ impl<'a> Source<'a> {
     fn head(&mut self, order: Order) -> StoreResult<Option<&Ranked>> {
         while self.ready.is_empty() {
             let entry = match (&mut self.feed, order) {
-                (Feed::Rows { rows: iter, .. } | Feed::Chunks { chunks: iter, .. }, Order::Ascending) => iter.next(),
+                (Feed::Rows { rows: iter, .. } | Feed::Chunks { chunks: iter, .. }, Order::Ascending) => {
+                    iter.next()
+                }
                 (Feed::Rows { rows: iter, .. } | Feed::Chunks { chunks: iter, .. }, Order::Descending) => {
                     iter.next_back()
                 }

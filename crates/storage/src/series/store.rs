@@ -207,16 +207,15 @@ impl SeriesStore {
         batch: &mut OwnedWriteBatch,
     ) -> StoreResult<Arc<Epoch>> {
         let epoch = engine.active()?;
-        let mut seq = self.seq.fetch_add(rows.len() as u64, Ordering::Relaxed);
+        let first = self.seq.fetch_add(rows.len() as u64, Ordering::Relaxed);
         let mut bytes = 0;
-        for row in rows {
+        for (seq, row) in (first..).zip(rows) {
             let key = keys::row_key(&keys::subject_key(row.subject), row.ts, seq);
             let mut value = Vec::with_capacity(4 + row.values.len());
             value.extend_from_slice(&row.ttl_seconds.to_le_bytes());
             value.extend_from_slice(row.values);
             bytes += key.len() + value.len();
             batch.insert(&epoch.rows, key, value);
-            seq += 1;
         }
         epoch.count(bytes as u64, self.now_ms());
         metrics::counter!(names::ROWS).increment(rows.len() as u64);
@@ -259,7 +258,9 @@ impl SeriesStore {
     /// Seals the active epoch when it is large or old enough.
     fn seal_when_due(&self) -> StoreResult<()> {
         let epoch = self.engine()?.active()?;
-        let age = self.now_ms().saturating_sub(epoch.born_ms.load(Ordering::Relaxed));
+        let age = self
+            .now_ms()
+            .saturating_sub(epoch.born_ms.load(Ordering::Relaxed));
         let is_old = age >= 0 && Duration::from_millis(age as u64) >= self.options.pack_age.0;
         if is_old || epoch.bytes.load(Ordering::Relaxed) >= self.options.pack_bytes.0 {
             return self.seal_active();

@@ -5,9 +5,9 @@ use fjall::Keyspace;
 
 use super::cells::{cell_key, stored_expiry};
 use super::chunk::{self, is_expired};
+use super::error;
 use super::keys::{GROUP_BYTES, Group};
 use super::store::SeriesStore;
-use super::error;
 
 const CHUNKS_A_TICK: usize = 512;
 const CELLS_A_TICK: usize = 4096;
@@ -36,7 +36,8 @@ impl SeriesStore {
         let mut batch = engine.batch(16);
         walk(&engine.chunks, cursor, CHUNKS_A_TICK, |key, value| {
             // A corrupt chunk is for its readers to report.
-            let expired = chunk::decode_header(value).is_ok_and(|(header, _)| header.last_expiry.is_some_and(|at| at < now));
+            let expired = chunk::decode_header(value)
+                .is_ok_and(|(header, _)| header.last_expiry.is_some_and(|at| at < now));
             if expired {
                 batch.remove(&engine.chunks, key);
             }
@@ -66,7 +67,9 @@ impl SeriesStore {
         self.direct(|engine, batch| {
             for group in &groups {
                 // The table lags behind the cache: only here it is known what has expired.
-                let Ok(cells) = self.latest.get(&engine.latest, group) else { continue };
+                let Ok(cells) = self.latest.get(&engine.latest, group) else {
+                    continue;
+                };
                 for cell in cells.iter().filter(|cell| is_expired(cell.ts, cell.ttl, now)) {
                     batch.remove(&engine.latest, cell_key(group, &cell.name));
                 }
@@ -79,7 +82,12 @@ impl SeriesStore {
 }
 
 /// Shows up to `count` entries from the cursor on, and moves it; after the last entry it starts over.
-fn walk(table: &Keyspace, cursor: &mut Vec<u8>, count: usize, mut show: impl FnMut(&[u8], &[u8])) -> StoreResult<()> {
+fn walk(
+    table: &Keyspace,
+    cursor: &mut Vec<u8>,
+    count: usize,
+    mut show: impl FnMut(&[u8], &[u8]),
+) -> StoreResult<()> {
     let from = std::mem::take(cursor);
     for (seen, entry) in table.range(from..).enumerate() {
         let (key, value) = entry.into_inner().map_err(error::engine)?;

@@ -1,0 +1,134 @@
+//! The contract on this backend, random histories against a model, crashes, and damaged files.
+
+mod corruption;
+mod model;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fieldline_core::clock::Clock;
+use fieldline_core::options::Span;
+use fieldline_testkit::clock::ManualClock;
+use fieldline_testkit::contract::series as contract;
+use fieldline_testkit::contract::series::{Backend, Stores};
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+use super::{Options, SeriesStore};
+
+/// A store in a directory that nobody touches but the test: no checkpoint, packing or sweep by the clock.
+pub(super) struct World {
+    root: TempDir,
+    pub(super) clock: Arc<ManualClock>,
+    running: Mutex<(usize, Arc<SeriesStore>)>,
+}
+
+pub(super) fn quiet() -> Options {
+    let never = Span::secs(1_000_000);
+    Options {
+        checkpoint_interval: never,
+        sweep_interval: never,
+        pack_age: Span::secs(1_000_000_000),
+        ..Options::default()
+    }
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(1_700_000_000_000);
+        let store = SeriesStore::open(&root.path().join("0"), &quiet(), clock.clone()).unwrap();
+        Self {
+            root,
+            clock,
+            running: Mutex::new((0, store)),
+        }
+    }
+
+    pub(super) fn store(&self) -> Arc<SeriesStore> {
+        Arc::clone(&self.running.lock().1)
+    }
+
+    fn dir(&self, life: usize) -> PathBuf {
+        self.root.path().join(life.to_string())
+    }
+
+    /// Goes on with a copy of the files as the operating system has them now, which is what kill -9 leaves.
+    pub(super) fn crash(&self) {
+        let mut running = self.running.lock();
+        let (life, store) = &*running;
+        let (from, to) = (self.dir(*life), self.dir(*life + 1));
+        copy(&from, &to);
+        store.close().unwrap();
+        std::fs::remove_dir_all(&from).unwrap();
+        let store = SeriesStore::open(&to, &quiet(), self.clock.clone()).unwrap();
+        *running = (*life + 1, store);
+    }
+
+    /// Closes the store, lets the test damage its files, and opens it again.
+    pub(super) fn damage(&self, damage: impl FnOnce(&Path)) -> fieldline_core::ports::StoreResult<()> {
+        let mut running = self.running.lock();
+        running.1.close().unwrap();
+        damage(&self.dir(running.0));
+        running.1 = SeriesStore::open(&self.dir(running.0), &quiet(), self.clock.clone())?;
+        Ok(())
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for World {
+    async fn stores(&self) -> Stores {
+        let store = self.store();
+        Stores {
+            series: store.clone(),
+            attributes: store.clone(),
+            ingest: store,
+        }
+    }
+
+    async fn crash(&self) -> Stores {
+        World::crash(self);
+        self.stores().await
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+}
+
+macro_rules! contract {
+    ($($name:ident)*) => {$(
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $name() {
+            contract::$name(&World::new()).await;
+        }
+    )*};
+}
+
+contract! {
+    points_come_back_in_range_and_order
+    a_later_write_replaces_and_late_data_does_not_become_latest
+    keys_and_latest_values_are_sorted
+    buckets_are_aggregated_by_the_types_in_them
+    expired_points_are_not_returned
+    deletion_follows_the_rules_for_latest_values
+    subjects_are_walls
+    attributes_keep_the_newest_write_of_each_scope
+    applied_effects_are_seen_and_skipped_the_second_time
+    a_replay_completes_what_a_crash_cut_off
+    a_replay_does_not_undo_what_people_did
+}

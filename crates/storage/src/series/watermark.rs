@@ -67,7 +67,9 @@ fn encode(number: u64) -> [u8; 12] {
 }
 
 fn decode(bytes: &[u8; 12]) -> u64 {
-    let (number, _) = bytes.split_first_chunk::<8>().map_or(([0; 8], &[][..]), |(n, r)| (*n, r));
+    let (number, _) = bytes
+        .split_first_chunk::<8>()
+        .map_or(([0; 8], &[][..]), |(n, r)| (*n, r));
     let number = u64::from_le_bytes(number);
     if encode(number) == *bytes { number } else { 0 }
 }

@@ -115,8 +115,12 @@ impl Database {
         }
     }
 
-    /// Runs a statement that changes nothing.
+    /// Runs a statement that changes nothing. Every text bound to one is part of a condition, so one that no row can have
+    /// finds nothing: what devices and people show at the door is no mistake of the caller.
     pub(super) async fn read(&self, query: Query) -> Result<Vec<Row>, Failure> {
+        if query.has_null_character() {
+            return Ok(Vec::new());
+        }
         match &self.0 {
             Engine::Sqlite { read, .. } => sqlite_rows(query, read).await,
             Engine::Postgres(pool) => postgres_rows(query, pool).await,

@@ -131,10 +131,16 @@ impl Query {
         }
     }
 
-    /// The parts, once every bound text can be stored: PostgreSQL has no null character in a text, so nobody has.
+    /// Whether a bound text has the null character. PostgreSQL cannot store one in a text, so no row has it anywhere.
+    pub(super) fn has_null_character(&self) -> bool {
+        self.args
+            .iter()
+            .any(|arg| matches!(arg, Arg::Text(Some(text)) if text.contains('\0')))
+    }
+
+    /// The text and what is bound to it.
     pub(super) fn into_parts(self) -> StoreResult<(Cow<'static, str>, Vec<Arg>)> {
-        let has_null = |arg: &Arg| matches!(arg, Arg::Text(Some(text)) if text.contains('\0'));
-        if self.args.iter().any(has_null) {
+        if self.has_null_character() {
             return Err(StoreError::new(
                 StoreErrorKind::Invalid,
                 "A text must not contain the null character!",

@@ -122,7 +122,10 @@ impl Received {
             }
             Delivery::Records(records) => {
                 let partition = records.partition;
-                assert!(self.assigned.contains_key(&partition), "assigned before delivered");
+                assert!(
+                    self.assigned.contains_key(&partition),
+                    "assigned before delivered"
+                );
                 let expected = self.next.insert(partition, records.next);
                 assert!(
                     expected.is_none_or(|expected| records.first >= expected),

@@ -1,1 +1,589 @@
-//! Contract suite.
+//! What every store of time series, latest values, attributes and journal positions promises.
+//!
+//! Every function works on fresh subjects, so they may share one database. [`Backend::crash`] ends the running stores as a
+//! crash would, and opens them again on what is durable.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use async_trait::async_trait;
+use fieldline_core::ports::{
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId,
+    StoreResult, TelemetryRow, TimeSeriesStore,
+};
+use fieldline_model::kv::{Value, pack};
+use fieldline_model::timeseries::{Aggregation, AttributeScope, Bucket, Order, Point, RangeQuery};
+use fieldline_model::{DeviceId, Subject, TenantId};
+
+/// The three ports over one set of data.
+#[derive(Clone)]
+pub struct Stores {
+    /// Time series and latest values.
+    pub series: Arc<dyn TimeSeriesStore>,
+    /// Attributes.
+    pub attributes: Arc<dyn AttributeStore>,
+    /// Effects of journal records.
+    pub ingest: Arc<dyn IngestStore>,
+}
+
+/// A backend under test.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// The stores, running.
+    async fn stores(&self) -> Stores;
+    /// Ends the stores without warning and opens them again.
+    async fn crash(&self) -> Stores;
+    /// The time by which the backend judges what has expired.
+    fn now_ms(&self) -> i64;
+}
+
+fn ok<T>(result: StoreResult<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("the store failed: {error}"),
+    }
+}
+
+fn subject() -> Subject {
+    Subject::device(TenantId::new(), DeviceId::new())
+}
+
+fn fresh_partition() -> Partition {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    Partition {
+        queue: QueueId(7),
+        index: NEXT.fetch_add(1, Ordering::Relaxed),
+    }
+}
+
+fn packed(values: &[(&str, Value)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (key, value) in values {
+        pack(key, value.as_ref(), &mut out);
+    }
+    out
+}
+
+async fn save(stores: &Stores, subject: Subject, ts: i64, values: &[(&str, Value)]) {
+    save_for(stores, subject, ts, 0, values).await;
+}
+
+async fn save_for(stores: &Stores, subject: Subject, ts: i64, ttl_seconds: u32, values: &[(&str, Value)]) {
+    let values = packed(values);
+    let row = TelemetryRow {
+        subject,
+        ts,
+        ttl_seconds,
+        values: &values,
+    };
+    ok(stores.series.save(&[row]).await);
+}
+
+async fn apply(stores: &Stores, partition: Partition, next: u64, rows: &[(Subject, i64, &str, i64)]) {
+    let values: Vec<Vec<u8>> = rows
+        .iter()
+        .map(|(_, _, key, value)| packed(&[(key, Value::Long(*value))]))
+        .collect();
+    let telemetry = rows
+        .iter()
+        .zip(&values)
+        .map(|((subject, ts, _, _), values)| TelemetryRow {
+            subject: *subject,
+            ts: *ts,
+            ttl_seconds: 0,
+            values,
+        })
+        .collect();
+    let effects = Effects {
+        telemetry,
+        attributes: Vec::new(),
+    };
+    ok(stores.ingest.apply(partition, Offset(next), &effects).await);
+}
+
+const ALL: RangeQuery = RangeQuery {
+    start: i64::MIN,
+    end: i64::MAX,
+    limit: 1000,
+    order: Order::Ascending,
+};
+
+async fn range(stores: &Stores, subject: Subject, key: &str, query: RangeQuery) -> Vec<(i64, Value)> {
+    let points = ok(stores.series.range(subject, key, query).await);
+    points.into_iter().map(|point| (point.ts, point.value)).collect()
+}
+
+async fn times(stores: &Stores, subject: Subject, key: &str) -> Vec<i64> {
+    let points = range(stores, subject, key, ALL).await;
+    points.into_iter().map(|(ts, _)| ts).collect()
+}
+
+async fn latest(stores: &Stores, subject: Subject, key: &str) -> Option<(i64, Value)> {
+    let keys = [key.to_owned()];
+    let mut found = ok(stores.series.latest(subject, Some(&keys)).await);
+    found.pop().map(|value| (value.point.ts, value.point.value))
+}
+
+fn long(value: i64) -> Value {
+    Value::Long(value)
+}
+
+fn text(value: &str) -> Value {
+    Value::Text(value.into())
+}
+
+/// Raw points come in the order asked for, from the range asked for, in their types.
+pub async fn points_come_back_in_range_and_order(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let subject = subject();
+    let values = [
+        (30, Value::Bool(true)),
+        (10, long(i64::MIN)),
+        (40, text("grüße")),
+        (20, Value::Double(0.5)),
+        (50, Value::Json("{\"a\":1}".into())),
+    ];
+    for (ts, value) in &values {
+        save(&stores, subject, *ts, &[("a", value.clone()), ("ab", long(1))]).await;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by_key(|(ts, _)| *ts);
+    assert_eq!(range(&stores, subject, "a", ALL).await, sorted);
+    let query = RangeQuery {
+        start: 20,
+        end: 50,
+        limit: 2,
+        order: Order::Descending,
+    };
+    let newest: Vec<_> = [3, 2].map(|at: usize| sorted[at].clone()).to_vec();
+    assert_eq!(range(&stores, subject, "a", query).await, newest);
+    let none = RangeQuery { start: 50, ..query };
+    assert_eq!(range(&stores, subject, "a", none).await, []);
+    assert_eq!(range(&stores, subject, "b", ALL).await, []);
+}
+
+/// A point at a time that has one replaces it; the latest value has the greatest time, and of equal ones the later write.
+pub async fn a_later_write_replaces_and_late_data_does_not_become_latest(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let subject = subject();
+    save(&stores, subject, 100, &[("k", long(1))]).await;
+    save(&stores, subject, 100, &[("k", text("two"))]).await;
+    assert_eq!(range(&stores, subject, "k", ALL).await, [(100, text("two"))]);
+    assert_eq!(latest(&stores, subject, "k").await, Some((100, text("two"))));
+    save(&stores, subject, 50, &[("k", long(3))]).await;
+    assert_eq!(latest(&stores, subject, "k").await, Some((100, text("two"))));
+    assert_eq!(times(&stores, subject, "k").await, [50, 100]);
+    let stores = backend.crash().await;
+    assert_eq!(latest(&stores, subject, "k").await, Some((100, text("two"))));
+    assert_eq!(times(&stores, subject, "k").await, [50, 100], "saves are durable");
+}
+
+/// Names and latest values are sorted by name, and what does not exist is left out.
+pub async fn keys_and_latest_values_are_sorted(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let subject = subject();
+    save(
+        &stores,
+        subject,
+        1,
+        &[("b", long(1)), ("a", long(2)), ("c", long(3))],
+    )
+    .await;
+    assert_eq!(ok(stores.series.keys(subject).await), ["a", "b", "c"]);
+    let keys = ["c".to_owned(), "x".to_owned(), "a".to_owned()];
+    let found = ok(stores.series.latest(subject, Some(&keys)).await);
+    let names: Vec<_> = found.iter().map(|value| value.key.as_str()).collect();
+    assert_eq!(names, ["a", "c"]);
+    assert_eq!(ok(stores.series.latest(subject, None).await).len(), 3);
+}
+
+async fn aggregated(
+    stores: &Stores,
+    subject: Subject,
+    key: &str,
+    kind: Aggregation,
+    buckets: &[Bucket],
+) -> Vec<Point> {
+    ok(stores.series.aggregate(subject, key, kind, buckets).await)
+}
+
+/// Each aggregation over each kind of values, a point a bucket that holds anything.
+pub async fn buckets_are_aggregated_by_the_types_in_them(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let subject = subject();
+    for (ts, value) in [
+        (0, long(3)),
+        (5, long(-1)),
+        (10, Value::Double(0.5)),
+        (11, long(2)),
+    ] {
+        save(&stores, subject, ts, &[("n", value)]).await;
+    }
+    for (ts, value) in [(30, text("b")), (31, text("a")), (32, Value::Bool(true))] {
+        save(&stores, subject, ts, &[("n", value)]).await;
+    }
+    let buckets = [(0, 10), (10, 20), (20, 30), (30, 40)].map(|(start, end)| Bucket { start, end });
+    let expected = [
+        (
+            Aggregation::Min,
+            vec![(5, long(-1)), (15, Value::Double(0.5)), (35, text("a"))],
+        ),
+        (
+            Aggregation::Max,
+            vec![(5, long(3)), (15, Value::Double(2.0)), (35, text("b"))],
+        ),
+        (
+            Aggregation::Avg,
+            vec![(5, Value::Double(1.0)), (15, Value::Double(1.25))],
+        ),
+        (Aggregation::Sum, vec![(5, long(2)), (15, Value::Double(2.5))]),
+        (
+            Aggregation::Count,
+            vec![(5, long(2)), (15, long(2)), (35, long(3))],
+        ),
+    ];
+    for (kind, expected) in expected {
+        let points = aggregated(&stores, subject, "n", kind, &buckets).await;
+        let points: Vec<_> = points.into_iter().map(|point| (point.ts, point.value)).collect();
+        assert_eq!(points, expected, "{kind:?}");
+    }
+    for ts in [1, 2] {
+        save(&stores, subject, ts, &[("big", long(i64::MAX))]).await;
+    }
+    let sum = aggregated(&stores, subject, "big", Aggregation::Sum, &buckets).await;
+    assert_eq!(
+        sum,
+        [Point {
+            ts: 5,
+            value: Value::Double(2.0 * i64::MAX as f64)
+        }],
+        "a sum that does not fit"
+    );
+}
+
+/// Points past their time-to-live are not returned, not counted and not latest.
+pub async fn expired_points_are_not_returned(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let subject = subject();
+    let now = backend.now_ms();
+    save_for(
+        &stores,
+        subject,
+        now - 20_000,
+        5,
+        &[("gone", long(1)), ("k", long(1))],
+    )
+    .await;
+    save_for(&stores, subject, now - 10_000, 3600, &[("k", long(2))]).await;
+    save_for(&stores, subject, now - 5_000, 0, &[("k", long(3))]).await;
+    assert_eq!(times(&stores, subject, "k").await, [now - 10_000, now - 5_000]);
+    assert_eq!(times(&stores, subject, "gone").await, [0; 0]);
+    assert_eq!(latest(&stores, subject, "gone").await, None);
+    let bucket = Bucket {
+        start: now - 30_000,
+        end: now,
+    };
+    let count = aggregated(&stores, subject, "k", Aggregation::Count, &[bucket]).await;
+    assert_eq!(
+        count,
+        [Point {
+            ts: bucket.middle(),
+            value: long(2)
+        }]
+    );
+}
+
+/// Ranges and whole series are deleted, and the latest value follows as asked.
+pub async fn deletion_follows_the_rules_for_latest_values(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let subject = subject();
+    let delete = |key: &'static str, range, delete_latest, rewrite_latest| {
+        let what = DeleteSeries {
+            range,
+            delete_latest,
+            rewrite_latest,
+        };
+        let series = Arc::clone(&stores.series);
+        async move { ok(series.delete(subject, &[key.to_owned()], what).await) }
+    };
+    for ts in [1, 2, 3, 4] {
+        save(
+            &stores,
+            subject,
+            ts,
+            &[("a", long(ts)), ("b", long(ts)), ("c", long(ts)), ("d", long(ts))],
+        )
+        .await;
+    }
+    delete("a", Some((2, 4)), true, true).await;
+    assert_eq!(times(&stores, subject, "a").await, [1, 4]);
+    assert_eq!(
+        latest(&stores, subject, "a").await,
+        Some((4, long(4))),
+        "outside of the range"
+    );
+    delete("a", Some((4, 5)), true, true).await;
+    assert_eq!(
+        latest(&stores, subject, "a").await,
+        Some((1, long(1))),
+        "rewritten"
+    );
+    delete("b", Some((4, 5)), false, false).await;
+    assert_eq!(latest(&stores, subject, "b").await, Some((4, long(4))), "kept");
+    delete("c", Some((4, 5)), true, false).await;
+    assert_eq!(latest(&stores, subject, "c").await, None, "not rewritten");
+    assert_eq!(times(&stores, subject, "c").await, [1, 2, 3]);
+    delete("d", None, true, true).await;
+    assert_eq!(
+        (
+            times(&stores, subject, "d").await,
+            latest(&stores, subject, "d").await
+        ),
+        (vec![], None)
+    );
+    let stores = backend.crash().await;
+    assert_eq!(times(&stores, subject, "a").await, [1], "deletions are durable");
+    assert_eq!(latest(&stores, subject, "a").await, Some((1, long(1))));
+    assert_eq!(times(&stores, subject, "b").await, [1, 2, 3]);
+    ok(stores.series.delete_subject(subject).await);
+    assert_eq!(ok(stores.series.keys(subject).await), [""; 0]);
+    assert_eq!(times(&stores, subject, "b").await, [0; 0]);
+}
+
+/// Nothing of a subject is seen or deleted through another tenant, entity or name.
+pub async fn subjects_are_walls(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let mine = subject();
+    let others = [
+        Subject {
+            tenant: TenantId::new(),
+            ..mine
+        },
+        Subject::device(mine.tenant, DeviceId::new()),
+    ];
+    let attribute = packed(&[("k", long(1))]);
+    save(&stores, mine, 1, &[("k", long(1)), ("kk", long(2))]).await;
+    let row = AttributeRow {
+        subject: mine,
+        scope: AttributeScope::Server,
+        ts: 1,
+        values: &attribute,
+    };
+    ok(stores.attributes.save(&[row]).await);
+    for other in others {
+        assert_eq!(times(&stores, other, "k").await, [0; 0]);
+        assert_eq!(latest(&stores, other, "k").await, None);
+        assert_eq!(
+            ok(stores.attributes.get(other, AttributeScope::Server, None).await),
+            []
+        );
+        save(&stores, other, 1, &[("k", long(9))]).await;
+        ok(stores.series.delete_subject(other).await);
+        ok(stores.attributes.delete_subject(other).await);
+    }
+    let whole = DeleteSeries {
+        range: None,
+        delete_latest: true,
+        rewrite_latest: false,
+    };
+    ok(stores.series.delete(mine, &["k".to_owned()], whole).await);
+    assert_eq!(
+        times(&stores, mine, "kk").await,
+        [1],
+        "a longer name is another series"
+    );
+    assert_eq!(
+        ok(stores.attributes.get(mine, AttributeScope::Server, None).await).len(),
+        1
+    );
+}
+
+async fn attribute(
+    stores: &Stores,
+    subject: Subject,
+    scope: AttributeScope,
+    key: &str,
+) -> Option<(i64, Value)> {
+    let keys = [key.to_owned()];
+    let mut found = ok(stores.attributes.get(subject, scope, Some(&keys)).await);
+    found.pop().map(|it| (it.last_update_ts, it.value))
+}
+
+/// Of two writes to an attribute the greater time wins, then the later; scopes are apart; deletion names what existed.
+pub async fn attributes_keep_the_newest_write_of_each_scope(backend: &dyn Backend) {
+    use AttributeScope::{Client, Server, Shared};
+    let stores = backend.stores().await;
+    let subject = subject();
+    let save = |scope, ts, value: i64| {
+        let attributes = Arc::clone(&stores.attributes);
+        let values = packed(&[("k", long(value)), ("j", long(value))]);
+        async move {
+            let row = AttributeRow {
+                subject,
+                scope,
+                ts,
+                values: &values,
+            };
+            ok(attributes.save(&[row]).await);
+        }
+    };
+    save(Client, 10, 1).await;
+    save(Client, 10, 2).await;
+    save(Client, 9, 3).await;
+    save(Shared, 1, 4).await;
+    assert_eq!(
+        attribute(&stores, subject, Client, "k").await,
+        Some((10, long(2)))
+    );
+    assert_eq!(attribute(&stores, subject, Shared, "k").await, Some((1, long(4))));
+    assert_eq!(attribute(&stores, subject, Server, "k").await, None);
+    let relaxed = packed(&[("active", Value::Bool(true))]);
+    let row = AttributeRow {
+        subject,
+        scope: Server,
+        ts: 5,
+        values: &relaxed,
+    };
+    ok(stores.attributes.save_relaxed(&[row]).await);
+    assert_eq!(
+        attribute(&stores, subject, Server, "active").await,
+        Some((5, Value::Bool(true)))
+    );
+    let names: Vec<_> = ok(stores.attributes.get(subject, Client, None).await)
+        .into_iter()
+        .map(|it| it.key)
+        .collect();
+    assert_eq!(names, ["j", "k"]);
+    let goes = ["k".to_owned(), "x".to_owned()];
+    assert_eq!(ok(stores.attributes.delete(subject, Client, &goes).await), ["k"]);
+    let stores = backend.crash().await;
+    assert_eq!(
+        attribute(&stores, subject, Client, "k").await,
+        None,
+        "deletions are durable"
+    );
+    assert_eq!(
+        attribute(&stores, subject, Client, "j").await,
+        Some((10, long(2))),
+        "saves are durable"
+    );
+    ok(stores.attributes.delete_subject(subject).await);
+    assert_eq!(ok(stores.attributes.get(subject, Shared, None).await), []);
+}
+
+/// Effects are seen at once, and a record is not applied twice.
+pub async fn applied_effects_are_seen_and_skipped_the_second_time(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition) = (subject(), fresh_partition());
+    assert_eq!(ok(stores.ingest.resume_position(partition).await), None);
+    apply(
+        &stores,
+        partition,
+        10,
+        &[(subject, 1, "k", 1), (subject, 2, "k", 2)],
+    )
+    .await;
+    assert_eq!(times(&stores, subject, "k").await, [1, 2]);
+    assert_eq!(latest(&stores, subject, "k").await, Some((2, long(2))));
+    apply(&stores, partition, 10, &[(subject, 2, "k", 99)]).await;
+    assert_eq!(
+        latest(&stores, subject, "k").await,
+        Some((2, long(2))),
+        "already applied"
+    );
+    let positions = ok(stores.ingest.checkpoint().await);
+    assert!(positions.contains(&(partition, Offset(10))));
+    let stores = backend.crash().await;
+    assert_eq!(
+        ok(stores.ingest.resume_position(partition).await),
+        Some(Offset(10))
+    );
+    assert_eq!(
+        times(&stores, subject, "k").await,
+        [1, 2],
+        "checkpointed effects are durable"
+    );
+    assert_eq!(latest(&stores, subject, "k").await, Some((2, long(2))));
+}
+
+/// After a crash, replaying from the resume position leads to the state in which each record was applied once.
+pub async fn a_replay_completes_what_a_crash_cut_off(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition) = (subject(), fresh_partition());
+    let records: Vec<Vec<(Subject, i64, &str, i64)>> = (0..6)
+        .map(|n| vec![(subject, n / 2, "k", n), (subject, n, "j", n)])
+        .collect();
+    for (at, record) in records.iter().enumerate() {
+        apply(&stores, partition, at as u64 + 1, record).await;
+        if at == 2 {
+            ok(stores.ingest.checkpoint().await);
+        }
+    }
+    let stores = backend.crash().await;
+    let resume = ok(stores.ingest.resume_position(partition).await).map_or(0, |offset| offset.0);
+    assert!(
+        (3..=6).contains(&resume),
+        "a checkpointed record came back: {resume}"
+    );
+    for (at, record) in records.iter().enumerate().skip(resume as usize) {
+        apply(&stores, partition, at as u64 + 1, record).await;
+    }
+    let expected = [(0, long(1)), (1, long(3)), (2, long(5))];
+    assert_eq!(
+        range(&stores, subject, "k", ALL).await,
+        expected,
+        "the last value of each time"
+    );
+    assert_eq!(latest(&stores, subject, "k").await, Some((2, long(5))));
+    assert_eq!(times(&stores, subject, "j").await, [0, 1, 2, 3, 4, 5]);
+}
+
+/// A replay undoes neither writes nor deletions that people made meanwhile.
+pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition) = (subject(), fresh_partition());
+    let record = [(subject, 1, "deleted", 1), (subject, 1, "overwritten", 1)];
+    let attributes = packed(&[("a", long(1))]);
+    apply(&stores, partition, 1, &record).await;
+    let client = AttributeRow {
+        subject,
+        scope: AttributeScope::Client,
+        ts: 1,
+        values: &attributes,
+    };
+    let effects = Effects {
+        telemetry: Vec::new(),
+        attributes: vec![client],
+    };
+    ok(stores.ingest.apply(partition, Offset(2), &effects).await);
+    let whole = DeleteSeries {
+        range: None,
+        delete_latest: true,
+        rewrite_latest: false,
+    };
+    ok(stores
+        .series
+        .delete(subject, &["deleted".to_owned()], whole)
+        .await);
+    save(&stores, subject, 1, &[("overwritten", long(2))]).await;
+    ok(stores
+        .attributes
+        .delete(subject, AttributeScope::Client, &["a".to_owned()])
+        .await);
+    let stores = backend.crash().await;
+    let resume = ok(stores.ingest.resume_position(partition).await).map_or(0, |offset| offset.0);
+    if resume < 1 {
+        apply(&stores, partition, 1, &record).await;
+    }
+    if resume < 2 {
+        ok(stores.ingest.apply(partition, Offset(2), &effects).await);
+    }
+    assert_eq!(times(&stores, subject, "deleted").await, [0; 0]);
+    assert_eq!(latest(&stores, subject, "deleted").await, None);
+    assert_eq!(range(&stores, subject, "overwritten", ALL).await, [(1, long(2))]);
+    assert_eq!(latest(&stores, subject, "overwritten").await, Some((1, long(2))));
+    assert_eq!(
+        attribute(&stores, subject, AttributeScope::Client, "a").await,
+        None
+    );
+}

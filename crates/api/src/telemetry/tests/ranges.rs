@@ -39,7 +39,11 @@ fn body(name: &str, points: &[(i64, f64)]) -> String {
 fn boundaries(interval: &str) -> Vec<i64> {
     let mut all = vec![START];
     match interval {
-        "interval=700000000" => all.extend((1..).map(|at| START + at * 700_000_000).take_while(|ts| *ts < END)),
+        "interval=700000000" => all.extend(
+            (1..)
+                .map(|at| START + at * 700_000_000)
+                .take_while(|ts| *ts < END),
+        ),
         // Kyiv is two hours before UTC, and three from 31 March on.
         "intervalType=WEEK&timeZone=Europe/Kyiv" => {
             all.extend((0..12).map(|week| 1_705_183_200_000 + week * 7 * DAY));
@@ -74,7 +78,9 @@ async fn every_aggregation_works_with_every_interval() {
     let world = World::new().await;
     let admin = world.admin();
     let points = numbers();
-    admin.ok("POST", &world.of("/timeseries/any"), &body("n", &points)).await;
+    admin
+        .ok("POST", &world.of("/timeseries/any"), &body("n", &points))
+        .await;
     for interval in [
         "interval=700000000",
         "intervalType=WEEK&timeZone=Europe/Kyiv",
@@ -109,7 +115,10 @@ async fn every_aggregation_works_with_every_interval() {
             assert_eq!(given.len(), expected.len(), "{kind} {interval}");
             for (given, expected) in given.iter().zip(&expected) {
                 assert_eq!(given.0, expected.0, "{kind} {interval}");
-                assert!((given.1 - expected.1).abs() < 1e-9, "{kind} {interval}: {given:?} {expected:?}");
+                assert!(
+                    (given.1 - expected.1).abs() < 1e-9,
+                    "{kind} {interval}: {given:?} {expected:?}"
+                );
             }
         }
     }
@@ -127,19 +136,32 @@ async fn aggregations_of_text_and_mixtures_follow_the_rules() {
         admin.json(&world.of(&query)).await
     };
     let one = |value: &str| json!([{"ts": 2500, "value": value}]);
-    assert_eq!(read("MIN").await, json!({"t": one("a"), "m": one("3"), "l": one("2")}));
-    assert_eq!(read("MAX").await, json!({"t": one("c"), "m": one("3"), "l": one("4")}));
+    assert_eq!(
+        read("MIN").await,
+        json!({"t": one("a"), "m": one("3"), "l": one("2")})
+    );
+    assert_eq!(
+        read("MAX").await,
+        json!({"t": one("c"), "m": one("3"), "l": one("4")})
+    );
     assert_eq!(read("SUM").await, json!({"m": one("3"), "l": one("9")}));
     assert_eq!(read("AVG").await, json!({"m": one("3.0"), "l": one("3.0")}));
-    assert_eq!(read("COUNT").await, json!({"t": one("3"), "m": one("3"), "l": one("3")}));
+    assert_eq!(
+        read("COUNT").await,
+        json!({"t": one("3"), "m": one("3"), "l": one("3")})
+    );
 }
 
 #[tokio::test]
 async fn raw_points_obey_limit_order_and_the_half_open_range() {
     let world = World::new().await;
     let admin = world.admin();
-    let points: Vec<_> = (0..150i32).map(|at| (i64::from(at) * 10, f64::from(at))).collect();
-    admin.ok("POST", &world.of("/timeseries/any"), &body("n", &points)).await;
+    let points: Vec<_> = (0..150i32)
+        .map(|at| (i64::from(at) * 10, f64::from(at)))
+        .collect();
+    admin
+        .ok("POST", &world.of("/timeseries/any"), &body("n", &points))
+        .await;
     let times = async |query: &str| -> Vec<i64> {
         let answer = admin.json(&world.of(&format!("/values/timeseries{query}"))).await;
         let points = answer["n"].as_array().cloned().unwrap_or_default();
@@ -148,12 +170,26 @@ async fn raw_points_obey_limit_order_and_the_half_open_range() {
     let newest: Vec<i64> = (50..150).rev().map(|at| at * 10).collect();
     assert_eq!(times("?keys=n&startTs=0&endTs=99999").await, newest);
     assert_eq!(times("/history?keys=n&startTs=0&endTs=99999").await, newest);
-    assert_eq!(times("?keys=n&startTs=0&endTs=99999&agg=AVG&interval=0").await, newest);
-    assert_eq!(times("?keys=n&startTs=20&endTs=50&orderBy=ASC").await, [20, 30, 40]);
-    assert_eq!(times("?keys=n&startTs=0&endTs=9999&orderBy=asc&limit=2").await, [0, 10]);
+    assert_eq!(
+        times("?keys=n&startTs=0&endTs=99999&agg=AVG&interval=0").await,
+        newest
+    );
+    assert_eq!(
+        times("?keys=n&startTs=20&endTs=50&orderBy=ASC").await,
+        [20, 30, 40]
+    );
+    assert_eq!(
+        times("?keys=n&startTs=0&endTs=9999&orderBy=asc&limit=2").await,
+        [0, 10]
+    );
     assert!(times("?keys=n&startTs=50&endTs=50").await.is_empty());
     assert!(times("?keys=n&startTs=50&endTs=20").await.is_empty());
-    assert_eq!(admin.json(&world.of("/values/timeseries?startTs=0&endTs=9999")).await, json!({}));
+    assert_eq!(
+        admin
+            .json(&world.of("/values/timeseries?startTs=0&endTs=9999"))
+            .await,
+        json!({})
+    );
     let absent = world.of("/values/timeseries?keys=absent&startTs=0&endTs=9999");
     assert_eq!(admin.json(&absent).await, json!({}));
 }
@@ -163,10 +199,15 @@ async fn an_answer_of_many_pages_is_whole_and_in_order() {
     let world = World::new().await;
     let admin = world.admin();
     let points: Vec<_> = (0..10_000i32).map(|at| (i64::from(at), f64::from(at))).collect();
-    admin.ok("POST", &world.of("/timeseries/any"), &body("n", &points)).await;
-    admin.ok("POST", &world.of("/timeseries/any"), &body("m", &points[..9_000])).await;
+    admin
+        .ok("POST", &world.of("/timeseries/any"), &body("n", &points))
+        .await;
+    admin
+        .ok("POST", &world.of("/timeseries/any"), &body("m", &points[..9_000]))
+        .await;
     for (order, limit) in [("ASC", 20_000), ("DESC", 20_000), ("DESC", 8_192), ("ASC", 4_097)] {
-        let query = format!("/values/timeseries?keys=n,m&startTs=0&endTs=10000&limit={limit}&orderBy={order}");
+        let query =
+            format!("/values/timeseries?keys=n,m&startTs=0&endTs=10000&limit={limit}&orderBy={order}");
         let answer = admin.json(&world.of(&query)).await;
         for (key, count) in [("n", 10_000), ("m", 9_000)] {
             let times: Vec<i64> = answer[key]
@@ -200,14 +241,18 @@ async fn latest_values_are_strings_unless_types_are_asked_for() {
         })
     );
     assert_eq!(
-        admin.json(&world.of("/values/timeseries?useStrictDataTypes=true&keys=")).await,
+        admin
+            .json(&world.of("/values/timeseries?useStrictDataTypes=true&keys="))
+            .await,
         json!({
             "b": one(json!(true)), "d": one(json!(25.0)), "j": one(json!({"x": [1]})),
             "l": one(json!(1)), "s": one(json!("a,\"b\"")),
         })
     );
     // Only one end of a range is no range.
-    let some = admin.text(&world.of("/values/timeseries?keys=l,none&startTs=1")).await;
+    let some = admin
+        .text(&world.of("/values/timeseries?keys=l,none&startTs=1"))
+        .await;
     assert_eq!(
         some,
         format!(r#"{{"l":[{{"ts":5,"value":"1"}}],"none":[{{"ts":{NOW},"value":null}}]}}"#)
@@ -240,7 +285,9 @@ async fn senseless_queries_are_refused_in_plain_text() {
         "/values/attributes/NO_SCOPE",
         "/keys/attributes/NO_SCOPE",
     ] {
-        admin.refused("GET", &world.of(query), "", StatusCode::BAD_REQUEST).await;
+        admin
+            .refused("GET", &world.of(query), "", StatusCode::BAD_REQUEST)
+            .await;
     }
     let most = "/values/timeseries?keys=a&startTs=0&endTs=7009999&agg=AVG&interval=10000";
     assert_eq!(admin.json(&world.of(most)).await, json!({}));

@@ -53,24 +53,33 @@ async fn points_live_as_long_as_the_path_or_the_profiles_say() {
         let answer = admin.json(&range).await;
         answer["a"].as_array().map_or(0, Vec::len)
     };
-    // The tenant profile of the world keeps points for two days.
+    world.tenant_keeps_for_days(2).await;
     admin.ok("POST", &world.of("/timeseries/any"), r#"{"a":1}"#).await;
-    admin.ok("POST", &world.of("/timeseries/any/0"), r#"{"a":2}"#).await;
-    admin.ok("POST", &world.of("/timeseries/any/60"), r#"{"a":3}"#).await;
+    admin
+        .ok("POST", &world.of("/timeseries/any/0"), r#"{"a":2}"#)
+        .await;
+    admin
+        .ok("POST", &world.of("/timeseries/any/60"), r#"{"a":3}"#)
+        .await;
     assert_eq!(count().await, 3);
     world.clock.advance(120_000);
     assert_eq!(count().await, 2);
     world.clock.advance(3 * 86_400_000);
     assert_eq!(count().await, 0);
     // The device profile goes before it, as soon as it says something.
-    world.keep_for_days(9).await;
+    world.device_keeps_for_days(9).await;
     admin.ok("POST", &world.of("/timeseries/any"), r#"{"a":4}"#).await;
     world.clock.advance(8 * 86_400_000);
     assert_eq!(count().await, 1);
     world.clock.advance(2 * 86_400_000);
     assert_eq!(count().await, 0);
     admin
-        .refused("POST", &world.of("/timeseries/any/soon"), r#"{"a":1}"#, StatusCode::BAD_REQUEST)
+        .refused(
+            "POST",
+            &world.of("/timeseries/any/soon"),
+            r#"{"a":1}"#,
+            StatusCode::BAD_REQUEST,
+        )
         .await;
 }
 
@@ -79,10 +88,20 @@ async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
     let world = World::new().await;
     let admin = world.admin();
     let device = world.device.0;
-    admin.ok("POST", &format!("/{device}/SHARED_SCOPE"), r#"{"on":true}"#).await;
-    admin.ok("POST", &world.of("/SERVER_SCOPE"), r#"{"n":"12"}"#).await;
+    admin
+        .ok("POST", &format!("/{device}/SHARED_SCOPE"), r#"{"on":true}"#)
+        .await;
+    admin
+        .ok("POST", &world.of("/SERVER_SCOPE"), r#"{"n":"12"}"#)
+        .await;
     world.clock.advance(5);
-    admin.ok("POST", &world.of("/attributes/SERVER_SCOPE"), r#"{"on":1.5,"j":{"x":null}}"#).await;
+    admin
+        .ok(
+            "POST",
+            &world.of("/attributes/SERVER_SCOPE"),
+            r#"{"on":1.5,"j":{"x":null}}"#,
+        )
+        .await;
     let one = |key: &str, value: Value, ts: i64| json!({"lastUpdateTs": ts, "key": key, "value": value});
     assert_eq!(
         admin.json(&world.of("/values/attributes")).await,
@@ -94,21 +113,38 @@ async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
         ])
     );
     assert_eq!(
-        admin.json(&world.of("/values/attributes/SERVER_SCOPE?keys=n,absent")).await,
+        admin
+            .json(&world.of("/values/attributes/SERVER_SCOPE?keys=n,absent"))
+            .await,
         json!([one("n", json!(12), NOW)])
     );
     assert_eq!(
-        admin.json(&world.of("/values/attributes?key=on&key=absent")).await,
+        admin
+            .json(&world.of("/values/attributes?key=on&key=absent"))
+            .await,
         json!([one("on", json!(true), NOW), one("on", json!(1.5), NOW + 5)])
     );
-    assert_eq!(admin.json(&world.of("/values/attributes/CLIENT_SCOPE")).await, json!([]));
-    assert_eq!(admin.json(&world.of("/keys/attributes")).await, json!(["on", "j", "n"]));
-    assert_eq!(admin.json(&world.of("/keys/attributes/SHARED_SCOPE")).await, json!(["on"]));
+    assert_eq!(
+        admin.json(&world.of("/values/attributes/CLIENT_SCOPE")).await,
+        json!([])
+    );
+    assert_eq!(
+        admin.json(&world.of("/keys/attributes")).await,
+        json!(["on", "j", "n"])
+    );
+    assert_eq!(
+        admin.json(&world.of("/keys/attributes/SHARED_SCOPE")).await,
+        json!(["on"])
+    );
     let subject = world.subject();
     assert_eq!(
         world.changes(),
-        [AttributeScope::Shared, AttributeScope::Server, AttributeScope::Server]
-            .map(|scope| EntityChange::AttributesChanged(subject, scope))
+        [
+            AttributeScope::Shared,
+            AttributeScope::Server,
+            AttributeScope::Server
+        ]
+        .map(|scope| EntityChange::AttributesChanged(subject, scope))
     );
 }
 
@@ -116,7 +152,12 @@ async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
 async fn senseless_bodies_are_refused_in_plain_text_and_save_nothing() {
     let world = World::new().await;
     let admin = world.admin();
-    for path in ["/timeseries/any", "/timeseries/any/60", "/SHARED_SCOPE", "/attributes/SERVER_SCOPE"] {
+    for path in [
+        "/timeseries/any",
+        "/timeseries/any/60",
+        "/SHARED_SCOPE",
+        "/attributes/SERVER_SCOPE",
+    ] {
         for body in [
             "",
             "{",
@@ -128,11 +169,20 @@ async fn senseless_bodies_are_refused_in_plain_text_and_save_nothing() {
             r#"{" ":1}"#,
             r#"{"<script>x</script>":1}"#,
         ] {
-            admin.refused("POST", &world.of(path), body, StatusCode::BAD_REQUEST).await;
+            admin
+                .refused("POST", &world.of(path), body, StatusCode::BAD_REQUEST)
+                .await;
         }
     }
-    for path in ["/CLIENT_SCOPE", "/attributes/CLIENT_SCOPE", "/NO_SCOPE", "/timeseries"] {
-        admin.refused("POST", &world.of(path), r#"{"a":1}"#, StatusCode::BAD_REQUEST).await;
+    for path in [
+        "/CLIENT_SCOPE",
+        "/attributes/CLIENT_SCOPE",
+        "/NO_SCOPE",
+        "/timeseries",
+    ] {
+        admin
+            .refused("POST", &world.of(path), r#"{"a":1}"#, StatusCode::BAD_REQUEST)
+            .await;
     }
     let device = world.device.0;
     for path in [
@@ -142,7 +192,9 @@ async fn senseless_bodies_are_refused_in_plain_text_and_save_nothing() {
         format!("/GADGET/{device}/SHARED_SCOPE"),
         format!("/GADGET/{device}/timeseries/any"),
     ] {
-        admin.refused("POST", &path, r#"{"a":1}"#, StatusCode::BAD_REQUEST).await;
+        admin
+            .refused("POST", &path, r#"{"a":1}"#, StatusCode::BAD_REQUEST)
+            .await;
     }
     assert_eq!(admin.json(&world.of("/keys/timeseries")).await, json!([]));
     assert_eq!(admin.json(&world.of("/keys/attributes")).await, json!([]));

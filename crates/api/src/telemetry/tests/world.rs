@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use fieldline_core::options::Span;
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
+use fieldline_core::options::Span;
 use fieldline_core::ports::{EntityStores, StoreError};
 use fieldline_model::entity::{
-    Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User, UserCredentials,
+    Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
+    UserCredentials,
 };
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, Subject, TenantId, TenantProfileId, UserId};
 use fieldline_storage::series::SeriesStore;
@@ -36,6 +37,7 @@ pub(super) struct World {
     pub(super) tenant: TenantId,
     pub(super) device: DeviceId,
     customer: CustomerId,
+    tenant_profile: TenantProfileId,
     profile: DeviceProfileId,
     users: Users,
     router: Router,
@@ -75,26 +77,32 @@ impl World {
         let entities = sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
             .await
             .unwrap();
-        let store =
-            SeriesStore::open(&dir.path().join("series"), &series::Options::default(), clock.clone()).unwrap();
+        let store = SeriesStore::open(
+            &dir.path().join("series"),
+            &series::Options::default(),
+            clock.clone(),
+        )
+        .unwrap();
         let events = Arc::new(EntityEvents::default());
         let log = Arc::new(ChangeLog::default());
         events.listen(log.clone());
         let api = api(&entities, &store, &events, &clock);
         let tenant_profile = tenant_profile(&entities).await.unwrap();
-        let tenant = tenant(&entities, tenant_profile, "Ours").await.unwrap();
-        let foreign = self::tenant(&entities, tenant_profile, "Theirs").await.unwrap();
-        let customer = self::customer(&entities, tenant, "A").await.unwrap();
-        let other = self::customer(&entities, tenant, "B").await.unwrap();
+        let (tenant, foreign) = tenants(&entities, tenant_profile).await.unwrap();
+        let (customer, other) = customers(&entities, tenant).await.unwrap();
         let (profile, device) = device(&entities, tenant, customer).await.unwrap();
         let admin = user(&api, Authority::TenantAdmin, tenant, CustomerId::NULL).await;
         let users = Users {
-            sysadmin: user(&api, Authority::SysAdmin, TenantId::NULL, CustomerId::NULL).await.1,
+            sysadmin: user(&api, Authority::SysAdmin, TenantId::NULL, CustomerId::NULL)
+                .await
+                .1,
             admin_id: admin.0,
             admin: admin.1,
             customer: user(&api, Authority::CustomerUser, tenant, customer).await.1,
             other_customer: user(&api, Authority::CustomerUser, tenant, other).await.1,
-            stranger: user(&api, Authority::TenantAdmin, foreign, CustomerId::NULL).await.1,
+            stranger: user(&api, Authority::TenantAdmin, foreign, CustomerId::NULL)
+                .await
+                .1,
         };
         let (router, _) = super::super::routes().build(&api, utoipa::openapi::OpenApi::default());
         Self {
@@ -102,6 +110,7 @@ impl World {
             tenant,
             device,
             customer,
+            tenant_profile,
             profile,
             users,
             router: router.with_state(api),
@@ -128,8 +137,20 @@ impl World {
         self.log.0.lock().clone()
     }
 
+    /// Lets the tenant's profile keep points for some days.
+    pub(super) async fn tenant_keeps_for_days(&self, days: u32) {
+        let profile = self.entities.tenant_profiles.get(self.tenant_profile).await;
+        let profile = TenantProfile {
+            profile_data: json!({"configuration": {"defaultStorageTtlDays": days}}),
+            ..profile.unwrap().unwrap()
+        };
+        self.entities.tenant_profiles.save(profile, false).await.unwrap();
+        self.events
+            .publish(EntityChange::TenantProfileChanged(self.tenant_profile));
+    }
+
     /// Lets the device's profile keep points for some days.
-    pub(super) async fn keep_for_days(&self, days: u32) {
+    pub(super) async fn device_keeps_for_days(&self, days: u32) {
         let profile = self.entities.device_profiles.get(self.tenant, self.profile).await;
         let profile = DeviceProfile {
             profile_data: json!({"configuration": {"defaultStorageTtlDays": days}}),
@@ -215,7 +236,11 @@ impl Client<'_> {
     /// Reads JSON text.
     pub(super) async fn text(&self, path: &str) -> String {
         let (status, kind, text) = self.send("GET", path, "").await;
-        assert_eq!((status, kind.as_str()), (StatusCode::OK, "application/json"), "{path}: {text}");
+        assert_eq!(
+            (status, kind.as_str()),
+            (StatusCode::OK, "application/json"),
+            "{path}: {text}"
+        );
         text
     }
 
@@ -228,7 +253,10 @@ impl Client<'_> {
     pub(super) async fn refused(&self, method: &str, path: &str, body: &str, why: StatusCode) -> String {
         let (status, kind, text) = self.send(method, path, body).await;
         assert_eq!(status, why, "{method} {path} {body}: {text}");
-        assert!(kind.starts_with("text/plain") && !text.is_empty(), "{method} {path} {body}: {kind}");
+        assert!(
+            kind.starts_with("text/plain") && !text.is_empty(),
+            "{method} {path} {body}: {kind}"
+        );
         text
     }
 }
@@ -259,36 +287,45 @@ async fn tenant_profile(entities: &EntityStores) -> Result<TenantProfileId, Stor
     let id = TenantProfileId::new();
     let profile = TenantProfile {
         id: Some(id),
-        name: "Two days".to_owned(),
-        profile_data: json!({"configuration": {"defaultStorageTtlDays": 2}}),
+        name: "For ever".to_owned(),
         ..TenantProfile::default()
     };
     entities.tenant_profiles.save(profile, true).await?;
     Ok(id)
 }
 
-async fn tenant(entities: &EntityStores, profile: TenantProfileId, title: &str) -> Result<TenantId, StoreError> {
-    let id = TenantId::new();
-    let tenant = Tenant {
-        id: Some(id),
-        title: title.to_owned(),
-        tenant_profile_id: Some(profile),
-        ..Tenant::default()
-    };
-    entities.tenants.save(tenant, true).await?;
-    Ok(id)
+async fn tenants(
+    entities: &EntityStores,
+    profile: TenantProfileId,
+) -> Result<(TenantId, TenantId), StoreError> {
+    let ids = (TenantId::new(), TenantId::new());
+    for (id, title) in [(ids.0, "Ours"), (ids.1, "Theirs")] {
+        let tenant = Tenant {
+            id: Some(id),
+            title: title.to_owned(),
+            tenant_profile_id: Some(profile),
+            ..Tenant::default()
+        };
+        entities.tenants.save(tenant, true).await?;
+    }
+    Ok(ids)
 }
 
-async fn customer(entities: &EntityStores, tenant: TenantId, title: &str) -> Result<CustomerId, StoreError> {
-    let id = CustomerId::new();
-    let customer = Customer {
-        id: Some(id),
-        tenant_id: tenant,
-        title: title.to_owned(),
-        ..Customer::default()
-    };
-    entities.customers.save(customer, true).await?;
-    Ok(id)
+async fn customers(
+    entities: &EntityStores,
+    tenant: TenantId,
+) -> Result<(CustomerId, CustomerId), StoreError> {
+    let ids = (CustomerId::new(), CustomerId::new());
+    for (id, title) in [(ids.0, "A"), (ids.1, "B")] {
+        let customer = Customer {
+            id: Some(id),
+            tenant_id: tenant,
+            title: title.to_owned(),
+            ..Customer::default()
+        };
+        entities.customers.save(customer, true).await?;
+    }
+    Ok(ids)
 }
 
 async fn device(

@@ -51,7 +51,7 @@ fn constant_step(numbers: &[i64]) -> Option<(i64, i64)> {
 fn put_pco<T: Number>(numbers: &[T], raw: impl FnOnce() -> Vec<u8>, out: &mut Vec<u8>) {
     // Compression fails for an invalid configuration only; the plain bytes are always right.
     match simple_compress(numbers, &ChunkConfig::default()) {
-        Ok(bytes) if bytes.len() < std::mem::size_of_val(numbers) => put(PCO, &bytes, out),
+        Ok(bytes) if bytes.len() < size_of_val(numbers) => put(PCO, &bytes, out),
         _ => put(RAW, &raw(), out),
     }
 }
@@ -184,8 +184,8 @@ pub(super) fn take_bytes(bytes: &mut &[u8]) -> Result<Vec<u8>, Corrupt> {
             if size > MAX_TEXT_BYTES || size / 255 > column.len() {
                 return Err(Corrupt("text is larger than it can be"));
             }
-            let text = lz4_flex::block::decompress(column, size)
-                .map_err(|_| Corrupt("text does not decompress"))?;
+            let text =
+                lz4_flex::block::decompress(column, size).map_err(|_| Corrupt("text does not decompress"))?;
             if text.len() != size {
                 return Err(Corrupt("text has another length"));
             }

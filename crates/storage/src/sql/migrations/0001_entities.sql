@@ -110,9 +110,10 @@ CREATE TABLE device (
     FOREIGN KEY (tenant_id, customer_id) REFERENCES customer (tenant_id, id),
     FOREIGN KEY (tenant_id, profile_id) REFERENCES device_profile (tenant_id, id)
 );
-CREATE INDEX device_by_time ON device (tenant_id, created_time, id);
--- Starts with the name: sorts by name, and answers text searches without touching the table.
-CREATE INDEX device_by_search ON device (tenant_id, search, id, profile_id, customer_id, created_time);
+-- These two end with what a text search looks at, so that it need not touch the table. `search` begins with the name, and
+-- so sorts by it.
+CREATE INDEX device_by_time ON device (tenant_id, created_time, id, search, profile_id, customer_id);
+CREATE INDEX device_by_search ON device (tenant_id, search, id, profile_id, customer_id);
 CREATE INDEX device_by_profile ON device (tenant_id, profile_id, created_time, id);
 CREATE INDEX device_by_customer ON device (tenant_id, customer_id, created_time, id) WHERE customer_id IS NOT NULL;
 CREATE INDEX device_by_active ON device (tenant_id, active, created_time, id);

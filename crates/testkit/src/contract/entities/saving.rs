@@ -9,7 +9,7 @@ use fieldline_model::{
 use serde_json::json;
 
 use super::fixture::{
-    World, contact, customer, device, device_profile, refused, tenant, tenant_profile, token, user,
+    World, contact, customer, device, device_profile, refused, searched, tenant, tenant_profile, token, user,
 };
 
 /// Every field of every entity is returned by `save` and by `get` as it was given.
@@ -354,7 +354,7 @@ pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStor
         );
         let page = stores
             .devices
-            .list(world.tenant, &Default::default(), &super::fixture::searched(name))
+            .list(world.tenant, &Default::default(), &searched(name))
             .await;
         assert!(
             page.unwrap().data.iter().any(|info| info.device.name == name),
@@ -370,7 +370,16 @@ pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStor
 
     let invalid = StoreErrorKind::Invalid;
     refused(stores.devices.save(world.new_device("a\0b"), true).await, invalid);
-    refused(stores.devices.by_name(world.tenant, "a\0b").await, invalid);
+    assert!(
+        stores
+            .devices
+            .by_name(world.tenant, "a\0b")
+            .await
+            .unwrap()
+            .is_none()
+    );
+    assert!(stores.users.by_email("a\0b").await.unwrap().is_none());
+    assert!(world.names(&searched("\0")).await.is_empty());
     let longest = "\u{1F600}".repeat(255);
     world.device(&longest).await;
     let message = refused(

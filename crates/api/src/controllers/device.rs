@@ -1,0 +1,188 @@
+//! Devices and their credentials.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::services::NewCredentials;
+use fieldline_model::DeviceId;
+use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
+use serde::Deserialize;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::conflict::ConflictParams;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, Query};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(TC, routes!(get))
+        .add(TC, routes!(info))
+        .add(TC, routes!(save))
+        .add(TC, routes!(save_with_credentials))
+        .add(T, routes!(delete))
+        .add(TC, routes!(credentials))
+        .add(T, routes!(save_credentials))
+}
+
+pub(super) async fn load(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    operation: Operation,
+) -> ApiResult<Device> {
+    match api.check(caller, DeviceId(id), operation).await? {
+        Entity::Device(device) => Ok(device),
+        _ => Err(ApiError::not_found("Device not found")),
+    }
+}
+
+/// The device of an id.
+#[utoipa::path(get, path = "/api/device/{deviceId}", tag = "device", operation_id = "getDeviceById",
+    params(("deviceId" = Uuid, Path)), responses((status = 200, body = Device)))]
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Device>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+/// The device of an id with what lists show beside it.
+#[utoipa::path(get, path = "/api/device/info/{deviceId}", tag = "device", operation_id = "getDeviceInfoById",
+    params(("deviceId" = Uuid, Path)), responses((status = 200, body = DeviceInfo)))]
+async fn info(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<DeviceInfo>> {
+    load(&api, &caller, id, Operation::Read).await?;
+    let info = api.entities.devices.info(caller.tenant, DeviceId(id)).await?;
+    info.map(Json)
+        .ok_or_else(|| ApiError::not_found(format!("Device with id [{id}] is not found")))
+}
+
+/// Whether the caller may save this device; customer users may change theirs, but not hand them over.
+async fn check_save(api: &ApiState, caller: &Principal, device: &mut Device) -> ApiResult<()> {
+    match device.id {
+        Some(id) => {
+            let stored = load(api, caller, id.0, Operation::Write).await?;
+            if caller.authority == Authority::CustomerUser {
+                device.customer_id = stored.customer_id;
+            }
+            Ok(())
+        }
+        None if caller.authority == Authority::CustomerUser => Err(ApiError::denied()),
+        None => Ok(()),
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct TokenParams {
+    /// Access token of a new device; a random one where absent.
+    access_token: Option<String>,
+}
+
+/// Creates a device, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/device", tag = "device", operation_id = "saveDevice",
+    params(TokenParams, ConflictParams), request_body = Device, responses((status = 200, body = Device)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(token): Query<TokenParams>,
+    Query(names): Query<ConflictParams>,
+    Body(mut device): Body<Device>,
+) -> ApiResult<Json<Device>> {
+    check_save(&api, &caller, &mut device).await?;
+    let credentials = NewCredentials::AccessToken(token.access_token);
+    let names = names.policy()?;
+    let saved = api
+        .services
+        .devices
+        .save(caller.tenant, device, credentials, &names)
+        .await?;
+    Ok(Json(saved))
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+struct SaveDeviceWithCredentialsRequest {
+    /// The device.
+    device: Device,
+    /// Its credentials.
+    credentials: DeviceCredentials,
+}
+
+/// Creates or updates a device together with its credentials.
+#[utoipa::path(post, path = "/api/device-with-credentials", tag = "device",
+    operation_id = "saveDeviceWithCredentials", params(ConflictParams),
+    request_body = SaveDeviceWithCredentialsRequest, responses((status = 200, body = Device)))]
+async fn save_with_credentials(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(names): Query<ConflictParams>,
+    Body(mut request): Body<SaveDeviceWithCredentialsRequest>,
+) -> ApiResult<Json<Device>> {
+    check_save(&api, &caller, &mut request.device).await?;
+    if let Some(id) = request.device.id
+        && caller.authority == Authority::CustomerUser
+    {
+        load(&api, &caller, id.0, Operation::WriteCredentials).await?;
+    }
+    let credentials = NewCredentials::Given(request.credentials);
+    let names = names.policy()?;
+    let saved = api
+        .services
+        .devices
+        .save(caller.tenant, request.device, credentials, &names)
+        .await?;
+    Ok(Json(saved))
+}
+
+/// Deletes a device with its credentials and data.
+#[utoipa::path(delete, path = "/api/device/{deviceId}", tag = "device", operation_id = "deleteDevice",
+    params(("deviceId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    load(&api, &caller, id, Operation::Delete).await?;
+    Ok(api.services.devices.delete(caller.tenant, DeviceId(id)).await?)
+}
+
+/// The credentials of a device.
+#[utoipa::path(get, path = "/api/device/{deviceId}/credentials", tag = "device",
+    operation_id = "getDeviceCredentialsByDeviceId", params(("deviceId" = Uuid, Path)),
+    responses((status = 200, body = DeviceCredentials)))]
+async fn credentials(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<DeviceCredentials>> {
+    load(&api, &caller, id, Operation::ReadCredentials).await?;
+    let found = api
+        .entities
+        .device_credentials
+        .get(caller.tenant, DeviceId(id))
+        .await?;
+    found
+        .map(Json)
+        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+}
+
+/// Replaces the credentials of a device.
+#[utoipa::path(post, path = "/api/device/credentials", tag = "device", operation_id = "updateDeviceCredentials",
+    request_body = DeviceCredentials, responses((status = 200, body = DeviceCredentials)))]
+async fn save_credentials(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(credentials): Body<DeviceCredentials>,
+) -> ApiResult<Json<DeviceCredentials>> {
+    let id = credentials
+        .device_id
+        .ok_or_else(|| ApiError::bad_request("Device credentials should be assigned to device!"))?;
+    load(&api, &caller, id.0, Operation::WriteCredentials).await?;
+    let saved = api
+        .services
+        .devices
+        .save_credentials(caller.tenant, id, credentials)
+        .await?;
+    Ok(Json(saved))
+}

@@ -1,0 +1,225 @@
+//! Users.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use fieldline_core::access::{Entity, Operation, Principal, Resource, allows};
+use fieldline_model::entity::{Authority, User};
+use fieldline_model::{EntityId, EntityType, UserId};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::auth::TokenPair;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, ST, STC};
+use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::extract::{Body, Ids, Query, missing};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(get))
+        .add(STC, routes!(save))
+        .add(ST, routes!(delete))
+        .add(ST, routes!(activation_link))
+        .add(ST, routes!(activation_link_info))
+        .add(ST, routes!(token_access_enabled))
+        .add(ST, routes!(token))
+        .add(ST, routes!(set_enabled))
+}
+
+async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<User> {
+    match api.check(caller, UserId(id), operation).await? {
+        Entity::User(user) => Ok(user),
+        _ => Err(ApiError::not_found("User not found")),
+    }
+}
+
+/// The user of an id.
+#[utoipa::path(get, path = "/api/user/{userId}", tag = "user", operation_id = "getUserById",
+    params(("userId" = Uuid, Path)), responses((status = 200, body = User)))]
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<User>> {
+    let mut user = load(&api, &caller, id, Operation::Read).await?;
+    let credentials = api.services.users.credentials(UserId(id)).await?;
+    let info = user.additional_info.get_or_insert_with(|| json!({}));
+    if let Some(fields) = info.as_object_mut() {
+        fields.insert("userCredentialsEnabled".to_owned(), credentials.enabled.into());
+    }
+    Ok(Json(user))
+}
+
+/// Creates a user, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/user", tag = "user", operation_id = "saveUser", request_body = User,
+    params(("sendActivationMail" = Option<bool>, Query, description = "Ignored: the activation link is asked for")),
+    responses((status = 200, body = User)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(mut user): Body<User>,
+) -> ApiResult<Json<User>> {
+    if caller.authority != Authority::SysAdmin {
+        user.tenant_id = caller.tenant;
+    }
+    match user.id {
+        Some(id) => {
+            load(&api, &caller, id.0, Operation::Write).await?;
+        }
+        None => {
+            let resource = Resource {
+                entity: EntityId::new(EntityType::User, fieldline_model::NULL_UUID),
+                tenant: user.tenant_id,
+                customer: user.customer_id,
+                user_authority: Some(user.authority),
+            };
+            if !allows(&caller, Operation::Create, &resource) {
+                return Err(ApiError::denied());
+            }
+        }
+    }
+    // Shown with a user, but not part of it.
+    if let Some(fields) = user
+        .additional_info
+        .as_mut()
+        .and_then(serde_json::Value::as_object_mut)
+    {
+        fields.remove("userCredentialsEnabled");
+    }
+    Ok(Json(api.services.users.save(user).await?))
+}
+
+/// Deletes a user.
+#[utoipa::path(delete, path = "/api/user/{userId}", tag = "user", operation_id = "deleteUser",
+    params(("userId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let user = load(&api, &caller, id, Operation::Delete).await?;
+    if user.authority == Authority::SysAdmin && user.id == Some(caller.user) {
+        return Err(ApiError::new(
+            ErrorCode::PermissionDenied,
+            "Sysadmin is not allowed to delete himself",
+        ));
+    }
+    Ok(api.services.users.delete(&user).await?)
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = UserActivationLink)]
+struct ActivationLink {
+    /// The link.
+    value: String,
+    /// For how long it is still valid, milliseconds.
+    ttl_ms: i64,
+}
+
+async fn link(api: &ApiState, caller: &Principal, id: Uuid, headers: &HeaderMap) -> ApiResult<ActivationLink> {
+    load(api, caller, id, Operation::Read).await?;
+    let activation = api.services.users.activation(UserId(id)).await?;
+    let base = base_url(api, headers);
+    Ok(ActivationLink {
+        value: format!("{base}/api/noauth/activate?activateToken={}", activation.token),
+        ttl_ms: activation.ttl_ms,
+    })
+}
+
+/// The address that people reach the platform under: configured, or the one this request was made to.
+fn base_url(api: &ApiState, headers: &HeaderMap) -> String {
+    let configured = api.options.public_url.trim_end_matches('/');
+    if !configured.is_empty() {
+        return configured.to_owned();
+    }
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST.as_str()).unwrap_or("localhost:8080");
+    let scheme = match text("x-forwarded-proto") {
+        Some("https") => "https",
+        _ => "http",
+    };
+    format!("{scheme}://{host}")
+}
+
+/// The link that a new user activates the account with, as plain text.
+#[utoipa::path(get, path = "/api/user/{userId}/activationLink", tag = "user", operation_id = "getActivationLink",
+    params(("userId" = Uuid, Path)), responses((status = 200, body = String, content_type = "text/plain")))]
+async fn activation_link(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    headers: HeaderMap,
+) -> ApiResult<String> {
+    Ok(link(&api, &caller, id, &headers).await?.value)
+}
+
+/// The link that a new user activates the account with, and for how long it is valid.
+#[utoipa::path(get, path = "/api/user/{userId}/activationLinkInfo", tag = "user",
+    operation_id = "getActivationLinkInfo", params(("userId" = Uuid, Path)),
+    responses((status = 200, body = ActivationLink)))]
+async fn activation_link_info(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    headers: HeaderMap,
+) -> ApiResult<Json<ActivationLink>> {
+    Ok(Json(link(&api, &caller, id, &headers).await?))
+}
+
+/// Whether administrators may get tokens of their users.
+#[utoipa::path(get, path = "/api/user/tokenAccessEnabled", tag = "user",
+    operation_id = "isUserTokenAccessEnabled", responses((status = 200, body = bool)))]
+async fn token_access_enabled(State(api): State<Api>) -> Json<bool> {
+    Json(api.options.user_token_access)
+}
+
+/// A pair of tokens of a user, for administrators who look through the user's eyes.
+#[utoipa::path(get, path = "/api/user/{userId}/token", tag = "user", operation_id = "getUserToken",
+    params(("userId" = Uuid, Path)), responses((status = 200, body = TokenPair)))]
+async fn token(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<TokenPair>> {
+    if !api.options.user_token_access {
+        return Err(ApiError::denied());
+    }
+    let user = load(&api, &caller, id, Operation::Read).await?;
+    let credentials = api.services.users.credentials(UserId(id)).await?;
+    if !credentials.enabled {
+        return Err(ApiError::bad_request("User is not active"));
+    }
+    let now = api.clock.now_ms();
+    let pair = api
+        .tokens
+        .issue(&user, Uuid::new_v4(), now, credentials.tokens_valid_from)?;
+    Ok(Json(pair))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct EnabledParams {
+    /// Whether the user may log in.
+    #[param(value_type = bool)]
+    user_credentials_enabled: Option<String>,
+}
+
+/// Lets a user log in, or no longer.
+#[utoipa::path(post, path = "/api/user/{userId}/userCredentialsEnabled", tag = "user",
+    operation_id = "setUserCredentialsEnabled", params(("userId" = Uuid, Path), EnabledParams),
+    responses((status = 200)))]
+async fn set_enabled(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(params): Query<EnabledParams>,
+) -> ApiResult<()> {
+    let enabled = match params.user_credentials_enabled.as_deref() {
+        None | Some("true" | "") => true,
+        Some("false") => false,
+        Some(_) => return Err(missing("userCredentialsEnabled")),
+    };
+    let user = load(&api, &caller, id, Operation::Write).await?;
+    if user.id == Some(caller.user) && !enabled {
+        return Err(ApiError::bad_request("Users can't disable themselves!"));
+    }
+    Ok(api.services.users.set_enabled(&user, enabled).await?)
+}

@@ -1,0 +1,144 @@
+//! Lists of users.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal, allows};
+use fieldline_core::ports::UserFilter;
+use fieldline_model::entity::{Authority, User};
+use fieldline_model::page::PageData;
+use fieldline_model::{CustomerId, TenantId, UserId};
+use serde::{Deserialize, Serialize};
+use utoipa_axum::routes;
+
+use super::Either;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, S, T, TC};
+use crate::error::ApiResult;
+use crate::extract::{Ids, PageParams, Query, parse_uuids};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(TC, routes!(list))
+        .add(TC, routes!(by_ids))
+        .add(TC, routes!(infos))
+        .add(S, routes!(tenant_admins))
+        .add(T, routes!(customer_users))
+}
+
+/// The users that somebody may see: those of the tenant, or of the customer.
+fn visible_to(caller: &Principal) -> UserFilter {
+    match caller.authority {
+        Authority::CustomerUser => UserFilter::CustomerUsers(caller.tenant, caller.customer),
+        _ => UserFilter::OfTenant(caller.tenant),
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct UserIds {
+    /// Comma-joined ids.
+    user_ids: Option<String>,
+}
+
+/// A page of the users that the caller may see, or with `userIds` those of them.
+#[utoipa::path(get, path = "/api/users", tag = "user", operation_id = "getUsers", params(PageParams, UserIds),
+    responses((status = 200, body = PageData<User>)))]
+async fn list(
+    State(api): State<Api>,
+    caller: Caller,
+    Query(page): Query<PageParams>,
+    Query(ids): Query<UserIds>,
+) -> ApiResult<Json<Either<PageData<User>, Vec<User>>>> {
+    if ids.user_ids.is_some() {
+        let Json(users) = by_ids(State(api), caller, Query(ids)).await?;
+        return Ok(Json(Either::Right(users)));
+    }
+    let users = api
+        .entities
+        .users
+        .list(visible_to(&caller.0), &page.link()?)
+        .await?;
+    Ok(Json(Either::Left(users)))
+}
+
+/// Those of the users that the caller may see.
+#[utoipa::path(get, path = "/api/users/list", tag = "user", operation_id = "getUsersByIds", params(UserIds),
+    responses((status = 200, body = Vec<User>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(ids): Query<UserIds>,
+) -> ApiResult<Json<Vec<User>>> {
+    let mut users = Vec::new();
+    for id in parse_uuids("userIds", &ids.user_ids.unwrap_or_default(), UserId)? {
+        let Some(user) = api.entities.users.get(caller.tenant, id).await? else {
+            continue;
+        };
+        if allows(&caller, Operation::Read, &Entity::User(user.clone()).resource()) {
+            users.push(user);
+        }
+    }
+    Ok(Json(users))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct UserEmailInfo {
+    /// Id with its entity type.
+    id: UserId,
+    /// E-mail address.
+    email: String,
+    /// Given name.
+    first_name: Option<String>,
+    /// Family name.
+    last_name: Option<String>,
+}
+
+/// A page of names and addresses of the users that the caller may see.
+#[utoipa::path(get, path = "/api/users/info", tag = "user", operation_id = "findUsersByQuery", params(PageParams),
+    responses((status = 200, body = PageData<UserEmailInfo>)))]
+async fn infos(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<UserEmailInfo>>> {
+    let users = api
+        .entities
+        .users
+        .list(visible_to(&caller), &page.link()?)
+        .await?;
+    Ok(Json(users.map(|user| UserEmailInfo {
+        id: user.id.unwrap_or_default(),
+        email: user.email,
+        first_name: user.first_name,
+        last_name: user.last_name,
+    })))
+}
+
+/// A page of the administrators of a tenant.
+#[utoipa::path(get, path = "/api/tenant/{tenantId}/users", tag = "user", operation_id = "getTenantAdmins",
+    params(("tenantId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
+async fn tenant_admins(
+    State(api): State<Api>,
+    Ids([id]): Ids<1>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<User>>> {
+    let filter = UserFilter::TenantAdmins(TenantId(id));
+    Ok(Json(api.entities.users.list(filter, &page.link()?).await?))
+}
+
+/// A page of the users of a customer.
+#[utoipa::path(get, path = "/api/customer/{customerId}/users", tag = "user", operation_id = "getCustomerUsers",
+    params(("customerId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
+async fn customer_users(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<User>>> {
+    api.check(&caller, CustomerId(id), Operation::Read).await?;
+    let filter = UserFilter::CustomerUsers(caller.tenant, CustomerId(id));
+    Ok(Json(api.entities.users.list(filter, &page.link()?).await?))
+}

@@ -1,0 +1,96 @@
+//! The router: every endpoint behind its check, and around all of them what every request goes through.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::password::PasswordError;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::endpoint::{Endpoint, Routes};
+use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::options::Options;
+use crate::state::{Api, ApiState, Deps};
+use crate::{caller, controllers, openapi, telemetry};
+
+/// Paths below `/api` that are not this router's business to guard.
+const UNGUARDED: [&str; 4] = ["/api/noauth/", "/api/v1/", "/api/ws", "/api/images/public/"];
+
+fn routes() -> Routes {
+    controllers::routes().merge(telemetry::routes())
+}
+
+/// Every endpoint with who may call it.
+pub fn endpoints() -> Vec<Endpoint> {
+    routes().endpoints()
+}
+
+/// The REST API with its description. It answers every path that no other router takes.
+///
+/// Servers add `ConnectInfo<SocketAddr>` to the requests, for limits per address.
+///
+/// # Errors
+/// Passwords cannot be hashed on this machine.
+pub fn router(deps: Deps, options: Options) -> Result<axum::Router, PasswordError> {
+    let max_body = options.max_body.as_usize();
+    let api: Api = Arc::new(ApiState::new(deps, options)?);
+    let (router, document) = routes().build(&api, openapi::empty());
+    let router = router
+        .merge(openapi::routes(document))
+        .method_not_allowed_fallback(method_not_allowed)
+        .fallback(not_found)
+        .layer(DefaultBodyLimit::max(max_body))
+        .layer(middleware::from_fn_with_state(Arc::clone(&api), refuse_large_body))
+        .layer(CatchPanicLayer::custom(answer_panic))
+        .with_state(api);
+    Ok(router)
+}
+
+/// Refuses a body that says it is too large before any of it is read; one that does not say is cut off while reading.
+async fn refuse_large_body(State(api): State<Api>, request: Request, next: Next) -> ApiResult<Response> {
+    let declared = request
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|bytes| bytes > api.options.max_body.0) {
+        return Err(ApiError::with_status(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::BadRequestParams,
+            "Payload size exceeds the limit",
+        ));
+    }
+    Ok(next.run(request).await)
+}
+
+async fn method_not_allowed(method: Method) -> ApiError {
+    ApiError::with_status(
+        StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::BadRequestParams,
+        format!("Request method '{method}' is not supported"),
+    )
+}
+
+/// Without a token, even what does not exist is only for those who have one.
+async fn not_found(State(api): State<Api>, uri: Uri, request: Request) -> ApiResult<()> {
+    let path = uri.path();
+    if path.starts_with("/api/") && !UNGUARDED.iter().any(|prefix| path.starts_with(prefix)) {
+        caller::authenticate(&api, request.headers()).await?;
+    }
+    Err(ApiError::not_found(format!(
+        "No static resource {}.",
+        path.trim_start_matches('/')
+    )))
+}
+
+fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
+    let message = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(message, "a handler panicked");
+    ApiError::new(ErrorCode::General, "Internal error").into_response()
+}

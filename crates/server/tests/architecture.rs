@@ -1,0 +1,42 @@
+//! Holds the arrows between the crates that ARCHITECTURE.md draws.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// What each crate may depend on, of ours, outside of its tests.
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("model", &[]),
+    ("codec", &[]),
+    ("core", &["model"]),
+    ("journal", &["core", "model"]),
+    ("storage", &["core", "model"]),
+    ("transport", &["core", "model", "codec"]),
+    ("api", &["core", "model"]),
+    ("testkit", &["core", "model", "codec"]),
+    ("server", &["core", "model", "journal", "storage", "transport", "api"]),
+];
+
+#[test]
+fn crates_depend_on_each_other_only_along_the_arrows() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert_eq!(packages.len(), ARROWS.len(), "a crate is missing in the list");
+    for package in packages {
+        let name = package["name"].as_str().and_then(|name| name.strip_prefix("fieldline-")).expect("our prefix");
+        let (_, allowed) = ARROWS.iter().find(|(known, _)| *known == name).expect("a known crate");
+        let actual: BTreeSet<_> = package["dependencies"]
+            .as_array()
+            .expect("dependencies")
+            .iter()
+            .filter(|dependency| dependency["kind"].as_str() != Some("dev"))
+            .filter_map(|dependency| dependency["name"].as_str()?.strip_prefix("fieldline-"))
+            .collect();
+        let forbidden: Vec<_> = actual.iter().filter(|dependency| !allowed.contains(dependency)).collect();
+        assert!(forbidden.is_empty(), "{name} must not depend on {forbidden:?}");
+    }
+}
