@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.people import PASSWORD, Tenancy, activated, create_tenancy
 from harness.rest import NULL_ID, Rest, unique
+from harness.server import SYSADMIN
 
 ROLES = ("sysadmin", "tenant", "customer", "stranger", "other")
 
@@ -79,6 +80,13 @@ class World:
         profile = {"name": unique("profile"), "profileData": {"configuration": {"type": "DEFAULT"}}}
         return self.sysadmin.post("/api/tenantProfile", profile).json()["id"]["id"]
 
+    def logged_in_anew(self, role: str) -> Rest:
+        """The role's user in a session of its own."""
+        caller = self.callers[role]
+        if role == "sysadmin":
+            return Rest(caller.base, *SYSADMIN)
+        return Rest(caller.base, caller.user["email"], PASSWORD)
+
     # -- what must be as it was --
 
     def snapshot(self) -> dict[str, Any]:
@@ -110,6 +118,7 @@ class World:
             self.customer_id,
             "treasure",
             self.home.customer["title"],
+            self.home.tenant["title"],
             self.customer_user.user["email"],
         ]
 
@@ -149,6 +158,8 @@ class Row:
     call: Callable[[World, bool], Call]
     """Makes the request; the flag asks for things of its own, because the call will be served and may destroy them."""
     public: bool = False
+    ends_session: bool = False
+    """Each role logs in anew for the call."""
     status: int = 200
 
 
@@ -212,7 +223,6 @@ row(
     lambda w, fresh: Call(body={"refreshToken": w.tenant.refresh_token}),
     public=True,
 )
-row("POST /api/auth/login/public", "! ! ! ! !", lambda w, fresh: Call(body={"publicId": w.customer_id}), public=True)
 row("GET /api/noauth/userPasswordPolicy", "+ + + + +", public=True)
 row("GET /api/noauth/activate", "! ! ! ! !", lambda w, fresh: Call(query={"activateToken": "guess"}), public=True)
 row(
@@ -225,6 +235,7 @@ row(
 # -- oneself --
 
 row("GET /api/auth/user", "+ + + + +")
+row("POST /api/auth/logout", "+ + + + +", ends_session=True)
 row(
     "POST /api/auth/changePassword",
     "! ! ! ! !",
@@ -247,7 +258,8 @@ row(
 )
 row("GET /api/tenants", "+ - - - -", page())
 row("GET /api/tenantInfos", "+ - - - -", page())
-row("GET /api/tenants/list", "+ - - - -", lambda w, fresh: Call(query={"tenantIds": w.tenant_id}))
+row("GET /api/tenants", "+ + - - o", lambda w, fresh: Call(query={"tenantIds": w.tenant_id}))
+row("GET /api/tenants/list", "+ + - - o", lambda w, fresh: Call(query={"tenantIds": w.tenant_id}))
 
 TENANT_PROFILE = lambda make=None, **more: on("tenantProfileId", lambda w: w.tenant_profile_id, make, **more)
 row("GET /api/tenantProfile/{tenantProfileId}", "+ + - - -", TENANT_PROFILE())
@@ -260,6 +272,8 @@ row(
     "+ - - - -",
     lambda w, fresh: Call(body={"name": unique("profile"), "profileData": {"configuration": {"type": "DEFAULT"}}}),
 )
+row("POST /api/tenantProfile/{tenantProfileId}/default", "+ - - - -", TENANT_PROFILE(World.make_tenant_profile))
+row("GET /api/tenantProfiles/list", "+ - - - -", lambda w, fresh: Call(query={"ids": w.tenant_profile_id}))
 row("DELETE /api/tenantProfile/{tenantProfileId}", "+ - - - -", TENANT_PROFILE(World.make_tenant_profile))
 
 # -- customers --
@@ -302,16 +316,12 @@ row(
 )
 row("GET /api/user/{userId}/activationLink", "- + - - -", on("userId", World.make_user, World.make_user))
 row("GET /api/user/{userId}/activationLinkInfo", "- + - - -", on("userId", World.make_user, World.make_user))
-row(
-    "POST /api/user/sendActivationMail",
-    "! ! - - -",
-    lambda w, fresh: Call(query={"email": w.customer_user.user["email"]}),
-)
 row("GET /api/user/tokenAccessEnabled", "+ + - - +")
 row("GET /api/user/{userId}/token", "- + - - -", USER())
 row("POST /api/user/{userId}/userCredentialsEnabled", "- + - - -", USER(query={"userCredentialsEnabled": "true"}))
-row("GET /api/users", "o + o o o", page())
-row("GET /api/users/info", "o + o o o", page())
+row("GET /api/users", "- + + o o", page())
+row("GET /api/users/info", "- + + o o", page())
+row("GET /api/users/list", "- + + o o", lambda w, fresh: Call(query={"userIds": w.customer_user.user["id"]["id"]}))
 row("GET /api/tenant/{tenantId}/users", "+ - - - -", TENANT(query=PAGE))
 row("GET /api/customer/{customerId}/users", "- + - - -", CUSTOMER(query=PAGE))
 
@@ -383,16 +393,6 @@ row(
 )
 row("POST /api/customer/public/device/{deviceId}", "- + - - -", device_id())
 row("DELETE /api/customer/device/{deviceId}", "- + - - -", device_id())
-row(
-    "POST /api/tenant/{tenantId}/device/{deviceId}",
-    "- + - - -",
-    lambda w, fresh: Call(
-        {
-            "tenantId": w.other.get("/api/auth/user").json()["tenantId"]["id"],
-            "deviceId": w.make_device() if fresh else w.device,
-        }
-    ),
-)
 
 PROFILE = lambda make=None, **more: on("deviceProfileId", lambda w: w.profile, make, **more)
 row("GET /api/deviceProfile/{deviceProfileId}", "- + - - -", PROFILE())
@@ -408,6 +408,7 @@ row(
 row("POST /api/deviceProfile/{deviceProfileId}/default", "- + - - -", PROFILE(World.make_profile))
 row("GET /api/deviceProfiles", "- + - - o", page())
 row("GET /api/deviceProfileInfos", "- + + + o", page())
+row("GET /api/deviceProfileInfos/list", "- + - - o", lambda w, fresh: Call(query={"deviceProfileIds": w.profile}))
 row("GET /api/deviceProfile/names", "- + + + o")
 row(
     "GET /api/deviceProfile/devices/keys/timeseries",

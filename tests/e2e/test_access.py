@@ -68,7 +68,8 @@ def test_each_role_is_served_or_refused_as_the_table_says(world, shared, row):
 
     for role in ROLES:
         if row.expected[role] not in REFUSED:
-            answer = send(world.callers[role], row, row.call(world, True))
+            caller = world.logged_in_anew(role) if row.ends_session else world.callers[role]
+            answer = send(caller, row, row.call(world, True))
             assert answer.status_code == row.status, f"{role}: {answer.status_code} {answer.text[:300]}"
             if row.expected[role] == "o":
                 assert_shows_nothing(world, role, answer)

@@ -8,4 +8,4 @@ pub use tokens::{TokenKey, TokenKeyError};
 
 pub(crate) use guard::LoginGuard;
 pub(crate) use sessions::Sessions;
-pub(crate) use tokens::{TokenPair, Tokens};
+pub(crate) use tokens::{Ticket, TokenPair, Tokens};

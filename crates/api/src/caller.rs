@@ -6,8 +6,8 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use fieldline_core::access::Principal;
-use uuid::Uuid;
 
+use crate::auth::Ticket;
 use crate::error::{ApiError, ApiResult};
 use crate::state::Api;
 
@@ -15,11 +15,12 @@ use crate::state::Api;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller(pub(crate) Principal);
 
-/// A caller with the session its token belongs to.
+/// A caller with what its token says about itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Authenticated {
     pub(crate) principal: Principal,
-    pub(crate) session: Uuid,
+    /// Of the token that was shown.
+    pub(crate) ticket: Ticket,
 }
 
 /// Where a request comes from; `None` where the server does not say.
@@ -64,7 +65,7 @@ pub(crate) async fn authenticate(api: &Api, headers: &HeaderMap) -> ApiResult<Au
     let user = api.sessions.user(&claims).await?;
     Ok(Authenticated {
         principal: user,
-        session: claims.session_id,
+        ticket: claims.ticket(),
     })
 }
 

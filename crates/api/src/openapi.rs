@@ -32,9 +32,9 @@ pub(crate) fn empty() -> utoipa::openapi::OpenApi {
 }
 
 /// The description and the pages that show it.
-pub(crate) fn routes<S: Clone + Send + Sync + 'static>(document: utoipa::openapi::OpenApi) -> axum::Router<S> {
-    axum::Router::from(SwaggerUi::new("/swagger-ui").url(DOCUMENT, document)).route(
-        "/swagger-ui.html",
-        get(async || Redirect::to("/swagger-ui/")),
-    )
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>(
+    document: utoipa::openapi::OpenApi,
+) -> axum::Router<S> {
+    axum::Router::from(SwaggerUi::new("/swagger-ui").url(DOCUMENT, document))
+        .route("/swagger-ui.html", get(async || Redirect::to("/swagger-ui/")))
 }

@@ -43,7 +43,10 @@ pub fn router(deps: Deps, options: Options) -> Result<axum::Router, PasswordErro
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
         .layer(DefaultBodyLimit::max(max_body))
-        .layer(middleware::from_fn_with_state(Arc::clone(&api), refuse_large_body))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&api),
+            refuse_large_body,
+        ))
         .layer(CatchPanicLayer::custom(answer_panic))
         .with_state(api);
     Ok(router)

@@ -18,7 +18,9 @@ use crate::ports::{EntityStores, StoreResult};
 
 mod credentials;
 
-pub use credentials::{BasicValue, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate};
+pub use credentials::{
+    BasicValue, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
+};
 
 /// Settings of the device directory.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -260,14 +262,25 @@ impl DeviceDirectory {
         else {
             return Ok(None);
         };
-        let tenant_wide = self.stores.tenant_profiles.get(tenant_profile).await?.unwrap_or_default();
+        let tenant_wide = self
+            .stores
+            .tenant_profiles
+            .get(tenant_profile)
+            .await?
+            .unwrap_or_default();
         let limit = |name: &str| {
-            tenant_wide.setting(name)?.as_str().filter(|limit| !limit.is_empty()).map(str::to_owned)
+            tenant_wide
+                .setting(name)?
+                .as_str()
+                .filter(|limit| !limit.is_empty())
+                .map(str::to_owned)
         };
         let settings = DeviceSettings {
             profile: profile_id,
             tenant_profile,
-            ttl_seconds: profile.storage_ttl_seconds().unwrap_or_else(|| tenant_wide.storage_ttl_seconds()),
+            ttl_seconds: profile
+                .storage_ttl_seconds()
+                .unwrap_or_else(|| tenant_wide.storage_ttl_seconds()),
             ack_on_validation_error: profile
                 .transport_setting("sendAckOnValidationException")
                 .and_then(serde_json::Value::as_bool)

@@ -1,8 +1,8 @@
 //! The middle of Fieldline: the ports that transports, journal, stores and API meet in, and the path of a message
 //! between them. Knows no database, no socket and no file format.
 
-pub mod activity;
 pub mod access;
+pub mod activity;
 pub mod clock;
 pub mod devices;
 pub mod events;

@@ -120,8 +120,11 @@ fn hash(password: &str) -> Result<String, PasswordError> {
 
 fn verify(password: &str, phc: &str) -> bool {
     // The parameters come from the PHC string, so that old hashes stay valid when the constants change.
-    PasswordHash::new(phc)
-        .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
+    PasswordHash::new(phc).is_ok_and(|hash| {
+        Argon2::default()
+            .verify_password(password.as_bytes(), &hash)
+            .is_ok()
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Files are read in place with short positioned reads. At the tail they come from the page cache; far behind they may
 //! wait for the disk, so consumers belong on threads of their own and not on those that serve connections.
 
+use std::io;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -212,24 +213,31 @@ impl Cursor {
         reached: &mut u64,
         out: &mut Vec<u8>,
     ) -> Result<Step, JournalError> {
-        let place = match &mut self.place {
-            Some(place) => place,
-            None => {
-                let segment = self.find(shared)?;
-                self.place.insert(open(shared, segment)?)
-            }
+        let Some(place) = &mut self.place else {
+            let segment = self.find(shared, *reached)?;
+            self.place = open(shared, segment)?;
+            return Ok(Step::Next);
         };
-        let bounds = shared.log.lock().bounds(place.segment);
+        let (bounds, holder) = {
+            let log = shared.log.lock();
+            (
+                log.bounds(place.segment),
+                log.segment_of(self.partition, *reached),
+            )
+        };
         let Some(bounds) = bounds else {
-            // Deleted under a reader that had gone back behind its group: look for the position anew.
+            // Deleted, because it held nothing more of this partition that the group still needs.
             self.place = None;
-            return Ok(if out.is_empty() { Step::Next } else { Step::Enough });
+            return Ok(Step::Next);
         };
         if place.position >= bounds.length {
-            let Some(next) = bounds.next else {
+            // Segments without records of the partition are left out. Only after damage that was given up no segment
+            // claims to hold the position, then the following one is the one to go on with.
+            let onward = holder.filter(|holder| *holder > place.segment).or(bounds.next);
+            let Some(onward) = onward else {
                 return Ok(Step::Enough);
             };
-            *place = open(shared, next)?;
+            self.place = open(shared, onward)?;
             return Ok(Step::Next);
         }
         let (segment, position) = (place.segment, place.position);
@@ -266,28 +274,33 @@ impl Cursor {
         Ok(Step::Next)
     }
 
-    fn find(&self, shared: &Shared) -> Result<u64, JournalError> {
+    fn find(&self, shared: &Shared, offset: u64) -> Result<u64, JournalError> {
         let log = shared.log.lock();
-        log.check(self.partition, self.next)?;
-        let segment = log.segment_of(self.partition, self.next);
+        log.check(self.partition, offset)?;
+        let segment = log.segment_of(self.partition, offset);
         segment.ok_or_else(|| JournalError::OutOfRange {
             partition: self.partition,
-            asked: self.next,
+            asked: offset,
             first: log.first(self.partition),
             next: log.end(self.partition),
         })
     }
 }
 
-fn open(shared: &Shared, segment: u64) -> Result<Place, JournalError> {
+/// Opens a segment at its beginning, `None` if it was deleted in this moment.
+fn open(shared: &Shared, segment: u64) -> Result<Option<Place>, JournalError> {
     let name = segment_name(segment);
-    let file = shared.disk.open(&name);
-    let file = file.map_err(failed(format!("open {}", shared.disk.describe(&name))))?;
-    Ok(Place {
-        segment,
-        position: 0,
-        walk: Walk::new(file, shared.log_number),
-    })
+    match shared.disk.open(&name) {
+        Ok(file) => Ok(Some(Place {
+            segment,
+            position: 0,
+            walk: Walk::new(file, shared.log_number),
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !shared.log.lock().holds(segment) => {
+            Ok(None)
+        }
+        Err(error) => Err(failed(format!("open {}", shared.disk.describe(&name)))(error)),
+    }
 }
 
 fn report(shared: &Shared, segment: u64, position: u64, error: ReadError) -> JournalError {

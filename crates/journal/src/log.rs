@@ -144,6 +144,11 @@ impl Log {
         })
     }
 
+    /// Whether a segment was not deleted.
+    pub(crate) fn holds(&self, id: u64) -> bool {
+        self.bounds(id).is_some()
+    }
+
     /// Publishes a durable block: `before` is where partitions stood, `after` the changed ends.
     pub(crate) fn publish(&mut self, id: u64, length: u64, before: &Offsets, after: &[(Partition, u64)]) {
         match self.segments.back_mut() {

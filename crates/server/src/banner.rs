@@ -12,13 +12,18 @@ pub(crate) fn print(listening: &Listening, demo: bool, new_admin: Option<(&str, 
         let _ = writeln!(text, "{content}");
     };
     line("Fieldline is ready.".to_owned());
-    line(format!("  HTTP   http://{}  (API documentation at /swagger-ui.html)", listening.http));
+    line(format!(
+        "  HTTP   http://{}  (API documentation at /swagger-ui.html)",
+        listening.http
+    ));
     line(format!("  MQTT   mqtt://{}", listening.mqtt));
     if let Some(mqtts) = listening.mqtts {
         line(format!("  MQTTS  mqtts://{mqtts}"));
     }
     if let Some((email, password)) = new_admin {
-        line(format!("\nSystem administrator, shown this once:\n  {email} / {password}"));
+        line(format!(
+            "\nSystem administrator, shown this once:\n  {email} / {password}"
+        ));
     }
     if demo {
         line("\nDemo logins:".to_owned());

@@ -16,13 +16,13 @@ use fieldline_transport::{mqtt, mqtts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use layers::{ConfigError, Loaded, Source, load};
-pub use print::print;
+pub(crate) use layers::{ConfigError, Loaded, Source, load};
+pub(crate) use print::print;
 
 /// All settings of `fieldline serve`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Config {
+pub(crate) struct Config {
     /// Directory that everything is kept in; created if it does not exist.
     pub data_dir: PathBuf,
     /// What is logged: `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,fieldline_transport=debug`.
@@ -82,7 +82,7 @@ impl Default for Config {
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people.
     Text,
     /// One JSON object a line.
@@ -92,7 +92,7 @@ pub enum LogFormat {
 /// Settings of the HTTP server.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HttpOptions {
+pub(crate) struct HttpOptions {
     /// Address of the REST API, the HTTP device API and the probes.
     pub listen: SocketAddr,
     /// Connections at a time; further ones wait to be accepted.
@@ -121,7 +121,7 @@ impl Default for HttpOptions {
 }
 
 /// Keys whose values are never printed.
-pub const SECRETS: [&str; 1] = ["admin-password"];
+pub(crate) const SECRETS: [&str; 1] = ["admin-password"];
 
 impl Config {
     /// What contradicts itself or cannot work, each with the key and what is allowed.
@@ -132,23 +132,45 @@ impl Config {
                 found.push(text.to_owned());
             }
         };
-        require(!self.data_dir.as_os_str().is_empty(), "`data-dir` must not be empty");
+        require(
+            !self.data_dir.as_os_str().is_empty(),
+            "`data-dir` must not be empty",
+        );
         require(
             self.log.parse::<tracing_subscriber::EnvFilter>().is_ok(),
             "`log` must be error, warn, info, debug or trace, or directives such as info,fieldline_transport=debug",
         );
-        require(self.admin_password.as_ref().is_none_or(|text| text.len() >= 6), "`admin-password` must have 6 characters or more");
-        require((1..=1_024).contains(&self.ingest.partitions), "`ingest.partitions` must be 1 to 1024");
-        require((1..=256).contains(&self.ingest.workers), "`ingest.workers` must be 1 to 256");
-        require(self.ingest.batch.0 >= 4_096, "`ingest.batch` must be 4KiB or more");
-        require(self.http.max_connections >= 1, "`http.max-connections` must be 1 or more");
-        require(self.mqtt.max_connections >= 1, "`mqtt.max-connections` must be 1 or more");
+        require(
+            self.admin_password.as_ref().is_none_or(|text| text.len() >= 6),
+            "`admin-password` must have 6 characters or more",
+        );
+        require(
+            (1..=1_024).contains(&self.ingest.partitions),
+            "`ingest.partitions` must be 1 to 1024",
+        );
+        require(
+            (1..=256).contains(&self.ingest.workers),
+            "`ingest.workers` must be 1 to 256",
+        );
+        require(
+            self.ingest.batch.0 >= 4_096,
+            "`ingest.batch` must be 4KiB or more",
+        );
+        require(
+            self.http.max_connections >= 1,
+            "`http.max-connections` must be 1 or more",
+        );
+        require(
+            self.mqtt.max_connections >= 1,
+            "`mqtt.max-connections` must be 1 or more",
+        );
         require(
             (256..=268_435_455).contains(&self.mqtt.max_packet.0),
             "`mqtt.max-packet` must be 256B to 268435455B, the largest packet of MQTT",
         );
         require(
-            self.mqtts.listen.is_none() || (self.mqtts.certificate.is_some() && self.mqtts.private_key.is_some()),
+            self.mqtts.listen.is_none()
+                || (self.mqtts.certificate.is_some() && self.mqtts.private_key.is_some()),
             "`mqtts.listen` needs `mqtts.certificate` and `mqtts.private-key`",
         );
         found

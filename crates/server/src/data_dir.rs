@@ -26,15 +26,25 @@ impl DataDir {
     /// Creates the directory if needed and locks it until the process ends, however it ends.
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(root)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(root.join("lock"))?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(root.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process is using it"));
+                return Err(io::Error::new(
+                    io::ErrorKind::ResourceBusy,
+                    "another process is using it",
+                ));
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let dir = Self { root: root.to_owned(), _lock: lock };
+        let dir = Self {
+            root: root.to_owned(),
+            _lock: lock,
+        };
         match std::fs::remove_file(dir.listening_file()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(dir),

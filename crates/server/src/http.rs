@@ -32,20 +32,33 @@ pub(crate) struct HttpServer {
 
 impl HttpServer {
     /// Binds the address and serves the routes on it.
-    pub(crate) async fn start(address: SocketAddr, routes: Router, options: &HttpOptions) -> io::Result<Self> {
+    pub(crate) async fn start(
+        address: SocketAddr,
+        routes: Router,
+        options: &HttpOptions,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let stop = watch::Sender::new(false);
         let routes = routes.layer(RequestBodyTimeoutLayer::new(options.body_timeout.0));
         let accepting = tokio::spawn(accept(listener, routes, options.clone(), stop.subscribe()));
-        Ok(Self { address, stop, accepting })
+        Ok(Self {
+            address,
+            stop,
+            accepting,
+        })
     }
 
     /// Stops accepting and waits for the requests that are being served, at most `patience`.
     pub(crate) async fn stop(self, patience: Duration) {
         self.stop.send_replace(true);
-        let Ok(connections) = self.accepting.await else { return };
-        if tokio::time::timeout(patience, connections.shutdown()).await.is_err() {
+        let Ok(connections) = self.accepting.await else {
+            return;
+        };
+        if tokio::time::timeout(patience, connections.shutdown())
+            .await
+            .is_err()
+        {
             warn!("HTTP requests were still being served");
         }
     }
@@ -58,9 +71,13 @@ async fn accept(
     mut stop: watch::Receiver<bool>,
 ) -> GracefulShutdown {
     let graceful = GracefulShutdown::new();
-    let permits = Arc::new(Semaphore::new(options.max_connections.min(Semaphore::MAX_PERMITS)));
+    let permits = Arc::new(Semaphore::new(
+        options.max_connections.min(Semaphore::MAX_PERMITS),
+    ));
     let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(options.header_timeout.0);
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(options.header_timeout.0);
     loop {
         let accepted = async {
             let permit = permits.clone().acquire_owned().await;

@@ -34,7 +34,9 @@ pub(crate) struct Probes {
 /// Starts to collect metrics.
 pub(crate) fn install_metrics() -> Result<PrometheusHandle, metrics_exporter_prometheus::BuildError> {
     let handle = PrometheusBuilder::new()
-        .set_buckets(&[0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0])?
+        .set_buckets(&[
+            0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0,
+        ])?
         .install_recorder()?;
     describe_gauge!(RESIDENT, Unit::Bytes, "Resident memory of the process");
     describe_gauge!(OPEN_FILES, "Open files and connections of the process");
@@ -81,9 +83,18 @@ async fn render(State(probes): State<Arc<Probes>>) -> Response {
     if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
         gauge!(OPEN_FILES).set(files.count() as f64);
     }
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], probes.metrics.render()).into_response()
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
+        probes.metrics.render(),
+    )
+        .into_response()
 }
 
 fn resident_pages() -> Option<f64> {
-    std::fs::read_to_string("/proc/self/statm").ok()?.split_whitespace().nth(1)?.parse().ok()
+    std::fs::read_to_string("/proc/self/statm")
+        .ok()?
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
 }

@@ -41,7 +41,11 @@ pub(crate) enum ServeError {
     #[error("cannot create what a new installation starts with: {0}")]
     Seed(#[from] services::ServiceError),
     #[error("cannot listen on {address} (`{key}`): {source}")]
-    Listen { key: &'static str, address: SocketAddr, source: std::io::Error },
+    Listen {
+        key: &'static str,
+        address: SocketAddr,
+        source: std::io::Error,
+    },
     #[error("{0}")]
     Tls(#[from] mqtts::TlsError),
     #[error("cannot start: {0}")]
@@ -57,7 +61,10 @@ impl ServeError {
 /// Runs the platform until it is told to stop.
 pub(crate) fn run(loaded: Loaded, demo: bool) -> Result<(), ServeError> {
     limits::raise_open_files();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ServeError::start)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::start)?;
     let result = runtime.block_on(serve(loaded, demo));
     // Whatever is still running has had its time.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -67,8 +74,10 @@ pub(crate) fn run(loaded: Loaded, demo: bool) -> Result<(), ServeError> {
 async fn serve(loaded: Loaded, demo: bool) -> Result<(), ServeError> {
     let started = Instant::now();
     let config = &loaded.config;
-    let dir = DataDir::open(&config.data_dir)
-        .map_err(|source| ServeError::DataDir { path: config.data_dir.clone(), source })?;
+    let dir = DataDir::open(&config.data_dir).map_err(|source| ServeError::DataDir {
+        path: config.data_dir.clone(),
+        source,
+    })?;
     let metrics = probes::install_metrics().map_err(ServeError::start)?;
     let stores = Stores::open(&dir, config).await?;
     let new_admin = stores.seed(config, demo).await?;
@@ -77,11 +86,27 @@ async fn serve(loaded: Loaded, demo: bool) -> Result<(), ServeError> {
     let services = Arc::new(core.device_services(&stores, config));
     let mqtt_server = mqtt::MqttServer::new(services.clone(), &config.mqtt);
     let mqtt_address = on_loopback(&loaded, demo, "mqtt.listen", config.mqtt.listen);
-    let mqtt = listen("mqtt.listen", mqtt_address, mqtt_server.listen(mqtt_address, None)).await?;
-    let mqtts = match (&config.mqtts.listen, &config.mqtts.certificate, &config.mqtts.private_key) {
+    let mqtt = listen(
+        "mqtt.listen",
+        mqtt_address,
+        mqtt_server.listen(mqtt_address, None),
+    )
+    .await?;
+    let mqtts = match (
+        &config.mqtts.listen,
+        &config.mqtts.certificate,
+        &config.mqtts.private_key,
+    ) {
         (Some(address), Some(certificate), Some(key)) => {
             let acceptor = mqtts::acceptor(certificate, key)?;
-            Some(listen("mqtts.listen", *address, mqtt_server.listen(*address, Some(acceptor))).await?)
+            Some(
+                listen(
+                    "mqtts.listen",
+                    *address,
+                    mqtt_server.listen(*address, Some(acceptor)),
+                )
+                .await?,
+            )
         }
         _ => None,
     };
@@ -101,12 +126,26 @@ async fn serve(loaded: Loaded, demo: bool) -> Result<(), ServeError> {
         .merge(device_http::router(services, limits))
         .merge(probes::router(probes));
     let http_address = on_loopback(&loaded, demo, "http.listen", config.http.listen);
-    let http = listen("http.listen", http_address, HttpServer::start(http_address, routes, &config.http)).await?;
+    let http = listen(
+        "http.listen",
+        http_address,
+        HttpServer::start(http_address, routes, &config.http),
+    )
+    .await?;
 
-    let listening = Listening { http: http.address, mqtt, mqtts };
+    let listening = Listening {
+        http: http.address,
+        mqtt,
+        mqtts,
+    };
     dir.write_listening(&listening)
-        .map_err(|source| ServeError::DataDir { path: config.data_dir.clone(), source })?;
-    let shown = new_admin.as_ref().map(|(email, password)| (*email, password.as_str()));
+        .map_err(|source| ServeError::DataDir {
+            path: config.data_dir.clone(),
+            source,
+        })?;
+    let shown = new_admin
+        .as_ref()
+        .map(|(email, password)| (*email, password.as_str()));
     banner::print(&listening, demo, shown);
     info!(http = %listening.http, mqtt = %listening.mqtt, elapsed_ms = started.elapsed().as_millis(), "ready");
 
@@ -138,7 +177,9 @@ async fn listen<T>(
     address: SocketAddr,
     binding: impl Future<Output = std::io::Result<T>>,
 ) -> Result<T, ServeError> {
-    binding.await.map_err(|source| ServeError::Listen { key, address, source })
+    binding
+        .await
+        .map_err(|source| ServeError::Listen { key, address, source })
 }
 
 /// Everything that holds data, and who is told when it changes.
@@ -156,7 +197,13 @@ impl Stores {
         let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
         let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
         let database = Database::sqlite(&dir.entities(), &config.sql).await?;
-        Ok(Self { journal, series, database, events: Arc::default(), clock })
+        Ok(Self {
+            journal,
+            series,
+            database,
+            events: Arc::default(),
+            clock,
+        })
     }
 
     /// Creates what a new installation starts with; returns a generated password of the administrator.
@@ -170,7 +217,8 @@ impl Stores {
             passwords: Passwords::new(1).map_err(ServeError::start)?,
         };
         let demo_password = demo.then_some(seed::DEMO_ADMIN_PASSWORD);
-        let created = seed::ensure_system(&context, config.admin_password.as_deref().or(demo_password)).await?;
+        let created =
+            seed::ensure_system(&context, config.admin_password.as_deref().or(demo_password)).await?;
         if demo {
             seed::seed_demo(&context).await?;
         }
@@ -184,7 +232,8 @@ impl Stores {
             attributes: self.series.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
-            token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key()).map_err(ServeError::start)?,
+            token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
+                .map_err(ServeError::start)?,
         };
         fieldline_api::router(deps, config.api.clone()).map_err(ServeError::start)
     }
@@ -215,17 +264,32 @@ impl Core {
         let entities = stores.database.entity_stores();
         let directory = DeviceDirectory::new(entities.clone(), &config.devices);
         let sessions = Sessions::new(config.mqtt.sessions_per_device);
-        let activity =
-            ActivityTracker::new(entities, stores.series.clone(), stores.clock.clone(), &config.activity);
+        let activity = ActivityTracker::new(
+            entities,
+            stores.series.clone(),
+            stores.clock.clone(),
+            &config.activity,
+        );
         stores.events.listen(directory.clone());
         stores.events.listen(sessions.clone());
         stores.events.listen(activity.clone());
         let uplink = Uplink::open(stores.journal.clone(), config.ingest.partitions)?;
-        let ingest_stores = IngestStores { store: stores.series.clone(), activity: activity.clone() };
+        let ingest_stores = IngestStores {
+            store: stores.series.clone(),
+            activity: activity.clone(),
+        };
         let ingest = IngestService::start(&uplink, ingest_stores, &config.ingest)?;
         let stop = watch::Sender::new(false);
         let watching = tokio::spawn(activity.clone().run(config.activity.clone(), stop.subscribe()));
-        Ok(Self { directory, sessions, activity, uplink, ingest, stop, watching })
+        Ok(Self {
+            directory,
+            sessions,
+            activity,
+            uplink,
+            ingest,
+            stop,
+            watching,
+        })
     }
 
     fn device_services(&self, stores: &Stores, config: &Config) -> fieldline_transport::Services {

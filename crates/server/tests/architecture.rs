@@ -13,7 +13,10 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("transport", &["core", "model", "codec"]),
     ("api", &["core", "model"]),
     ("testkit", &["core", "model", "codec"]),
-    ("server", &["core", "model", "journal", "storage", "transport", "api"]),
+    (
+        "server",
+        &["core", "model", "journal", "storage", "transport", "api"],
+    ),
 ];
 
 #[test]
@@ -27,8 +30,14 @@ fn crates_depend_on_each_other_only_along_the_arrows() {
     let packages = metadata["packages"].as_array().expect("packages");
     assert_eq!(packages.len(), ARROWS.len(), "a crate is missing in the list");
     for package in packages {
-        let name = package["name"].as_str().and_then(|name| name.strip_prefix("fieldline-")).expect("our prefix");
-        let (_, allowed) = ARROWS.iter().find(|(known, _)| *known == name).expect("a known crate");
+        let name = package["name"]
+            .as_str()
+            .and_then(|name| name.strip_prefix("fieldline-"))
+            .expect("our prefix");
+        let (_, allowed) = ARROWS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .expect("a known crate");
         let actual: BTreeSet<_> = package["dependencies"]
             .as_array()
             .expect("dependencies")
@@ -36,7 +45,10 @@ fn crates_depend_on_each_other_only_along_the_arrows() {
             .filter(|dependency| dependency["kind"].as_str() != Some("dev"))
             .filter_map(|dependency| dependency["name"].as_str()?.strip_prefix("fieldline-"))
             .collect();
-        let forbidden: Vec<_> = actual.iter().filter(|dependency| !allowed.contains(dependency)).collect();
+        let forbidden: Vec<_> = actual
+            .iter()
+            .filter(|dependency| !allowed.contains(dependency))
+            .collect();
         assert!(forbidden.is_empty(), "{name} must not depend on {forbidden:?}");
     }
 }

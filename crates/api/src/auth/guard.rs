@@ -54,9 +54,12 @@ impl LoginGuard {
             }
             self.attempts.insert(peer, (count + 1, started));
         }
-        let locked = self.failures.get(&login.to_lowercase()).is_some_and(|(count, last)| {
-            self.max_failures > 0 && count >= self.max_failures && now_ms - last < self.lockout_ms
-        });
+        let locked = self
+            .failures
+            .get(&login.to_lowercase())
+            .is_some_and(|(count, last)| {
+                self.max_failures > 0 && count >= self.max_failures && now_ms - last < self.lockout_ms
+            });
         if locked {
             return Err(ApiError::new(
                 ErrorCode::Authentication,

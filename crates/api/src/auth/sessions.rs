@@ -71,10 +71,11 @@ impl Sessions {
         Ok(known)
     }
 
-    /// Ends a session: the tokens issued in it no longer count.
-    pub(crate) fn log_out(&self, session: Uuid) {
-        let now = self.clock.now_ms().div_euclid(1_000);
-        self.logged_out.insert(session, now);
+    /// Ends a session: the tokens issued in it no longer count, nor does the one that was shown.
+    pub(crate) fn log_out(&self, ticket: Ticket) {
+        // Right after a change of password a token may be dated a second ahead.
+        let until = self.clock.now_ms().div_euclid(1_000).max(ticket.issued);
+        self.logged_out.insert(ticket.session, until);
     }
 
     async fn known(&self, id: UserId) -> ApiResult<Option<Arc<KnownUser>>> {
@@ -85,10 +86,9 @@ impl Sessions {
             return Ok(Some(known));
         }
         let before = self.changes.load(Ordering::Acquire);
-        let (Some(user), Some(credentials)) = (
-            self.users.by_id(id).await?,
-            self.users.credentials(id).await?,
-        ) else {
+        let (Some(user), Some(credentials)) =
+            (self.users.by_id(id).await?, self.users.credentials(id).await?)
+        else {
             self.cache.remove(&id);
             return Ok(None);
         };

@@ -113,7 +113,7 @@ pub(crate) struct AccessClaims {
     sub: String,
     user_id: Uuid,
     scopes: Vec<String>,
-    pub(crate) session_id: Uuid,
+    session_id: Uuid,
     exp: i64,
     iss: String,
     iat: i64,
@@ -176,7 +176,8 @@ impl Tokens {
         validation.set_issuer(&[ISSUER]);
         // Compared against the clock that is handed in instead.
         validation.validate_exp = false;
-        let seconds = |span: fieldline_core::options::Span| i64::try_from(span.0.as_secs()).unwrap_or(i64::MAX);
+        let seconds =
+            |span: fieldline_core::options::Span| i64::try_from(span.0.as_secs()).unwrap_or(i64::MAX);
         Self {
             encoding: EncodingKey::from_secret(&key.0),
             decoding: DecodingKey::from_secret(&key.0),
@@ -303,25 +304,35 @@ mod tests {
 
     fn claims(token: &str) -> Value {
         let body = token.split('.').nth(1).unwrap();
-        let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(body).unwrap();
+        let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD
+            .decode(body)
+            .unwrap();
         serde_json::from_slice(&bytes).unwrap()
     }
 
     #[test]
     fn tokens_carry_the_claims_that_clients_read() {
         let tokens = Tokens::new(&TokenKey::random(), &Options::default());
-        let pair = tokens.issue(&user(), Uuid::from_u128(9), 1_700_000_000_500, 0).unwrap();
+        let pair = tokens
+            .issue(&user(), Uuid::from_u128(9), 1_700_000_000_500, 0)
+            .unwrap();
         let access = claims(&pair.token);
         assert_eq!(access["sub"], "sysadmin@thingsboard.org");
         assert_eq!(access["scopes"], serde_json::json!(["SYS_ADMIN"]));
         assert_eq!(access["tenantId"], NULL_UUID.to_string());
         assert_eq!(access["iss"], "thingsboard.io");
         assert_eq!(access["firstName"], "Ada");
-        assert_eq!(access["exp"].as_i64().unwrap() - access["iat"].as_i64().unwrap(), 9_000);
+        assert_eq!(
+            access["exp"].as_i64().unwrap() - access["iat"].as_i64().unwrap(),
+            9_000
+        );
         let refresh = claims(&pair.refresh_token);
         assert_eq!(refresh["scopes"], serde_json::json!(["REFRESH_TOKEN"]));
         assert_eq!(refresh["sessionId"], access["sessionId"]);
-        assert_eq!(refresh["exp"].as_i64().unwrap() - refresh["iat"].as_i64().unwrap(), 604_800);
+        assert_eq!(
+            refresh["exp"].as_i64().unwrap() - refresh["iat"].as_i64().unwrap(),
+            604_800
+        );
     }
 
     #[test]
@@ -350,6 +361,9 @@ mod tests {
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         }
         fs::write(&path, "c2hvcnQ=").unwrap();
-        assert!(matches!(TokenKey::load_or_create(&path), Err(TokenKeyError::Malformed)));
+        assert!(matches!(
+            TokenKey::load_or_create(&path),
+            Err(TokenKeyError::Malformed)
+        ));
     }
 }

@@ -56,7 +56,9 @@ async fn login(
         None => None,
     };
     // Verified even where there is no user, so that the time taken does not tell.
-    let hash = credentials.as_ref().and_then(|known| known.password_hash.as_deref());
+    let hash = credentials
+        .as_ref()
+        .and_then(|known| known.password_hash.as_deref());
     let right = api.passwords.verify(&request.password, hash).await?;
     let (Some(user), Some(credentials), true) = (user, credentials, right) else {
         api.logins.failed(login, now);
@@ -103,7 +105,7 @@ async fn refresh(State(api): State<Api>, Body(request): Body<RefreshRequest>) ->
 /// Ends the session: its tokens no longer count.
 #[utoipa::path(post, path = "/api/auth/logout", tag = "auth", responses((status = 200)))]
 async fn logout(State(api): State<Api>, caller: Authenticated) {
-    api.sessions.log_out(caller.session);
+    api.sessions.log_out(caller.ticket);
 }
 
 /// The user who is logged in.
@@ -158,7 +160,7 @@ async fn change_password(
         .await?;
     let pair = api
         .tokens
-        .issue(&user, caller.session, now, credentials.tokens_valid_from)?;
+        .issue(&user, caller.ticket.session, now, credentials.tokens_valid_from)?;
     Ok(Json(pair))
 }
 
@@ -217,9 +219,7 @@ async fn check_activation(
         None => StatusCode::CONFLICT.into_response(),
         Some(false) => Redirect::to("/activationLinkExpired").into_response(),
         // Known tokens are letters and digits, so they go into the address as they are.
-        Some(true) => {
-            Redirect::to(&format!("/login/createPassword?activateToken={token}")).into_response()
-        }
+        Some(true) => Redirect::to(&format!("/login/createPassword?activateToken={token}")).into_response(),
     })
 }
 

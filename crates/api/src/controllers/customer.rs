@@ -40,11 +40,7 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation
 /// The customer of an id.
 #[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
     params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
-async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-) -> ApiResult<Json<Customer>> {
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Customer>> {
     Ok(Json(load(&api, &caller, id, Operation::Read).await?))
 }
 
@@ -94,7 +90,11 @@ async fn save(
         load(&api, &caller, id.0, Operation::Write).await?;
     }
     let names = names.policy()?;
-    let saved = api.services.customers.save(caller.tenant, customer, &names).await?;
+    let saved = api
+        .services
+        .customers
+        .save(caller.tenant, customer, &names)
+        .await?;
     Ok(Json(saved))
 }
 
@@ -147,11 +147,7 @@ async fn by_ids(
     Caller(caller): Caller,
     Query(ids): Query<CustomerIds>,
 ) -> ApiResult<Json<Vec<Customer>>> {
-    let ids = parse_uuids(
-        "customerIds",
-        &ids.customer_ids.unwrap_or_default(),
-        CustomerId,
-    )?;
+    let ids = parse_uuids("customerIds", &ids.customer_ids.unwrap_or_default(), CustomerId)?;
     Ok(Json(api.entities.customers.by_ids(caller.tenant, &ids).await?))
 }
 

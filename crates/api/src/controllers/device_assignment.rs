@@ -34,9 +34,7 @@ async fn assign(
     api.check(&caller, customer, Operation::Read).await?;
     load(&api, &caller, device, Operation::AssignToCustomer).await?;
     let devices = &api.services.devices;
-    let assigned = devices
-        .assign(caller.tenant, DeviceId(device), customer)
-        .await?;
+    let assigned = devices.assign(caller.tenant, DeviceId(device), customer).await?;
     Ok(Json(assigned))
 }
 
@@ -70,9 +68,7 @@ async fn unassign(
 ) -> ApiResult<Json<Device>> {
     let stored = load(&api, &caller, device, Operation::UnassignFromCustomer).await?;
     if stored.customer_id.is_null() {
-        return Err(ApiError::bad_request(
-            "Device isn't assigned to any customer!",
-        ));
+        return Err(ApiError::bad_request("Device isn't assigned to any customer!"));
     }
     let devices = &api.services.devices;
     let taken = devices

@@ -191,7 +191,13 @@ async fn by_ids(
     let devices = api.entities.devices.by_ids(caller.tenant, &ids).await?;
     let readable = devices
         .into_iter()
-        .filter(|device| allows(&caller, Operation::Read, &Entity::Device(device.clone()).resource()))
+        .filter(|device| {
+            allows(
+                &caller,
+                Operation::Read,
+                &Entity::Device(device.clone()).resource(),
+            )
+        })
         .collect();
     Ok(Json(readable))
 }

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::device_list::sample;
-use super::{EntityInfo, Either};
+use super::{Either, EntityInfo};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
@@ -103,11 +103,7 @@ async fn save(
     if let Some(id) = profile.id {
         load(&api, &caller, id.0, Operation::Write).await?;
     }
-    let saved = api
-        .services
-        .device_profiles
-        .save(caller.tenant, profile)
-        .await?;
+    let saved = api.services.device_profiles.save(caller.tenant, profile).await?;
     Ok(Json(saved))
 }
 
@@ -134,7 +130,9 @@ async fn set_default(
 ) -> ApiResult<Json<DeviceProfile>> {
     load(&api, &caller, id, Operation::Write).await?;
     let profiles = &api.services.device_profiles;
-    Ok(Json(profiles.set_default(caller.tenant, DeviceProfileId(id)).await?))
+    Ok(Json(
+        profiles.set_default(caller.tenant, DeviceProfileId(id)).await?,
+    ))
 }
 
 /// A page of device profiles.
@@ -165,7 +163,11 @@ async fn info(
 #[utoipa::path(get, path = "/api/deviceProfileInfo/default", tag = "device-profile",
     operation_id = "getDefaultDeviceProfileInfo", responses((status = 200, body = DeviceProfileInfo)))]
 async fn default_info(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<DeviceProfileInfo>> {
-    let profile = api.entities.device_profiles.default_profile(caller.tenant).await?;
+    let profile = api
+        .entities
+        .device_profiles
+        .default_profile(caller.tenant)
+        .await?;
     let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
     Ok(Json(short(profile)))
 }

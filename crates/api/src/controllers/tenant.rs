@@ -33,11 +33,7 @@ pub(super) fn routes() -> Routes {
 /// The tenant of an id.
 #[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
-async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-) -> ApiResult<Json<Tenant>> {
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Tenant>> {
     match api.check(&caller, TenantId(id), Operation::Read).await? {
         Entity::Tenant(tenant) => Ok(Json(tenant)),
         _ => Err(ApiError::not_found("Tenant not found")),
@@ -110,7 +106,10 @@ async fn list(
 /// A page of tenants with the names of their profiles.
 #[utoipa::path(get, path = "/api/tenantInfos", tag = "tenant", operation_id = "getTenantInfos", params(PageParams),
     responses((status = 200, body = PageData<TenantInfo>)))]
-async fn infos(State(api): State<Api>, Query(page): Query<PageParams>) -> ApiResult<Json<PageData<TenantInfo>>> {
+async fn infos(
+    State(api): State<Api>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<TenantInfo>>> {
     let page = api.entities.tenants.list(&page.link()?).await?;
     Ok(Json(PageData {
         data: with_profiles(&api, page.data).await?,
@@ -132,7 +131,13 @@ async fn by_ids(
     let tenants = api.entities.tenants.by_ids(&ids).await?;
     let readable = tenants
         .into_iter()
-        .filter(|tenant| allows(&caller, Operation::Read, &Entity::Tenant(tenant.clone()).resource()))
+        .filter(|tenant| {
+            allows(
+                &caller,
+                Operation::Read,
+                &Entity::Tenant(tenant.clone()).resource(),
+            )
+        })
         .collect();
     Ok(Json(readable))
 }

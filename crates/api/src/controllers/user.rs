@@ -113,7 +113,12 @@ struct ActivationLink {
     ttl_ms: i64,
 }
 
-async fn link(api: &ApiState, caller: &Principal, id: Uuid, headers: &HeaderMap) -> ApiResult<ActivationLink> {
+async fn link(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    headers: &HeaderMap,
+) -> ApiResult<ActivationLink> {
     load(api, caller, id, Operation::Read).await?;
     let activation = api.services.users.activation(UserId(id)).await?;
     let base = base_url(api, headers);

@@ -150,10 +150,14 @@ mod tests {
     #[test]
     fn mqtt_basic_credentials_are_found_by_what_the_client_will_show() {
         let id = |value: &str| {
-            normalize(credentials(CredentialsType::MqttBasic, Some("ignored"), Some(value)))
-                .unwrap()
-                .credentials_id
-                .unwrap()
+            normalize(credentials(
+                CredentialsType::MqttBasic,
+                Some("ignored"),
+                Some(value),
+            ))
+            .unwrap()
+            .credentials_id
+            .unwrap()
         };
         assert_eq!(id(r#"{"userName":"u","password":"p"}"#), "u");
         assert_eq!(id(r#"{"clientId":"c"}"#), crate::devices::sha3_hex("c"));
@@ -166,7 +170,10 @@ mod tests {
     #[test]
     fn credentials_nobody_could_show_are_refused() {
         let basic = |value| message(normalize(credentials(CredentialsType::MqttBasic, None, value)));
-        assert_eq!(basic(None), "Invalid credentials body for simple mqtt credentials!");
+        assert_eq!(
+            basic(None),
+            "Invalid credentials body for simple mqtt credentials!"
+        );
         assert_eq!(
             basic(Some(r#"{"password":"p"}"#)),
             "Both mqtt client id and user name are empty!"

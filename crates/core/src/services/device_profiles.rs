@@ -333,14 +333,11 @@ fn complete_provisioning(
             if blank {
                 *key = None;
             }
-            provision
-                .entry("provisionDeviceSecret")
-                .or_insert(Value::Null);
+            provision.entry("provisionDeviceSecret").or_insert(Value::Null);
         }
         X509_CHAIN => {
-            let chain = secret.ok_or_else(|| {
-                ServiceError::invalid("Device profile certificate should be specified!")
-            })?;
+            let chain = secret
+                .ok_or_else(|| ServiceError::invalid("Device profile certificate should be specified!"))?;
             *key = Some(certificate_credentials_id(leaf(&chain)));
             set_secret(provision, chain.into());
         }

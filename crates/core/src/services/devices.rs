@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{CustomerId, DeviceCredentialsId, DeviceId, EntityType, Subject, TenantId, kv, new_uuid};
+use fieldline_model::{
+    CustomerId, DeviceCredentialsId, DeviceId, EntityType, Subject, TenantId, kv, new_uuid,
+};
 use serde_json::{Value, json};
 
 use super::names::no_free_name;
 use super::{
-    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, device_profiles, limits, random_text,
-    validate,
+    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, device_profiles, limits,
+    random_text, validate,
 };
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, StoreErrorKind};
@@ -242,8 +244,7 @@ impl Devices {
         }
         let credentials = credentials::normalize(credentials)?;
         let saved = conflict(stores.save(tenant, credentials).await, CREDENTIALS_TAKEN)?;
-        self.0
-            .tell(EntityChange::DeviceCredentialsChanged(tenant, id));
+        self.0.tell(EntityChange::DeviceCredentialsChanged(tenant, id));
         Ok(saved)
     }
 
@@ -267,8 +268,15 @@ fn sync_device_data(data: &mut Value, profile: &DeviceProfile) {
     if !data.is_object() {
         *data = json!({});
     }
-    let Some(fields) = data.as_object_mut() else { return };
-    let kind = |value: Option<&Value>| value.and_then(|v| v.get("type")).and_then(Value::as_str).map(str::to_owned);
+    let Some(fields) = data.as_object_mut() else {
+        return;
+    };
+    let kind = |value: Option<&Value>| {
+        value
+            .and_then(|v| v.get("type"))
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
     if kind(fields.get("configuration")).as_deref() != Some("DEFAULT") {
         fields.insert("configuration".to_owned(), json!({ "type": "DEFAULT" }));
     }

@@ -15,7 +15,12 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
         EntityType::User => "maxUsers",
         _ => return Ok(()),
     };
-    let Some(profile_id) = stores.tenants.get(tenant).await?.and_then(|t| t.tenant_profile_id) else {
+    let Some(profile_id) = stores
+        .tenants
+        .get(tenant)
+        .await?
+        .and_then(|t| t.tenant_profile_id)
+    else {
         return Ok(());
     };
     let limit = match stores.tenant_profiles.get(profile_id).await? {

@@ -8,7 +8,8 @@ use fieldline_model::{CustomerId, TenantId};
 use serde_json::json;
 
 use super::{
-    Context, Customers, Devices, NameConflict, NewCredentials, ServiceResult, Tenants, random_text, tenant_profiles, users,
+    Context, Customers, Devices, NameConflict, NewCredentials, ServiceResult, Tenants, random_text,
+    tenant_profiles, users,
 };
 use crate::ports::UserFilter;
 
@@ -73,11 +74,41 @@ type DemoDevice = (
 );
 
 const DEMO_DEVICES: [DemoDevice; 9] = [
-    ("Test Device A1", "default", "A1_TEST_TOKEN", None, Some("Customer A")),
-    ("Test Device A2", "default", "A2_TEST_TOKEN", None, Some("Customer A")),
-    ("Test Device A3", "default", "A3_TEST_TOKEN", None, Some("Customer A")),
-    ("Test Device B1", "default", "B1_TEST_TOKEN", None, Some("Customer B")),
-    ("Test Device C1", "default", "C1_TEST_TOKEN", None, Some("Customer C")),
+    (
+        "Test Device A1",
+        "default",
+        "A1_TEST_TOKEN",
+        None,
+        Some("Customer A"),
+    ),
+    (
+        "Test Device A2",
+        "default",
+        "A2_TEST_TOKEN",
+        None,
+        Some("Customer A"),
+    ),
+    (
+        "Test Device A3",
+        "default",
+        "A3_TEST_TOKEN",
+        None,
+        Some("Customer A"),
+    ),
+    (
+        "Test Device B1",
+        "default",
+        "B1_TEST_TOKEN",
+        None,
+        Some("Customer B"),
+    ),
+    (
+        "Test Device C1",
+        "default",
+        "C1_TEST_TOKEN",
+        None,
+        Some("Customer C"),
+    ),
     (
         "DHT11 Demo Device",
         "default",

@@ -50,9 +50,8 @@ impl TenantProfiles {
             profile.created_time = self.0.now();
             conflict(stores.save(profile, true).await, NAME_TAKEN)?
         };
-        self.0.tell(EntityChange::TenantProfileChanged(
-            saved.id.unwrap_or_default(),
-        ));
+        self.0
+            .tell(EntityChange::TenantProfileChanged(saved.id.unwrap_or_default()));
         Ok(saved)
     }
 
@@ -119,9 +118,7 @@ fn check(profile: &TenantProfile) -> ServiceResult<()> {
     validate::required("Tenant profile name", &profile.name)?;
     validate::lengths(&[("name", Some(&profile.name))])?;
     if !profile.profile_data.is_object() {
-        return Err(ServiceError::invalid(
-            "Tenant profile data should be specified!",
-        ));
+        return Err(ServiceError::invalid("Tenant profile data should be specified!"));
     }
     if !profile
         .profile_data

@@ -7,7 +7,8 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, EntityType, Subject, TenantId, UserId};
 
 use super::{
-    Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict, limits, random_text, validate,
+    Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict, limits, random_text,
+    validate,
 };
 use crate::events::EntityChange;
 use crate::password::PasswordError;
@@ -165,7 +166,11 @@ impl Users {
     pub async fn activation(&self, id: UserId) -> ServiceResult<Activation> {
         let mut credentials = self.credentials(id).await?;
         let now = self.0.now();
-        let Some(token) = credentials.activate_token.clone().filter(|_| !credentials.enabled) else {
+        let Some(token) = credentials
+            .activate_token
+            .clone()
+            .filter(|_| !credentials.enabled)
+        else {
             return Err(ServiceError::invalid("User is already activated!"));
         };
         let ttl_ms = expiry(&token) - now;
@@ -186,12 +191,7 @@ impl Users {
     /// # Errors
     /// The store failed.
     pub async fn activation_state(&self, token: &str) -> ServiceResult<Option<bool>> {
-        let found = self
-            .0
-            .stores
-            .users
-            .credentials_by_activate_token(token)
-            .await?;
+        let found = self.0.stores.users.credentials_by_activate_token(token).await?;
         Ok(found.map(|_| expiry(token) > self.0.now()))
     }
 
@@ -231,12 +231,8 @@ impl Users {
         credentials.password_hash = Some(self.0.passwords.hash(password).await?);
         credentials.activate_token = None;
         credentials.enabled = true;
-        credentials.tokens_valid_from = self.outdate();
-        self.0
-            .stores
-            .users
-            .save_credentials(credentials.clone())
-            .await?;
+        credentials.tokens_valid_from = self.outdate(&credentials);
+        self.0.stores.users.save_credentials(credentials.clone()).await?;
         self.tell(user);
         Ok(credentials)
     }
@@ -254,17 +250,18 @@ impl Users {
         }
         credentials.enabled = enabled;
         if !enabled {
-            credentials.tokens_valid_from = self.outdate();
+            credentials.tokens_valid_from = self.outdate(&credentials);
         }
         self.0.stores.users.save_credentials(credentials).await?;
         self.tell(user);
         Ok(())
     }
 
-    /// From when on tokens count after a change at this moment. Tokens carry whole seconds, so the next one is the first
-    /// that no older token can carry.
-    fn outdate(&self) -> i64 {
-        (self.0.now().div_euclid(1_000) + 1) * 1_000
+    /// From when on tokens count after a change at this moment. Tokens carry whole seconds, so it is the next one that no
+    /// token issued so far can carry.
+    fn outdate(&self, credentials: &UserCredentials) -> i64 {
+        let next_second = (self.0.now().div_euclid(1_000) + 1) * 1_000;
+        next_second.max(credentials.tokens_valid_from.saturating_add(1_000))
     }
 }
 
@@ -277,7 +274,9 @@ fn belongs(user: &User) -> ServiceResult<()> {
         }
         Authority::TenantAdmin if no_tenant => "Tenant administrator should be assigned to tenant!",
         Authority::TenantAdmin if !no_customer => "Tenant administrator can't be assigned to customer!",
-        Authority::CustomerUser if no_tenant || no_customer => "Customer user should be assigned to customer!",
+        Authority::CustomerUser if no_tenant || no_customer => {
+            "Customer user should be assigned to customer!"
+        }
         _ => return Ok(()),
     };
     Err(ServiceError::invalid(problem))
@@ -299,7 +298,11 @@ fn unchanged(old: &User, new: &User) -> ServiceResult<()> {
 
 /// A token carries the time it expires at, so that the store need not.
 fn new_token(now: i64) -> String {
-    format!("{}{:x}", random_text(ACTIVATE_TOKEN_LENGTH), now + ACTIVATION_TTL_MS)
+    format!(
+        "{}{:x}",
+        random_text(ACTIVATE_TOKEN_LENGTH),
+        now + ACTIVATION_TTL_MS
+    )
 }
 
 fn expiry(token: &str) -> i64 {

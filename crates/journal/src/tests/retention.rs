@@ -108,3 +108,26 @@ fn a_consumer_far_behind_reads_on_from_its_position_after_a_restart() {
     }
     assert_eq!(next, 30);
 }
+
+#[test]
+fn a_partition_that_was_quiet_reads_on_although_the_segments_in_between_are_gone() {
+    let disk = SimDisk::default();
+    let mut bench = Bench::open(&disk, &options()).unwrap();
+    let mut members = bench.journal.subscribe(bench.queue, "rules", 3).unwrap();
+    bench.put(1, b"early").unwrap();
+    let quiet = members[1].as_mut();
+    quiet.next(100).now_or_never().unwrap().unwrap();
+    quiet.next(100).now_or_never().unwrap().unwrap();
+    let early = quiet.commit(bench.at(1), Offset(1)).now_or_never();
+    early.unwrap().unwrap();
+
+    fill(&mut bench, 30);
+    commit(members[0].as_mut(), &bench, 30);
+    assert_eq!(disk.segments().len(), 1);
+    bench.put(1, b"late").unwrap();
+    let delivery = members[1].next(100).now_or_never().unwrap().unwrap();
+    assert!(
+        matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(b"late")),
+        "{delivery:?}"
+    );
+}

@@ -16,7 +16,7 @@ const TEST_PREFIX: &str = "FIELDLINE_TEST_";
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// Built in.
     Default,
     /// A line of the configuration file.
@@ -41,11 +41,11 @@ impl fmt::Display for Source {
 /// Why the configuration was refused: one line a finding, each naming its key.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration cannot be used:\n  {}", .0.join("\n  "))]
-pub struct ConfigError(pub Vec<String>);
+pub(crate) struct ConfigError(pub Vec<String>);
 
 /// The effective configuration with the source of each value.
 #[derive(Debug)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     /// The values.
     pub config: Config,
     pub(super) values: Table,
@@ -55,28 +55,34 @@ pub struct Loaded {
 
 impl Loaded {
     /// Where the value of a key comes from.
-    pub fn source(&self, path: &str) -> &Source {
+    pub(crate) fn source(&self, path: &str) -> &Source {
         self.sources.get(path).unwrap_or(&Source::Default)
     }
 }
 
 /// Reads the file, the environment and the flags. Later ones win.
-pub fn load(
+pub(crate) fn load(
     file: Option<&Path>,
     environment: impl Iterator<Item = (String, String)>,
     flags: &[(&str, &'static str, String)],
 ) -> Result<Loaded, ConfigError> {
     let keys = keys();
-    let mut values = Table::try_from(Config::default()).map_err(|error| ConfigError(vec![error.to_string()]))?;
+    let mut values =
+        Table::try_from(Config::default()).map_err(|error| ConfigError(vec![error.to_string()]))?;
     let mut sources = BTreeMap::new();
     let mut problems = Vec::new();
 
     if let Some(path) = file {
         read_file(path, &keys, &mut values, &mut sources, &mut problems);
     }
-    for (name, text) in environment.filter(|(name, _)| name.starts_with(PREFIX) && !name.starts_with(TEST_PREFIX)) {
+    for (name, text) in
+        environment.filter(|(name, _)| name.starts_with(PREFIX) && !name.starts_with(TEST_PREFIX))
+    {
         let Some(key) = keys.iter().find(|key| key.env == name) else {
-            problems.push(format!("{name}: no setting has this environment variable{}", closest(&name, keys.iter().map(|key| &*key.env))));
+            problems.push(format!(
+                "{name}: no setting has this environment variable{}",
+                closest(&name, keys.iter().map(|key| &*key.env))
+            ));
             continue;
         };
         match parse(key.shape, &text) {
@@ -101,7 +107,16 @@ pub fn load(
         ConfigError(vec![format!("`{path}` ({source}): {}", error.inner().message())])
     })?;
     let contradictions = config.contradictions();
-    if contradictions.is_empty() { Ok(Loaded { config, values, sources, keys }) } else { Err(ConfigError(contradictions)) }
+    if contradictions.is_empty() {
+        Ok(Loaded {
+            config,
+            values,
+            sources,
+            keys,
+        })
+    } else {
+        Err(ConfigError(contradictions))
+    }
 }
 
 fn read_file(
@@ -128,7 +143,10 @@ fn read_file(
             sources.insert(key, Source::File(path.to_owned()));
         } else {
             let hint = closest(&key, keys.iter().map(|key| &*key.path));
-            problems.push(format!("`{key}` in {}: there is no such setting{hint}", path.display()));
+            problems.push(format!(
+                "`{key}` in {}: there is no such setting{hint}",
+                path.display()
+            ));
         }
     }
 }
@@ -137,8 +155,16 @@ fn read_file(
 fn leaves(prefix: &str, table: &Table, keys: &[Key]) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (name, value) in table {
-        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-        let is_section = keys.iter().any(|key| key.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')));
+        let path = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
+        let is_section = keys.iter().any(|key| {
+            key.path
+                .strip_prefix(&path)
+                .is_some_and(|rest| rest.starts_with('.'))
+        });
         match value {
             Value::Table(inner) if is_section => found.extend(leaves(&path, inner, keys)),
             other => found.push((path, other.clone())),
@@ -153,7 +179,10 @@ fn set(values: &mut Table, path: &str, value: Value) {
             values.insert(path.to_owned(), value);
         }
         Some((section, rest)) => {
-            if let Value::Table(inner) = values.entry(section.to_owned()).or_insert_with(|| Value::Table(Table::new())) {
+            if let Value::Table(inner) = values
+                .entry(section.to_owned())
+                .or_insert_with(|| Value::Table(Table::new()))
+            {
                 set(inner, rest, value);
             }
         }
@@ -163,12 +192,22 @@ fn set(values: &mut Table, path: &str, value: Value) {
 fn parse(shape: Shape, text: &str) -> Result<Value, &'static str> {
     match shape {
         Shape::Text => Ok(Value::String(text.to_owned())),
-        Shape::Integer => text.trim().parse().map(Value::Integer).map_err(|_| "a whole number"),
+        Shape::Integer => text
+            .trim()
+            .parse()
+            .map(Value::Integer)
+            .map_err(|_| "a whole number"),
         Shape::Float => text.trim().parse().map(Value::Float).map_err(|_| "a number"),
-        Shape::Boolean => text.trim().parse().map(Value::Boolean).map_err(|_| "true or false"),
+        Shape::Boolean => text
+            .trim()
+            .parse()
+            .map(Value::Boolean)
+            .map_err(|_| "true or false"),
         Shape::List => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            Ok(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
+            Ok(Value::Array(
+                items.map(|item| Value::String(item.to_owned())).collect(),
+            ))
         }
     }
 }
@@ -179,7 +218,9 @@ fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
         .map(|candidate| (distance(name, candidate), candidate))
         .min()
         .filter(|(distance, _)| *distance <= name.len().div_ceil(4))
-        .map_or_else(String::new, |(_, candidate)| format!(" (did you mean `{candidate}`?)"))
+        .map_or_else(String::new, |(_, candidate)| {
+            format!(" (did you mean `{candidate}`?)")
+        })
 }
 
 /// Levenshtein distance.
@@ -207,7 +248,10 @@ mod tests {
     use super::*;
 
     fn env(pairs: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
-        let owned: Vec<_> = pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let owned: Vec<_> = pairs
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect();
         load(None, owned.into_iter(), &[])
     }
 
@@ -215,12 +259,19 @@ mod tests {
     fn the_environment_overrides_the_file_and_flags_override_both() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("fieldline.toml");
-        std::fs::write(&file, "log = \"warn\"\n[http]\nlisten = \"127.0.0.1:1\"\nmax-connections = 7\n").unwrap();
+        std::fs::write(
+            &file,
+            "log = \"warn\"\n[http]\nlisten = \"127.0.0.1:1\"\nmax-connections = 7\n",
+        )
+        .unwrap();
         let environment = [("FIELDLINE_HTTP_LISTEN".to_owned(), "127.0.0.1:2".to_owned())];
         let flags = [("data-dir", "--data-dir", "elsewhere".to_owned())];
         let loaded = load(Some(&file), environment.into_iter(), &flags).unwrap();
         assert_eq!(loaded.config.http.listen.port(), 2);
-        assert_eq!((loaded.config.http.max_connections, loaded.config.log.as_str()), (7, "warn"));
+        assert_eq!(
+            (loaded.config.http.max_connections, loaded.config.log.as_str()),
+            (7, "warn")
+        );
         assert_eq!(loaded.source("data-dir"), &Source::CommandLine("--data-dir"));
         assert_eq!(loaded.source("http.max-connections"), &Source::File(file));
         assert_eq!(loaded.source("mqtt.listen"), &Source::Default);
@@ -229,11 +280,31 @@ mod tests {
     #[test]
     fn a_refusal_names_the_key_and_what_is_allowed() {
         for (name, text, expected) in [
-            ("FIELDLINE_HTPP_LISTEN", "x", "did you mean `FIELDLINE_HTTP_LISTEN`?"),
-            ("FIELDLINE_HTTP_LISTEN", "nowhere", "`http.listen` (environment FIELDLINE_HTTP_LISTEN)"),
-            ("FIELDLINE_HTTP_MAX_CONNECTIONS", "many", "expected a whole number"),
-            ("FIELDLINE_INGEST_PARTITIONS", "0", "`ingest.partitions` must be 1 to 1024"),
-            ("FIELDLINE_INGEST_CHECKPOINT_INTERVAL", "soon", "write it as 250ms"),
+            (
+                "FIELDLINE_HTPP_LISTEN",
+                "x",
+                "did you mean `FIELDLINE_HTTP_LISTEN`?",
+            ),
+            (
+                "FIELDLINE_HTTP_LISTEN",
+                "nowhere",
+                "`http.listen` (environment FIELDLINE_HTTP_LISTEN)",
+            ),
+            (
+                "FIELDLINE_HTTP_MAX_CONNECTIONS",
+                "many",
+                "expected a whole number",
+            ),
+            (
+                "FIELDLINE_INGEST_PARTITIONS",
+                "0",
+                "`ingest.partitions` must be 1 to 1024",
+            ),
+            (
+                "FIELDLINE_INGEST_CHECKPOINT_INTERVAL",
+                "soon",
+                "write it as 250ms",
+            ),
             ("FIELDLINE_LOG_FORMAT", "xml", "expected `text` or `json`"),
         ] {
             let error = env(&[(name, text)]).unwrap_err().to_string();

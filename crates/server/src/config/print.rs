@@ -9,7 +9,7 @@ use super::{Loaded, SECRETS};
 const WIDTH: usize = 100;
 
 /// Writes every key with its documentation, value and source. Secrets are hidden.
-pub fn print(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
     let mut section = "";
     // Keys of the top level come first: in TOML they cannot follow a section.
     let (top, nested): (Vec<_>, Vec<_>) = loaded.keys.iter().partition(|key| !key.path.contains('.'));
@@ -24,7 +24,9 @@ pub fn print(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         }
         let source = loaded.source(&key.path);
         match get(&loaded.values, &key.path) {
-            Some(_) if SECRETS.contains(&key.path.as_str()) => writeln!(out, "{name} = \"********\" # {source}")?,
+            Some(_) if SECRETS.contains(&key.path.as_str()) => {
+                writeln!(out, "{name} = \"********\" # {source}")?;
+            }
             Some(value) => writeln!(out, "{name} = {value} # {source}; {}", key.env)?,
             None => writeln!(out, "# {name} is not set; {}", key.env)?,
         }

@@ -39,14 +39,23 @@ pub(super) fn keys() -> Vec<Key> {
 }
 
 fn collect(schema: &Value, prefix: &str, keys: &mut Vec<Key>) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return;
+    };
     for (name, property) in properties {
-        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        let path = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
         if property.get("properties").is_some() {
             collect(property, &path, keys);
             continue;
         }
-        let doc = property.get("description").and_then(Value::as_str).unwrap_or_default();
+        let doc = property
+            .get("description")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         keys.push(Key {
             env: format!("FIELDLINE_{}", path.to_uppercase().replace(['.', '-'], "_")),
             doc: format!("{doc}{}", choices(property)),
@@ -73,8 +82,21 @@ fn shape(property: &Value) -> Shape {
 
 /// The values that an enumeration allows.
 fn choices(property: &Value) -> String {
-    let plain = property.get("enum").and_then(Value::as_array).into_iter().flatten();
-    let described = property.get("oneOf").and_then(Value::as_array).into_iter().flatten().filter_map(|one| one.get("const"));
+    let plain = property
+        .get("enum")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let described = property
+        .get("oneOf")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one.get("const"));
     let names: Vec<_> = plain.chain(described).filter_map(Value::as_str).collect();
-    if names.is_empty() { String::new() } else { format!(" One of: {}.", names.join(", ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!(" One of: {}.", names.join(", "))
+    }
 }

@@ -109,9 +109,7 @@ impl SeriesStore {
 
     /// Makes durable what was committed besides checkpoints.
     pub(super) fn sync_commits(&self, engine: &Engine) -> StoreResult<()> {
-        self.sync
-            .sync(engine)
-            .inspect_err(|error| self.note_failed_sync(error))
+        self.sync.sync(engine).map_err(|error| self.sync_failed(error))
     }
 
     /// Adds a checkpoint to a batch. The order matters: positions first, then cells (invariant 2).
@@ -151,8 +149,7 @@ impl SeriesStore {
         if let Err(error) = engine.commit(batch, grows) {
             self.latest.restore(cut.latest);
             self.attributes.restore(cut.attributes);
-            self.note_failure(&error);
-            return Err(error);
+            return Err(self.write_failed(error));
         }
         self.latest.evict();
         self.attributes.evict();
@@ -161,9 +158,7 @@ impl SeriesStore {
 
     fn make_durable(&self, cut: &Cut) -> StoreResult<()> {
         let engine = self.engine()?;
-        self.sync
-            .sync(&engine)
-            .inspect_err(|error| self.note_failed_sync(error))?;
+        self.sync.sync(&engine).map_err(|error| self.sync_failed(error))?;
         self.watermark.raise(cut.number);
         let mut positions = self.positions.lock();
         for (partition, offset) in &cut.positions {

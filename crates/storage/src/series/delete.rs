@@ -44,7 +44,7 @@ impl<'a> Edits<'a> {
         let batch = std::mem::replace(&mut self.batch, self.engine.batch(64));
         self.engine
             .commit(batch, table)
-            .inspect_err(|error| self.store.note_failure(error))
+            .map_err(|error| self.store.write_failed(error))
     }
 }
 

@@ -66,7 +66,10 @@ impl Engine {
         std::panic::catch_unwind(|| Self::open_tables(dir, options, now_ms)).unwrap_or_else(|_| {
             Err(StoreError::new(
                 StoreErrorKind::Corrupt,
-                format!("the time-series store in {} is corrupt: it cannot be recovered", dir.display()),
+                format!(
+                    "the time-series store in {} is corrupt: it cannot be recovered",
+                    dir.display()
+                ),
             ))
         })
     }

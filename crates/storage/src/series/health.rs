@@ -43,29 +43,37 @@ impl Health {
 }
 
 impl SeriesStore {
-    /// Takes note of a failed write, which the engine does not survive.
-    pub(super) fn note_failure(&self, error: &StoreError) {
+    /// Takes note of a failed write, which the engine does not survive, and says what the caller is told.
+    pub(super) fn write_failed(&self, error: StoreError) -> StoreError {
+        // A flush in the background that found the disk full is seen only as an engine that has given up.
         let is_full = error.kind() == StoreErrorKind::DiskFull || self.probe().is_err_and(|it| is_full(&it));
         let mut health = self.health.lock();
-        if !matches!(*health, Health::Good) {
-            return;
+        match &*health {
+            Health::Good if is_full => {
+                tracing::error!(%error, "disk full: the time-series store takes no writes until there is room");
+                *health = Health::DiskFull;
+            }
+            Health::Good if error.kind() != StoreErrorKind::Corrupt => {
+                tracing::error!(%error, "the time-series store has failed and needs a restart");
+                *health = Health::Failed(error.to_string());
+            }
+            _ => {}
         }
-        if is_full {
-            tracing::error!(%error, "disk full: the time-series store takes no writes until there is room");
-            *health = Health::DiskFull;
-        } else if error.kind() != StoreErrorKind::Corrupt {
-            tracing::error!(%error, "the time-series store has failed and needs a restart");
-            *health = Health::Failed(error.to_string());
+        match health.check() {
+            Err(told) => told.caused_by(error),
+            Ok(()) => error,
         }
     }
 
     /// Takes note of a failed fsync: pages may be lost although they read well now, so there is no going on.
-    pub(super) fn note_failed_sync(&self, error: &StoreError) {
-        if error.kind() == StoreErrorKind::DiskFull || matches!(*self.health.lock(), Health::DiskFull) {
-            return self.note_failure(error);
+    pub(super) fn sync_failed(&self, error: StoreError) -> StoreError {
+        let is_poisoned =
+            error.kind() != StoreErrorKind::DiskFull && !matches!(*self.health.lock(), Health::DiskFull);
+        if is_poisoned && self.probe().is_ok() {
+            tracing::error!(%error, "fsync of the time-series store failed; it needs a restart");
+            *self.health.lock() = Health::Failed(error.to_string());
         }
-        tracing::error!(%error, "fsync of the time-series store failed; it needs a restart");
-        *self.health.lock() = Health::Failed(error.to_string());
+        self.write_failed(error)
     }
 
     /// Tries whether the disk has room.

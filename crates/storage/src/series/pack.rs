@@ -72,6 +72,15 @@ impl SeriesStore {
         Ok(())
     }
 
+    /// Writes what the tables hold in memory to disk, so that their size can be measured.
+    pub fn write_tables(&self) -> StoreResult<()> {
+        let engine = self.writable()?;
+        for table in [&engine.chunks, &engine.latest, &engine.attributes] {
+            table.rotate_memtable_and_wait().map_err(error::engine)?;
+        }
+        Ok(())
+    }
+
     /// Packs a bounded number of rows of the oldest sealed epoch. Returns whether there may be more to do.
     pub(super) fn pack_step(&self) -> StoreResult<bool> {
         let _packing = self.packing.lock();
@@ -102,7 +111,7 @@ impl SeriesStore {
             batch.insert(&engine.meta, CURSOR_KEY, cursor(&epoch, key));
             engine
                 .commit(batch, &engine.chunks)
-                .inspect_err(|error| self.note_failure(error))?;
+                .map_err(|error| self.write_failed(error))?;
         }
         metrics::counter!(names::PACKED_POINTS).increment(points);
         if step.is_last {
@@ -110,7 +119,7 @@ impl SeriesStore {
             self.sync_commits(&engine)?;
             engine
                 .drop_epoch(&epoch)
-                .inspect_err(|error| self.note_failure(error))?;
+                .map_err(|error| self.write_failed(error))?;
             metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
         }
         Ok(true)

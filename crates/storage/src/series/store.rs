@@ -189,7 +189,7 @@ impl SeriesStore {
             let epoch = self.insert_rows(&engine, &rows, &mut batch)?;
             engine
                 .commit(batch, &epoch.rows)
-                .inspect_err(|error| self.note_failure(error))?;
+                .map_err(|error| self.write_failed(error))?;
             self.put_latest(&engine, &rows);
         }
         for row in &effects.attributes {
@@ -249,7 +249,7 @@ impl SeriesStore {
         if engine.active()?.rows.is_empty().map_err(error::engine)? {
             return Ok(());
         }
-        engine.seal().inspect_err(|error| self.note_failure(error))?;
+        engine.seal().map_err(|error| self.write_failed(error))?;
         metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
         self.signal.wake();
         Ok(())

@@ -44,7 +44,7 @@ impl SeriesStore {
         })?;
         engine
             .commit(batch, &engine.chunks)
-            .inspect_err(|error| self.note_failure(error))
+            .map_err(|error| self.write_failed(error))
     }
 
     fn sweep_latest(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {

@@ -1,10 +1,12 @@
 //! The contract on this backend, random histories against a model, crashes, and damaged files.
 
 mod corruption;
+mod disk_full;
 mod model;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use fieldline_core::clock::Clock;
@@ -76,17 +78,45 @@ impl World {
     }
 }
 
+/// Copies a directory as it is at one moment: again and again until nothing has changed meanwhile.
 fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
+    loop {
+        let before = listing(from);
+        let _ = std::fs::remove_dir_all(to);
+        if try_copy(from, to).is_ok()
+            && before.is_ok_and(|before| listing(from).is_ok_and(|after| before == after))
+        {
+            return;
         }
     }
+}
+
+fn listing(dir: &Path) -> std::io::Result<Vec<(PathBuf, u64, SystemTime)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let about = entry.metadata()?;
+        found.push((entry.path(), about.len(), about.modified()?));
+        if about.is_dir() {
+            found.extend(listing(&entry.path())?);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            try_copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 #[async_trait]

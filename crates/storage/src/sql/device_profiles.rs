@@ -86,6 +86,11 @@ impl Record for DeviceProfile {
     fn taken(&self, constraint: &str) -> Option<String> {
         let message = match constraint {
             "device_profile_tenant_id_name_key" => "Device profile with such name already exists!",
+            "device_profile_provision_key_key"
+                if self.provision_type.as_deref() == Some("X509_CERTIFICATE_CHAIN") =>
+            {
+                "Device profile with such certificate already exists!"
+            }
             "device_profile_provision_key_key" => {
                 "Device profile with such provision device key already exists!"
             }

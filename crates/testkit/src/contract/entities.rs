@@ -21,14 +21,15 @@ pub use devices::{
     device_lists_are_filtered, renaming_a_profile_renames_the_type_of_its_devices,
 };
 pub use listing::{
-    lists_are_sorted_by_every_property_they_promise, pages_cover_a_list_without_gaps_or_repeats,
-    the_newest_come_first_where_no_order_is_asked_for, unknown_sort_properties_are_refused_by_name,
+    devices_are_sorted_by_every_promised_property, owners_are_sorted_by_every_promised_property,
+    pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
+    unknown_sort_properties_are_refused_by_name,
 };
 pub use saving::{
-    entities_read_back_whole, hostile_texts_are_stored_as_they_are_or_refused,
+    devices_read_back_whole, hostile_texts_are_stored_as_they_are_or_refused,
     of_many_updates_of_one_version_exactly_one_succeeds, only_one_profile_is_the_default,
-    references_to_nothing_are_refused, taken_values_are_conflicts_that_say_what_is_taken,
-    versions_count_up_and_guard_updates,
+    owners_read_back_whole, references_to_nothing_are_refused,
+    taken_values_are_conflicts_that_say_what_is_taken, versions_count_up_and_guard_updates,
 };
 pub use searching::{
     text_search_ignores_case_in_every_script, text_search_looks_where_it_promises,
@@ -46,7 +47,8 @@ pub use walls::{tenants_cannot_change_each_other, tenants_do_not_see_each_other}
 macro_rules! entity_contract {
     ($open:path $(, $attribute:meta)*) => {
         $crate::entity_contract! { @ $open, [$($attribute),*],
-            entities_read_back_whole
+            owners_read_back_whole
+            devices_read_back_whole
             versions_count_up_and_guard_updates
             of_many_updates_of_one_version_exactly_one_succeeds
             taken_values_are_conflicts_that_say_what_is_taken
@@ -57,7 +59,8 @@ macro_rules! entity_contract {
             tenants_cannot_change_each_other
             pages_cover_a_list_without_gaps_or_repeats
             the_newest_come_first_where_no_order_is_asked_for
-            lists_are_sorted_by_every_property_they_promise
+            owners_are_sorted_by_every_promised_property
+            devices_are_sorted_by_every_promised_property
             unknown_sort_properties_are_refused_by_name
             text_search_ignores_case_in_every_script
             text_search_looks_where_it_promises

@@ -1,7 +1,8 @@
 //! Pages and their order.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{EntityStores, StoreErrorKind, UserFilter};
+use fieldline_core::ports::{DeviceFilter, EntityStores, StoreErrorKind, UserFilter};
+use fieldline_model::CustomerId;
 use fieldline_model::entity::{
     Authority, Contact, Customer, Device, DeviceProfile, Tenant, TenantProfile, TransportType, User,
 };
@@ -72,127 +73,133 @@ pub async fn the_newest_come_first_where_no_order_is_asked_for(stores: &EntitySt
     );
 }
 
-/// Every property that a list promises to sort by sorts it, in both directions, regardless of case, absent values first.
-pub async fn lists_are_sorted_by_every_property_they_promise(stores: &EntityStores) {
-    let world = World::new(stores, "A").await;
-    let of = world.tenant;
-    let contact = |rank: usize| Contact {
-        country: Some(["A", "b", "C"][rank].into()),
-        city: Some(["A", "b", "C"][2 - rank].into()),
-        email: [None, Some("b@x.org".into()), Some("C@x.org".into())][rank].clone(),
-        ..Contact::default()
-    };
-    let letter = |rank: usize| ["A", "b", "C"][rank];
-
-    // A list of three entities named A, b and C; each property puts them in this or the opposite order.
-    macro_rules! sorts {
-        ($list:expr, $name:expr, $($property:literal $ascending:expr),* $(,)?) => {$(
-            for order in [SortOrder::Asc, SortOrder::Desc] {
-                let link = sorted($property, order);
-                let found: Vec<String> = $list(link).await.unwrap().data.iter().map($name).collect();
-                let mut expected: Vec<&str> = $ascending.to_vec();
-                if order == SortOrder::Desc {
-                    expected.reverse();
-                }
-                assert_eq!(found, expected, "by {} {order:?}", $property);
+/// Checks a list of three entities named A, b and C: each property puts them in this order or in the opposite one.
+macro_rules! sorts {
+    ($list:expr, $name:expr, $($property:literal $ascending:expr),* $(,)?) => {$(
+        for order in [SortOrder::Asc, SortOrder::Desc] {
+            let link = sorted($property, order);
+            let found: Vec<String> = $list(link).await.unwrap().data.iter().map($name).collect();
+            let mut expected: Vec<&str> = $ascending.to_vec();
+            if order == SortOrder::Desc {
+                expected.reverse();
             }
-        )*};
-    }
-    let up = ["A", "b", "C"];
-    let down = ["C", "b", "A"];
+            assert_eq!(found, expected, "by {} {order:?}", $property);
+        }
+    )*};
+}
 
+const UP: [&str; 3] = ["A", "b", "C"];
+const DOWN: [&str; 3] = ["C", "b", "A"];
+
+/// Three values that sort as their ranks do, the first of them absent.
+fn absent_first(rank: usize) -> Option<String> {
+    (rank > 0).then(|| UP[rank].into())
+}
+
+fn ranked_contact(rank: usize) -> Contact {
+    Contact {
+        country: Some(UP[rank].into()),
+        city: Some(DOWN[rank].into()),
+        email: absent_first(rank),
+        ..Contact::default()
+    }
+}
+
+/// Every property that lists of tenants, their profiles, customers and users promise to sort by sorts them, in both
+/// directions, regardless of case, absent values first.
+pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores) {
+    let of = World::new(stores, "A").await.tenant;
     for rank in [1, 2] {
         let tenant = Tenant {
             created_time: NOW - rank as i64,
-            region: Some(letter(rank).into()),
-            contact: contact(rank),
-            ..tenant(letter(rank))
+            region: Some(UP[rank].into()),
+            contact: ranked_contact(rank),
+            ..tenant(UP[rank])
         };
         stores.tenants.save(tenant, true).await.unwrap();
     }
+    // The tenant A has no contact.
     sorts!(async |link| stores.tenants.list(&link).await, |t| t.title.clone(),
-        "createdTime" down, "title" up, "name" up, "email" up, "region" up, "country" up);
+        "createdTime" DOWN, "title" UP, "name" UP, "email" UP, "region" UP, "country" UP, "city" ["A", "C", "b"]);
 
     for rank in [2, 0, 1] {
         let profile = TenantProfile {
             created_time: NOW + rank as i64,
-            description: Some(letter(2 - rank).into()),
-            ..tenant_profile(letter(rank))
+            description: Some(DOWN[rank].into()),
+            ..tenant_profile(UP[rank])
         };
-        stores.tenant_profiles.save(profile, true).await.unwrap();
-    }
-    sorts!(async |link| stores.tenant_profiles.list(&link).await, |p| p.name.clone(),
-        "createdTime" up, "name" up, "description" down);
-
-    let mut customers = Vec::new();
-    for rank in [2, 0, 1] {
+        let profile = stores.tenant_profiles.save(profile, true).await.unwrap();
+        if rank == 2 {
+            stores
+                .tenant_profiles
+                .set_default(profile.id.unwrap())
+                .await
+                .unwrap();
+        }
         let customer = Customer {
             created_time: NOW + rank as i64,
-            contact: contact(rank),
-            ..customer(of, letter(rank))
+            contact: ranked_contact(rank),
+            ..customer(of, UP[rank])
         };
-        customers.push((rank, stores.customers.save(customer, true).await.unwrap()));
-    }
-    sorts!(async |link| stores.customers.list(of, &link).await, |c| c.title.clone(),
-        "createdTime" up, "title" up, "name" up, "email" up, "country" up, "city" down);
-
-    for rank in [2, 0, 1] {
+        stores.customers.save(customer, true).await.unwrap();
         let user = User {
             created_time: NOW - rank as i64,
             authority: Authority::TenantAdmin,
-            first_name: [None, Some("b".into()), Some("C".into())][rank].clone(),
-            last_name: Some(letter(2 - rank).into()),
-            ..user(of, letter(rank))
+            first_name: absent_first(rank),
+            last_name: Some(DOWN[rank].into()),
+            ..user(of, UP[rank])
         };
         stores.users.save(user, true).await.unwrap();
     }
+    sorts!(async |link| stores.tenant_profiles.list(&link).await, |p| p.name.clone(),
+        "createdTime" UP, "name" UP, "description" DOWN);
+    let by_default = sorted("isDefault", SortOrder::Desc);
+    let found = stores.tenant_profiles.list(&by_default).await.unwrap();
+    assert_eq!(found.data[0].name, "C");
+    sorts!(async |link| stores.customers.list(of, &link).await, |c| c.title.clone(),
+        "createdTime" UP, "title" UP, "name" UP, "email" UP, "country" UP, "city" DOWN);
     sorts!(async |link| stores.users.list(UserFilter::OfTenant(of), &link).await, |u| u.email.clone(),
-        "createdTime" down, "email" up, "name" up, "firstName" up, "lastName" down);
+        "createdTime" DOWN, "email" UP, "name" UP, "firstName" UP, "lastName" DOWN);
+}
 
-    let default = world.profile.id.unwrap();
-    let mut profiles = Vec::new();
+/// The same of devices and their profiles.
+pub async fn devices_are_sorted_by_every_promised_property(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let of = world.tenant;
+    assert!(
+        stores
+            .device_profiles
+            .delete(of, world.profile.id.unwrap())
+            .await
+            .unwrap()
+    );
     for rank in [2, 0, 1] {
         let profile = DeviceProfile {
             created_time: NOW + rank as i64,
-            description: Some(letter(rank).into()),
-            profile_type: Some(letter(2 - rank).into()),
+            description: absent_first(rank),
+            profile_type: Some(DOWN[rank].into()),
             transport_type: [TransportType::Coap, TransportType::Mqtt, TransportType::Snmp][rank],
-            ..device_profile(of, letter(rank))
+            is_default: rank == 2,
+            ..device_profile(of, UP[rank])
         };
-        profiles.push((rank, stores.device_profiles.save(profile, true).await.unwrap()));
-    }
-    assert!(stores.device_profiles.delete(of, default).await.unwrap());
-    sorts!(async |link| stores.device_profiles.list(of, &link).await, |p| p.name.clone(),
-        "createdTime" up, "name" up, "type" down, "transportType" up, "description" up);
-    stores
-        .device_profiles
-        .set_default(of, profiles[0].1.id.unwrap())
-        .await
-        .unwrap();
-    let by_default = stores
-        .device_profiles
-        .list(of, &sorted("isDefault", SortOrder::Desc))
-        .await
-        .unwrap();
-    assert!(by_default.data[0].is_default);
-
-    for ((rank, profile), (customer_rank, customer)) in profiles.iter().zip(&customers) {
-        assert_eq!(rank, customer_rank);
+        let profile = stores.device_profiles.save(profile, true).await.unwrap();
+        let customer = world.customer(UP[rank]).await.id.unwrap();
         let device = Device {
-            created_time: NOW - *rank as i64,
-            label: [None, Some("b".into()), Some("C".into())][*rank].clone(),
-            customer_id: [Default::default(), customer.id.unwrap(), customer.id.unwrap()][*rank],
-            ..device(of, profile, letter(*rank))
+            created_time: NOW - rank as i64,
+            label: absent_first(rank),
+            customer_id: if rank == 0 { CustomerId::NULL } else { customer },
+            ..device(of, &profile, UP[rank])
         };
-        let saved = stores.devices.save(device, true).await.unwrap();
-        stores
-            .devices
-            .set_active(&[(saved.id.unwrap(), *rank == 2)])
-            .await
-            .unwrap();
+        let id = world.save(device).await.id.unwrap();
+        stores.devices.set_active(&[(id, rank == 2)]).await.unwrap();
     }
-    sorts!(async |link| stores.devices.list(of, &Default::default(), &link).await, |d| d.device.name.clone(),
-        "createdTime" down, "name" up, "type" up, "label" up, "deviceProfileName" up, "customerTitle" up);
+    sorts!(async |link| stores.device_profiles.list(of, &link).await, |p| p.name.clone(),
+        "createdTime" UP, "name" UP, "type" DOWN, "transportType" UP, "description" UP);
+    let by_default = sorted("isDefault", SortOrder::Desc);
+    let found = stores.device_profiles.list(of, &by_default).await.unwrap();
+    assert_eq!(found.data[0].name, "C");
+    sorts!(async |link| stores.devices.list(of, &DeviceFilter::default(), &link).await, |d| d.device.name.clone(),
+        "createdTime" DOWN, "name" UP, "type" UP, "label" UP, "deviceProfileName" UP, "customerTitle" UP);
     assert_eq!(world.names(&sorted("active", SortOrder::Desc)).await[0], "C");
 }
 

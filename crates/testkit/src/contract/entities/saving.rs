@@ -12,8 +12,8 @@ use super::fixture::{
     World, contact, customer, device, device_profile, refused, searched, tenant, tenant_profile, token, user,
 };
 
-/// Every field of every entity is returned by `save` and by `get` as it was given.
-pub async fn entities_read_back_whole(stores: &EntityStores) {
+/// Every field of tenants, customers, users and tenant profiles is returned by `save` and by `get` as it was given.
+pub async fn owners_read_back_whole(stores: &EntityStores) {
     let profile = tenant_profile("Größe XL");
     let saved = stores.tenant_profiles.save(profile.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(profile, |p| &mut p.version));
@@ -68,7 +68,16 @@ pub async fn entities_read_back_whole(stores: &EntityStores) {
         Some(saved.clone())
     );
     assert_eq!(stores.users.by_id(saved.id.unwrap()).await.unwrap(), Some(saved));
+}
 
+/// Every field of devices and their profiles is returned by `save` and by `get` as it was given.
+pub async fn devices_read_back_whole(stores: &EntityStores) {
+    let tenant = World::new(stores, "tenant").await.tenant;
+    let public = Customer {
+        additional_info: Some(json!({"isPublic": true})),
+        ..customer(tenant, "Kunde")
+    };
+    let customer = stores.customers.save(public, true).await.unwrap().id.unwrap();
     let given = full_device_profile(tenant);
     let saved = stores.device_profiles.save(given.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(given, |p| &mut p.version));
@@ -113,7 +122,7 @@ pub async fn entities_read_back_whole(stores: &EntityStores) {
             .by_ids(tenant, &[id, id, DeviceId::new()])
             .await
             .unwrap(),
-        [saved.clone()]
+        std::slice::from_ref(&saved)
     );
     let info = stores.devices.info(tenant, id).await.unwrap().unwrap();
     assert_eq!(info.device, saved);

@@ -1,0 +1,202 @@
+//! Logging in, tokens, passwords.
+
+use axum::http::StatusCode;
+use fieldline_api::Options;
+use serde_json::{Value, json};
+
+use crate::world::{World, no};
+
+const OUTDATED: (u16, u64, &str) = (401, 11, "Token has expired");
+
+#[tokio::test]
+async fn whoever_logs_in_is_told_who_they_are() {
+    let world = World::demo().await;
+    for (email, password, authority) in [
+        ("sysadmin@thingsboard.org", "sysadmin", "SYS_ADMIN"),
+        ("tenant@thingsboard.org", "tenant", "TENANT_ADMIN"),
+        ("customerC@thingsboard.org", "customer", "CUSTOMER_USER"),
+        ("CUSTOMERc@thingsboard.ORG", "customer", "CUSTOMER_USER"),
+    ] {
+        let user = world.log_in(email, password).await.get("/api/auth/user").await;
+        assert_eq!(user["authority"], authority);
+        assert_eq!(
+            user["email"].as_str().unwrap().to_lowercase(),
+            email.to_lowercase()
+        );
+        assert_eq!(user["name"], user["email"]);
+        assert!(!user.to_string().contains("argon2"));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_and_an_unknown_user_get_the_same_answer() {
+    let world = World::demo().await;
+    let answer = no(401, 10, "Invalid username or password");
+    for (username, password) in [
+        ("tenant@thingsboard.org", "wrong"),
+        ("nobody@thingsboard.org", "tenant"),
+        ("", ""),
+    ] {
+        let body = json!({ "username": username, "password": password });
+        assert_eq!(
+            world.nobody().refused("POST", "/api/auth/login", &body).await,
+            answer
+        );
+    }
+}
+
+#[tokio::test]
+async fn requests_without_a_good_token_are_not_let_in() {
+    let world = World::demo().await;
+    let path = "/api/auth/user";
+    let failed = no(401, 10, "Authentication failed");
+    assert_eq!(world.nobody().refused("GET", path, &Value::Null).await, failed);
+    let garbage = world.with_token("garbage");
+    assert_eq!(garbage.refused("GET", path, &Value::Null).await, failed);
+    assert_eq!(
+        world
+            .nobody()
+            .refused("GET", "/api/no/such/path", &Value::Null)
+            .await,
+        failed
+    );
+    let admin = world.admin().await;
+    assert_eq!(
+        admin.refused("GET", "/api/no/such/path", &Value::Null).await.0,
+        404
+    );
+    let (head, signature) = admin.token.rsplit_once('.').unwrap();
+    let flipped: String = signature
+        .chars()
+        .map(|c| if c == 'A' { 'B' } else { 'A' })
+        .collect();
+    let forged = world.with_token(&format!("{head}.{flipped}"));
+    let (status, code, message) = forged.refused("GET", path, &Value::Null).await;
+    assert_eq!((status, code, message.as_str()), OUTDATED);
+}
+
+#[tokio::test]
+async fn a_refresh_token_buys_new_pairs_until_it_expires() {
+    let world = World::demo().await;
+    let login = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
+    let pair = world.nobody().post("/api/auth/login", &login).await;
+    let refresh = json!({ "refreshToken": pair["refreshToken"] });
+    world.clock.advance(9_001_000);
+    let access = world.with_token(pair["token"].as_str().unwrap());
+    let (status, code, message) = access.refused("GET", "/api/auth/user", &Value::Null).await;
+    assert_eq!((status, code, message.as_str()), OUTDATED);
+    let pair = world.nobody().post("/api/auth/token", &refresh).await;
+    let access = world.with_token(pair["token"].as_str().unwrap());
+    access.get("/api/auth/user").await;
+    // An access token is no refresh token, nor the other way round.
+    let swapped = json!({ "refreshToken": pair["token"] });
+    assert_eq!(
+        world
+            .nobody()
+            .refused("POST", "/api/auth/token", &swapped)
+            .await
+            .0,
+        401
+    );
+    let swapped = world.with_token(pair["refreshToken"].as_str().unwrap());
+    assert_eq!(
+        swapped.refused("GET", "/api/auth/user", &Value::Null).await.0,
+        401
+    );
+    world.clock.advance(604_800_000);
+    let late = world.nobody().refused("POST", "/api/auth/token", &refresh).await;
+    assert_eq!((late.0, late.1, late.2.as_str()), OUTDATED);
+}
+
+#[tokio::test]
+async fn logging_out_ends_this_session_and_no_other() {
+    let world = World::demo().await;
+    let first = world.admin().await;
+    let second = world.admin().await;
+    first.post("/api/auth/logout", &Value::Null).await;
+    assert_eq!(first.refused("GET", "/api/auth/user", &Value::Null).await.1, 11);
+    second.get("/api/auth/user").await;
+    world.admin().await.get("/api/auth/user").await;
+}
+
+#[tokio::test]
+async fn a_new_password_outdates_every_token_issued_before() {
+    let world = World::demo().await;
+    let path = "/api/auth/changePassword";
+    let admin = world.admin().await;
+    let change = |current: &str, new: &str| json!({ "currentPassword": current, "newPassword": new });
+    assert_eq!(
+        admin
+            .refused("POST", path, &change("wrong", "new-password"))
+            .await,
+        no(400, 31, "Current password doesn't match!")
+    );
+    assert_eq!(
+        admin.refused("POST", path, &change("tenant", "tenant")).await,
+        no(400, 31, "New password should be different from existing!")
+    );
+    assert_eq!(
+        admin.refused("POST", path, &change("tenant", "short")).await,
+        no(400, 31, "Password must be 6 or more characters in length.")
+    );
+    let pair = admin.post(path, &change("tenant", "new-password")).await;
+    assert_eq!(admin.refused("GET", "/api/auth/user", &Value::Null).await.1, 11);
+    let fresh = world.with_token(pair["token"].as_str().unwrap());
+    fresh.get("/api/auth/user").await;
+    world.log_in("tenant@thingsboard.org", "new-password").await;
+    let old = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
+    assert_eq!(
+        world.nobody().refused("POST", "/api/auth/login", &old).await.1,
+        10
+    );
+}
+
+#[tokio::test]
+async fn guessing_locks_the_user_out_for_a_while_and_slows_the_address_down() {
+    let options = Options {
+        max_failed_logins: 3,
+        logins_per_minute: 20,
+        ..Options::default()
+    };
+    let world = World::with(options).await;
+    let login = |user: &str, password: &str| json!({ "username": user, "password": password });
+    let (user, path) = ("tenant@thingsboard.org", "/api/auth/login");
+    for _ in 0..3 {
+        world.nobody().refused("POST", path, &login(user, "guess")).await;
+    }
+    assert_eq!(
+        world.nobody().refused("POST", path, &login(user, "tenant")).await,
+        no(401, 10, "User account is locked due to security policy")
+    );
+    world.clock.advance(300_000);
+    world.admin().await;
+    for number in 0..19 {
+        let other = format!("user-{number}@example.org");
+        world
+            .nobody()
+            .refused("POST", path, &login(&other, "guess"))
+            .await;
+    }
+    let (status, code, _) = world.nobody().refused("POST", path, &login(user, "tenant")).await;
+    assert_eq!((status, code), (429, 33));
+}
+
+#[tokio::test]
+async fn malformed_and_oversized_requests_get_the_error_body() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let (status, text) = admin.send("POST", "/api/device", "{\"name\":").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["errorCode"], 31);
+    let (status, _) = admin
+        .send("POST", "/api/device", vec![b' '; (16 << 20) + 1])
+        .await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(admin.refused("PATCH", "/api/device", &Value::Null).await.0, 405);
+    assert_eq!(
+        admin.refused("GET", "/api/device/not-a-uuid", &Value::Null).await,
+        no(400, 31, "Invalid UUID string: not-a-uuid")
+    );
+    let policy = world.nobody().get("/api/noauth/userPasswordPolicy").await;
+    assert_eq!(policy["minimumLength"], 6);
+}

@@ -1,0 +1,194 @@
+//! Every endpoint × role × own or other tenant. The endpoints come from the registry, so that a new one is asked without
+//! anybody thinking of it; a path parameter that is not known here fails the test.
+
+use std::collections::HashMap;
+
+use axum::http::StatusCode;
+use fieldline_api::{Access, Endpoint};
+use fieldline_model::entity::Authority;
+use serde_json::{Value, json};
+
+use crate::world::{Client, World, id};
+
+/// Ids of things that belong to the demo tenant, by the names of path parameters.
+async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static str, String> {
+    let device = admin
+        .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
+        .await;
+    let user = admin.get("/api/auth/user").await;
+    let tenant = sysadmin
+        .get("/api/tenants?pageSize=1&page=0&textSearch=Tenant")
+        .await;
+    let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
+    HashMap::from([
+        ("deviceId", text(&device["id"])),
+        ("customerId", text(&device["customerId"])),
+        ("deviceProfileId", text(&device["deviceProfileId"])),
+        ("userId", text(&user["id"])),
+        ("tenantId", text(&user["tenantId"])),
+        ("tenantProfileId", text(&tenant["data"][0]["tenantProfileId"])),
+        ("entityType", "DEVICE".to_owned()),
+        ("entityId", text(&device["id"])),
+        ("scope", "SERVER_SCOPE".to_owned()),
+        ("ttl", "60".to_owned()),
+    ])
+}
+
+/// The path with ids in the place of its parameters, and whether there were any.
+fn fill(endpoint: &Endpoint, ids: &HashMap<&str, String>) -> (String, bool) {
+    let mut path = endpoint.path.clone();
+    let mut filled = false;
+    while let Some((before, rest)) = path.split_once('{') {
+        let (name, after) = rest.split_once('}').unwrap();
+        let id = ids
+            .get(name)
+            .unwrap_or_else(|| panic!("{} {} has no row for `{name}`", endpoint.method, endpoint.path));
+        path = format!("{before}{id}{after}");
+        filled = true;
+    }
+    (path, filled)
+}
+
+#[tokio::test]
+async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
+    let world = World::demo().await;
+    let sysadmin = world.sysadmin().await;
+    let admin = world.admin().await;
+    let customer_user = world.customer_user().await;
+    let stranger = world.stranger().await;
+    let ids = own_ids(&admin, &sysadmin).await;
+    let mut asked = 0;
+    for endpoint in fieldline_api::endpoints() {
+        let Access::Roles(allowed) = endpoint.access else {
+            continue;
+        };
+        let (path, about_an_entity) = fill(&endpoint, &ids);
+        let method = endpoint.method;
+        let (status, _) = world.nobody().send(method, &path, "{}").await;
+        assert_eq!(
+            status,
+            StatusCode::UNAUTHORIZED,
+            "{method} {path} without a token"
+        );
+        for (authority, client) in [
+            (Authority::SysAdmin, &sysadmin),
+            (Authority::TenantAdmin, &admin),
+            (Authority::CustomerUser, &customer_user),
+        ] {
+            if !allowed.contains(&authority) {
+                let (status, code, message) = client.refused(method, &path, &json!({})).await;
+                assert_eq!((status, code), (403, 20), "{method} {path} as {authority:?}");
+                assert_eq!(message, "You don't have permission to perform this operation!");
+            }
+        }
+        if about_an_entity && allowed.contains(&Authority::TenantAdmin) {
+            // Parameters that would otherwise be complained about first.
+            let query = "?pageSize=1&page=0&keys=a&startTs=1&endTs=2&deleteAllDataForKeys=true";
+            let (status, text) = stranger
+                .send(method, &format!("{path}{query}"), "{\"a\":1}")
+                .await;
+            assert!(
+                [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&status),
+                "{method} {path} of another tenant: {status} {text}"
+            );
+        }
+        asked += 1;
+    }
+    assert!(asked > 70, "only {asked} endpoints are registered");
+    // Nothing was changed or deleted by any of it.
+    assert_eq!(ids, own_ids(&admin, &sysadmin).await);
+}
+
+#[tokio::test]
+async fn ids_of_another_tenant_inside_a_body_are_of_no_use() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let stranger = world.stranger().await;
+    let device = admin
+        .get("/api/tenant/device?deviceName=Test%20Device%20A1")
+        .await;
+    let customer = admin
+        .get("/api/tenant/customers?customerTitle=Customer%20A")
+        .await;
+    let profile = admin.get("/api/deviceProfileInfo/default").await;
+    let credentials = admin
+        .get(&format!("/api/device/{}/credentials", id(&device)))
+        .await;
+    for (path, body, status) in [
+        ("/api/device", device.clone(), 404),
+        ("/api/customer", customer.clone(), 404),
+        ("/api/device/credentials", credentials.clone(), 404),
+        (
+            "/api/device-with-credentials",
+            json!({ "device": device, "credentials": credentials }),
+            404,
+        ),
+        (
+            "/api/device",
+            json!({ "name": "x", "customerId": customer["id"] }),
+            400,
+        ),
+        (
+            "/api/device",
+            json!({ "name": "x", "deviceProfileId": profile["id"] }),
+            400,
+        ),
+        (
+            "/api/user",
+            json!({ "email": "x@example.org", "authority": "CUSTOMER_USER", "customerId": customer["id"] }),
+            400,
+        ),
+    ] {
+        assert_eq!(
+            stranger.refused("POST", path, &body).await.0,
+            status,
+            "{path} {body}"
+        );
+    }
+    let ids = format!("/api/devices?deviceIds={}", id(&device));
+    assert_eq!(stranger.get(&ids).await, json!([]));
+    assert_eq!(admin.get(&ids).await.as_array().unwrap().len(), 1);
+    // The tenant in a body is never believed.
+    let planted = json!({ "name": "planted", "tenantId": device["tenantId"] });
+    let planted = stranger.post("/api/device", &planted).await;
+    assert_ne!(planted["tenantId"], device["tenantId"]);
+}
+
+#[tokio::test]
+async fn customer_users_see_and_change_what_is_theirs_but_cannot_hand_it_over() {
+    let world = World::demo().await;
+    let (admin, user) = (world.admin().await, world.customer_user().await);
+    let mut own = admin
+        .get("/api/tenant/device?deviceName=Test%20Device%20A1")
+        .await;
+    let other = admin
+        .get("/api/tenant/device?deviceName=Test%20Device%20B1")
+        .await;
+    let list = format!(
+        "/api/customer/{}/devices?pageSize=10&page=0",
+        own["customerId"]["id"].as_str().unwrap()
+    );
+    assert_eq!(user.get(&list).await["totalElements"], 3);
+    let list = format!(
+        "/api/customer/{}/devices?pageSize=10&page=0",
+        other["customerId"]["id"].as_str().unwrap()
+    );
+    assert_eq!(user.refused("GET", &list, &Value::Null).await.0, 403);
+    let both = format!("/api/devices?deviceIds={},{}", id(&own), id(&other));
+    assert_eq!(user.get(&both).await.as_array().unwrap().len(), 1);
+    let path = format!("/api/device/{}", id(&other));
+    assert_eq!(user.refused("GET", &path, &Value::Null).await.0, 403);
+
+    own["label"] = json!("north wall");
+    let customer = own["customerId"].clone();
+    own["customerId"] = other["customerId"].clone();
+    let saved = user.post("/api/device", &own).await;
+    assert_eq!(saved["label"], "north wall");
+    assert_eq!(saved["customerId"], customer, "kept");
+    assert_eq!(
+        user.refused("POST", "/api/device", &json!({ "name": "new" }))
+            .await
+            .0,
+        403
+    );
+}

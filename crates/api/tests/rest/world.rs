@@ -1,0 +1,211 @@
+//! The demo installation and a second tenant, and people who send requests.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode, header};
+use fieldline_api::{Deps, Options, TokenKey};
+use fieldline_core::events::EntityEvents;
+use fieldline_core::password::Passwords;
+use fieldline_core::ports::EntityStores;
+use fieldline_core::services::{Context, seed};
+use fieldline_storage::series::SeriesStore;
+use fieldline_storage::{series, sql};
+use fieldline_testkit::clock::ManualClock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt as _;
+
+/// The time at which every test begins.
+pub(crate) const NOW: i64 = 1_760_000_000_000;
+
+/// See the module.
+pub(crate) struct World {
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) router: Router,
+    pub(crate) context: Context,
+    _dir: TempDir,
+}
+
+/// Somebody who sends requests, with or without a token.
+pub(crate) struct Client<'a> {
+    router: &'a Router,
+    pub(crate) token: String,
+}
+
+impl World {
+    /// The demo.
+    pub(crate) async fn demo() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    /// The demo with other settings.
+    pub(crate) async fn with(options: Options) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(NOW);
+        let entities: EntityStores =
+            sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
+                .await
+                .unwrap();
+        let store = SeriesStore::open(
+            &dir.path().join("series"),
+            &series::Options::default(),
+            clock.clone(),
+        )
+        .unwrap();
+        let events = Arc::new(EntityEvents::default());
+        let context = Context {
+            stores: entities.clone(),
+            series: store.clone(),
+            attributes: store.clone(),
+            events: Arc::clone(&events),
+            clock: clock.clone(),
+            passwords: Passwords::new(2).unwrap(),
+        };
+        seed::seed_demo(&context).await.unwrap();
+        let deps = Deps {
+            entities,
+            series: store.clone(),
+            attributes: store,
+            events,
+            clock: clock.clone(),
+            token_key: TokenKey::random(),
+        };
+        Self {
+            router: fieldline_api::router(deps, options).unwrap(),
+            clock,
+            context,
+            _dir: dir,
+        }
+    }
+
+    /// Somebody without a token.
+    pub(crate) fn nobody(&self) -> Client<'_> {
+        Client {
+            router: &self.router,
+            token: String::new(),
+        }
+    }
+
+    /// Somebody with that token.
+    pub(crate) fn with_token(&self, token: &str) -> Client<'_> {
+        Client {
+            router: &self.router,
+            token: token.to_owned(),
+        }
+    }
+
+    /// Somebody who logs in.
+    pub(crate) async fn log_in(&self, username: &str, password: &str) -> Client<'_> {
+        let body = json!({ "username": username, "password": password });
+        let pair = self.nobody().post("/api/auth/login", &body).await;
+        self.with_token(pair["token"].as_str().unwrap())
+    }
+
+    pub(crate) async fn sysadmin(&self) -> Client<'_> {
+        self.log_in("sysadmin@thingsboard.org", "sysadmin").await
+    }
+
+    pub(crate) async fn admin(&self) -> Client<'_> {
+        self.log_in("tenant@thingsboard.org", "tenant").await
+    }
+
+    /// A user of Customer A.
+    pub(crate) async fn customer_user(&self) -> Client<'_> {
+        self.log_in("customer@thingsboard.org", "customer").await
+    }
+
+    /// The administrator of a second tenant, created here.
+    pub(crate) async fn stranger(&self) -> Client<'_> {
+        let sysadmin = self.sysadmin().await;
+        let tenant = sysadmin.post("/api/tenant", &json!({ "title": "Other" })).await;
+        let user = json!({
+            "email": "stranger@example.org",
+            "authority": "TENANT_ADMIN",
+            "tenantId": tenant["id"],
+        });
+        let user = sysadmin.post("/api/user", &user).await;
+        let link = sysadmin
+            .text(&format!("/api/user/{}/activationLink", id(&user)))
+            .await;
+        let token = link.split("activateToken=").nth(1).unwrap();
+        let activation = json!({ "activateToken": token, "password": "stranger" });
+        let pair = self.nobody().post("/api/noauth/activate", &activation).await;
+        self.with_token(pair["token"].as_str().unwrap())
+    }
+}
+
+/// The bare id of an entity.
+pub(crate) fn id(entity: &Value) -> &str {
+    entity["id"]["id"].as_str().unwrap()
+}
+
+impl Client<'_> {
+    /// Sends any request.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: impl Into<Body>) -> (StatusCode, String) {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "iot.example.org")
+            .header(header::CONTENT_TYPE, "application/json")
+            .extension(ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 4711))));
+        if !self.token.is_empty() {
+            request = request.header("X-Authorization", format!("Bearer {}", self.token));
+        }
+        let request = request.body(body.into()).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    async fn succeed(&self, method: &str, path: &str, body: String) -> String {
+        let (status, text) = self.send(method, path, body).await;
+        assert_eq!(status, StatusCode::OK, "{method} {path}: {text}");
+        text
+    }
+
+    pub(crate) async fn text(&self, path: &str) -> String {
+        self.succeed("GET", path, String::new()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        serde_json::from_str(&self.text(path).await).unwrap()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Value {
+        let text = self.succeed("POST", path, body.to_string()).await;
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        self.succeed("DELETE", path, String::new()).await;
+    }
+
+    /// Sends a request that is refused, and checks the error body: status, code, message.
+    pub(crate) async fn refused(&self, method: &str, path: &str, body: &Value) -> (u16, u64, String) {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let (status, text) = self.send(method, path, body).await;
+        assert!(!status.is_success(), "{method} {path}: {text}");
+        let error: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{method} {path}: {text}"));
+        assert_eq!(error["status"], status.as_u16());
+        assert!(error["timestamp"].is_i64());
+        (
+            status.as_u16(),
+            error["errorCode"].as_u64().unwrap(),
+            error["message"].as_str().unwrap().to_owned(),
+        )
+    }
+}
+
+/// An expected refusal.
+pub(crate) fn no(status: u16, code: u64, message: &str) -> (u16, u64, String) {
+    (status, code, message.to_owned())
+}
