@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from harness.rest import telemetry
-from harness.server import SYSADMIN, StartFailed, eventually, run_cli
+from harness.server import CUSTOMER, SYSADMIN, TENANT, StartFailed, eventually, run_cli
 from harness.wire import V5, V311, Wire
 
 GENERATED = re.compile(r"sysadmin@thingsboard\.org\s*/\s*(\S+)")
@@ -156,14 +156,23 @@ def test_the_first_start_takes_the_password_it_is_given(make_server):
     )
 
 
-def test_a_kill_during_the_first_start_leaves_a_directory_that_starts(make_server, seed):
-    server = make_server(demo=False, env={"FIELDLINE_ADMIN_PASSWORD": "correct horse battery"})
-    for _ in range(8):
-        server.spawn()
-        time.sleep(seed.uniform(0, 0.3))
-        server.kill()
-    server.start()
-    assert server.rest(SYSADMIN[0], "correct horse battery")
+@pytest.mark.parametrize("demo", [False, True])
+def test_a_kill_during_the_first_start_leaves_a_directory_that_starts(make_server, seed, demo):
+    env = {} if demo else {"FIELDLINE_ADMIN_PASSWORD": "correct horse battery"}
+    for attempt in range(4):
+        server = make_server(f"server{attempt}", demo=demo, env=env)
+        for _ in range(4):
+            server.spawn()
+            time.sleep(seed.uniform(0, 0.3))
+            server.kill()
+        server.start()
+        if demo:
+            for login in (SYSADMIN, TENANT, CUSTOMER):
+                assert server.rest(*login)
+            assert server.rest().device_by_name("Thermostat T2")
+        else:
+            assert server.rest(SYSADMIN[0], "correct horse battery")
+        server.stop()
 
 
 def test_two_servers_do_not_share_a_data_directory(make_server):

@@ -5,11 +5,15 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use fieldline_core::access::AccessError;
 use fieldline_core::clock::{Clock as _, SystemClock};
+use fieldline_core::logging::LogGate;
 use fieldline_core::password::PasswordError;
 use fieldline_core::ports::StoreError;
 use fieldline_core::services::{ServiceError, ServiceErrorKind};
 use fieldline_model::EntityType;
 use serde::Serialize;
+
+/// A store that is down fails every request.
+static FAILURES: LogGate = LogGate::new(5);
 
 /// Result of a handler.
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
@@ -164,9 +168,11 @@ impl From<ServiceError> for ApiError {
             Kind::Unavailable => (Some(StatusCode::SERVICE_UNAVAILABLE), ErrorCode::Database),
             Kind::Internal => (None, ErrorCode::Database),
         };
-        if matches!(error.kind(), Kind::Unavailable | Kind::Internal) {
+        if matches!(error.kind(), Kind::Unavailable | Kind::Internal)
+            && let Some(suppressed) = FAILURES.open()
+        {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
-            tracing::warn!(error = %error, cause, "a request failed inside");
+            tracing::warn!(error = %error, cause, suppressed, "a request failed inside");
         }
         Self {
             status: status.unwrap_or(code.status()),

@@ -16,7 +16,8 @@ pub struct Options {
     pub max_failed_logins: u32,
     /// How long a user is locked out after too many wrong passwords.
     pub lockout: Span,
-    /// Attempts to log in that one address may make a minute; 0 for no limit.
+    /// Attempts to log in that one address (an IPv6 /64) may make a minute; 0 for no limit, as behind a proxy, where all
+    /// come from one address.
     pub logins_per_minute: u32,
     /// Passwords that are hashed at the same time; each takes 19 MiB while it is.
     pub parallel_password_hashes: usize,
@@ -45,5 +46,29 @@ impl Default for Options {
             max_body: ByteSize::mib(16),
             public_url: String::new(),
         }
+    }
+}
+
+impl Options {
+    /// What is wrong with the settings, `None` where nothing is.
+    pub fn problem(&self) -> Option<String> {
+        if self.access_token_ttl < Span::secs(1) || self.refresh_token_ttl < self.access_token_ttl {
+            return Some(
+                "access-token-ttl must be at least 1s, and refresh-token-ttl no shorter than it".to_owned(),
+            );
+        }
+        if !(1..=64).contains(&self.parallel_password_hashes) {
+            return Some("parallel-password-hashes must be 1 to 64".to_owned());
+        }
+        if !(1..=128).contains(&self.min_password_length) {
+            return Some("min-password-length must be 1 to 128".to_owned());
+        }
+        if self.max_body < ByteSize::kib(1) {
+            return Some("max-body must be at least 1KiB".to_owned());
+        }
+        if !(self.public_url.is_empty() || self.public_url.starts_with("http")) {
+            return Some("public-url must be empty or start with http:// or https://".to_owned());
+        }
+        None
     }
 }

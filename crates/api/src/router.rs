@@ -94,6 +94,6 @@ fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    tracing::error!(message, "a handler panicked");
+    tracing::error!(panic = message, "a handler panicked");
     ApiError::new(ErrorCode::General, "Internal error").into_response()
 }

@@ -1,6 +1,6 @@
 //! Keeps guessing passwords slow: a lock-out per user and a rate per address, both in bounded memory.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
@@ -41,7 +41,7 @@ impl LoginGuard {
     /// exists makes no difference.
     pub(crate) fn attempt(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
         let _turn = self.turn.lock();
-        if let Some(peer) = peer.filter(|_| self.per_minute > 0) {
+        if let Some(peer) = peer.filter(|_| self.per_minute > 0).map(network) {
             let (count, started) = match self.attempts.get(&peer) {
                 Some((count, started)) if (0..MINUTE_MS).contains(&(now_ms - started)) => (count, started),
                 _ => (0, now_ms),
@@ -86,6 +86,14 @@ impl LoginGuard {
     }
 }
 
+/// Whoever has one IPv6 address usually has the 2⁶⁴ beside it, so those count as one.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+        address => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +129,11 @@ mod tests {
         assert!(guard.attempt(peer, "b", 1).is_err());
         assert!(guard.attempt(Some(IpAddr::from([192, 0, 2, 2])), "a", 1).is_ok());
         assert!(guard.attempt(peer, "a", 60_000).is_ok());
+        for last in 0..3 {
+            let peer = IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]);
+            assert!(guard.attempt(Some(peer), "a", 0).is_ok());
+        }
+        let neighbour = IpAddr::from([0x2001, 0xdb8, 0, 0, 9, 9, 9, 9]);
+        assert!(guard.attempt(Some(neighbour), "a", 1).is_err());
     }
 }

@@ -17,6 +17,9 @@ use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{Body, Query};
 use crate::state::Api;
 
+/// Longest login name, in bytes; wrong ones are remembered, and must not take much room.
+const MAX_LOGIN: usize = 1_024;
+
 pub(super) fn routes() -> Routes {
     Routes::default()
         .add(Access::Public, routes!(login))
@@ -49,6 +52,10 @@ async fn login(
 ) -> ApiResult<Json<TokenPair>> {
     let (login, now) = (request.username.trim(), api.clock.now_ms());
     let wrong = || ApiError::new(ErrorCode::Authentication, "Invalid username or password");
+    if login.len() > MAX_LOGIN {
+        api.logins.attempt(peer, "", now)?;
+        return Err(wrong());
+    }
     api.logins.attempt(peer, login, now)?;
     let user = api.entities.users.by_email(login).await?;
     let credentials = match user.as_ref().and_then(|user| user.id) {

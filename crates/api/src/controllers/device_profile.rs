@@ -28,7 +28,7 @@ const PAGE: u32 = 1_000;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .add(TC, routes!(get))
+        .add(T, routes!(get))
         .add(T, routes!(save))
         .add(T, routes!(delete))
         .add(T, routes!(set_default))

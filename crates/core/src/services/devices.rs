@@ -22,8 +22,8 @@ const CREDENTIALS_TAKEN: &str = "Device credentials are already assigned to anot
 /// Length of an access token that the platform makes up.
 const TOKEN_LENGTH: usize = 20;
 
-/// Credentials that a device is saved with.
-#[derive(Debug, Clone, PartialEq)]
+/// Credentials that a device is saved with. They hold secrets, hence no `Debug`.
+#[derive(Clone, PartialEq)]
 pub enum NewCredentials {
     /// A new device gets this access token, or a random one; those of an existing device stay.
     AccessToken(Option<String>),

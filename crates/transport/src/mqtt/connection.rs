@@ -56,7 +56,7 @@ pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, admitted: 
     let session = shared.services.sessions.open(device, control.clone());
     let (allowed_s, reason) = match admitted.keep_alive_s {
         0 => (shared.inactivity_s, CloseReason::Inactive),
-        seconds => (u32::from(seconds) * 3 / 2, CloseReason::KeepAlive),
+        seconds => ((u32::from(seconds) * 3).div_ceil(2), CloseReason::KeepAlive),
     };
     let watch = shared.keep_alive.watch(control.clone(), allowed_s, reason);
     shared.services.activity.connected(subject);

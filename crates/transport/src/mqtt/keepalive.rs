@@ -92,8 +92,8 @@ impl KeepAlive {
         let now = self.now_s.fetch_add(1, Ordering::Relaxed) + 1;
         for watched in self.watched.lock().slots.iter().flatten() {
             let heard = watched.control.heard_at();
-            // One second is added because both ends of the measured time are rounded down.
-            if heard != WAITING && now.saturating_sub(heard) > watched.allowed_s.saturating_add(1) {
+            // A connection heard just before a tick has aged by less than the ticks since: more than the allowed ticks.
+            if heard != WAITING && now.saturating_sub(heard) > watched.allowed_s {
                 watched.control.close(watched.reason);
             }
         }
@@ -128,7 +128,7 @@ mod tests {
             .iter()
             .map(|control| keep_alive.watch(control.clone(), 3, CloseReason::KeepAlive))
             .collect();
-        for _ in 0..5 {
+        for _ in 0..4 {
             keep_alive.tick();
             controls[1].heard(keep_alive.now_s());
             controls[2].heard(WAITING);
