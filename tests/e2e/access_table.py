@@ -440,6 +440,8 @@ row(f"POST {T}/{{entityType}}/{{entityId}}/{{scope}}", "- + + - -", device_id({"
 row(f"POST {T}/{{entityType}}/{{entityId}}/attributes/{{scope}}", "- + + - -", device_id({"stolen": 1}, **SERVER))
 row(f"POST {T}/{{entityType}}/{{entityId}}/timeseries/{{scope}}", "- + + - -", device_id({"stolen": 1}, **ANY))
 row(f"POST {T}/{{entityType}}/{{entityId}}/timeseries/{{scope}}/{{ttl}}", "- + + - -", device_id({"stolen": 1}, **ANY))
+# What would be a scope of this name, as the path is also that of the deletion.
+row(f"POST {T}/{{entityType}}/{{entityId}}/timeseries/delete", "- + + - -", device_id({"stolen": 1}))
 row(
     f"DELETE {T}/{{entityType}}/{{entityId}}/timeseries/delete",
     "- + + - -",

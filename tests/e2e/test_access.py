@@ -90,6 +90,6 @@ def forged(shared, world: World) -> Rest:
     """Somebody with the tenant administrator's token, signed by somebody else."""
     caller = Rest(shared.http)
     head, claims, signature = world.tenant.token.split(".")
-    swapped = signature[:-8] + signature[-8:].swapcase()
+    swapped = signature[40:80] + signature[:40] + signature[80:]
     caller.session.headers["X-Authorization"] = f"Bearer {head}.{claims}.{swapped}"
     return caller

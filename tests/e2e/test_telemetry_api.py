@@ -121,7 +121,6 @@ def test_calendar_intervals_follow_the_time_zone(tenant, device):
     [
         {"endTs": ""}, {"startTs": "soon"}, {"agg": "MEDIAN", "interval": 1000}, {"orderBy": "SIDEWAYS"}, {"limit": "many"},
         {"agg": "AVG", "interval": 1000, "endTs": BASE + 701 * SECOND}, {"intervalType": "CENTURY", "agg": "AVG"},
-        {"intervalType": "MONTH", "agg": "AVG", "timeZone": "Atlantis"},
     ],
     ids=str,
 )  # fmt: skip

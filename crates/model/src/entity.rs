@@ -10,3 +10,35 @@ pub use device::{
 };
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};
 pub use user::{Authority, User, UserCredentials};
+
+use serde::{Deserialize, Deserializer};
+
+/// Reads `null` as the default: clients write every field they do not set as `null`.
+fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_reads_as_absent() {
+        let device: Device = serde_json::from_str(
+            r#"{"id":null,"createdTime":null,"tenantId":null,"customerId":null,"name":"x","type":null,"version":null}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            device,
+            Device {
+                name: "x".to_owned(),
+                ..Device::default()
+            }
+        );
+        let profile: DeviceProfile =
+            serde_json::from_str(r#"{"name":"p","default":null,"transportType":null}"#).unwrap();
+        assert_eq!(profile.transport_type, TransportType::Default);
+    }
+}

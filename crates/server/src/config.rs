@@ -173,6 +173,17 @@ impl Config {
                 || (self.mqtts.certificate.is_some() && self.mqtts.private_key.is_some()),
             "`mqtts.listen` needs `mqtts.certificate` and `mqtts.private-key`",
         );
+        // The parts that check themselves name their keys without the section.
+        let parts = [
+            ("journal", self.journal.check().err()),
+            ("series", self.series.problem()),
+            ("api", self.api.problem()),
+        ];
+        found.extend(
+            parts
+                .into_iter()
+                .filter_map(|(part, problem)| problem.map(|text| format!("`{part}`: {text}"))),
+        );
         found
     }
 }

@@ -29,7 +29,9 @@ fn main() -> Result<(), Failure> {
     };
     let (connections, in_flight, seconds): (usize, u16, u64) =
         (connections.parse()?, in_flight.parse()?, seconds.parse()?);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let shared = Arc::new(Shared {
         acknowledged: AtomicU64::new(0),
         stop: AtomicBool::new(false),
@@ -39,13 +41,20 @@ fn main() -> Result<(), Failure> {
         let mut devices = Vec::new();
         let connecting = Instant::now();
         for index in 0..connections {
-            let token = tokens.get(index % tokens.len().max(1)).ok_or("at least one token is needed")?;
+            let token = tokens
+                .get(index % tokens.len().max(1))
+                .ok_or("at least one token is needed")?;
             devices.push(connect(address, token, index).await?);
         }
-        println!("{connections} connections in {:.2} s", connecting.elapsed().as_secs_f64());
+        println!(
+            "{connections} connections in {:.2} s",
+            connecting.elapsed().as_secs_f64()
+        );
         let started = Instant::now();
-        let tasks: Vec<_> =
-            devices.into_iter().map(|stream| tokio::spawn(publish(stream, in_flight, shared.clone()))).collect();
+        let tasks: Vec<_> = devices
+            .into_iter()
+            .map(|stream| tokio::spawn(publish(stream, in_flight, shared.clone())))
+            .collect();
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         let (acknowledged, elapsed) = (shared.acknowledged.load(Ordering::Relaxed), started.elapsed());
         shared.stop.store(true, Ordering::Relaxed);
@@ -54,7 +63,12 @@ fn main() -> Result<(), Failure> {
         }
         let mut latencies = std::mem::take(&mut *shared.latencies.lock().map_err(|_| "a task has panicked")?);
         latencies.sort_unstable();
-        let at = |part: f64| latencies.get((latencies.len() as f64 * part) as usize).copied().unwrap_or(0);
+        let at = |part: f64| {
+            latencies
+                .get((latencies.len() as f64 * part) as usize)
+                .copied()
+                .unwrap_or(0)
+        };
         println!(
             "{:.0} messages/s acknowledged; latency p50 {} us, p99 {} us, p99.9 {} us",
             acknowledged as f64 / elapsed.as_secs_f64(),
@@ -71,16 +85,28 @@ async fn connect(address: &str, token: &str, index: usize) -> Result<TcpStream, 
     stream.set_nodelay(true)?;
     let mut out = Vec::new();
     let name = format!("load-{index}");
-    Connect { username: Some(token), keep_alive: 0, ..Connect::new(Version::V311, &name) }.encode(&mut out)?;
+    Connect {
+        username: Some(token),
+        keep_alive: 0,
+        ..Connect::new(Version::V311, &name)
+    }
+    .encode(&mut out)?;
     stream.write_all(&out).await?;
     let mut answer = [0; 4];
     stream.read_exact(&mut answer).await?;
-    if answer != [0x20, 2, 0, 0] { Err(format!("refused: {answer:?}").into()) } else { Ok(stream) }
+    if answer != [0x20, 2, 0, 0] {
+        Err(format!("refused: {answer:?}").into())
+    } else {
+        Ok(stream)
+    }
 }
 
 async fn publish(mut stream: TcpStream, in_flight: u16, shared: Arc<Shared>) -> Result<(), Failure> {
     let payload = br#"{"energy":123456,"voltage":229.7,"power":431.25}"#;
-    let message = Publish { qos: QoS::AtLeastOnce, ..Publish::new("v1/devices/me/telemetry", payload) };
+    let message = Publish {
+        qos: QoS::AtLeastOnce,
+        ..Publish::new("v1/devices/me/telemetry", payload)
+    };
     let template = PublishTemplate::new(&message, Version::V311)?;
     let mut out = Vec::new();
     for id in 1..=in_flight {
@@ -110,8 +136,14 @@ async fn publish(mut stream: TcpStream, in_flight: u16, shared: Arc<Shared>) -> 
             kept = filled - used;
         }
         latencies.push(sent.elapsed().as_micros() as u32);
-        shared.acknowledged.fetch_add(u64::from(in_flight), Ordering::Relaxed);
+        shared
+            .acknowledged
+            .fetch_add(u64::from(in_flight), Ordering::Relaxed);
     }
-    shared.latencies.lock().map_err(|_| "a task has panicked")?.extend(latencies);
+    shared
+        .latencies
+        .lock()
+        .map_err(|_| "a task has panicked")?
+        .extend(latencies);
     Ok(())
 }

@@ -28,7 +28,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Connections at a time, TLS included; further ones wait to be accepted.
     pub max_connections: usize,
-    /// Largest packet a device may send; a larger one ends its connection.
+    /// Largest packet a device may send, without the fixed header; a larger one ends its connection.
     pub max_packet: ByteSize,
     /// A device that has not logged in by then is cut off, TLS handshake included.
     pub connect_timeout: Span,

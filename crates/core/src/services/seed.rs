@@ -39,10 +39,13 @@ pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> S
     let admins = context
         .stores
         .users
-        .list(UserFilter::SysAdmins, &PageLink::first(1))
+        .list(UserFilter::SysAdmins, &PageLink::first(100))
         .await?;
-    if admins.total_elements > 0 {
-        return Ok(Created::default());
+    for admin in admins.data.iter().filter_map(|admin| admin.id) {
+        let credentials = context.stores.users.credentials(admin).await?;
+        if credentials.is_some_and(|credentials| credentials.password_hash.is_some()) {
+            return Ok(Created::default());
+        }
     }
     let generated = match admin_password {
         Some(_) => None,

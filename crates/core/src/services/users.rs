@@ -321,19 +321,25 @@ pub(super) async fn create_active(
     email: &str,
     password: &str,
 ) -> ServiceResult<()> {
-    if context.stores.users.by_email(email).await?.is_some() {
+    let users = Users::new(context);
+    let user = match context.stores.users.by_email(email).await? {
+        Some(user) => user,
+        None => {
+            let user = User {
+                tenant_id: tenant,
+                customer_id: customer,
+                email: email.to_owned(),
+                authority,
+                ..User::default()
+            };
+            users.save(user).await?
+        }
+    };
+    let credentials = users.credentials(user.id.unwrap_or_default()).await?;
+    // A start that was cut short may have left the user without a password; one that has it keeps it.
+    if credentials.password_hash.is_some() {
         return Ok(());
     }
-    let users = Users::new(context);
-    let user = User {
-        tenant_id: tenant,
-        customer_id: customer,
-        email: email.to_owned(),
-        authority,
-        ..User::default()
-    };
-    let user = users.save(user).await?;
-    let credentials = users.credentials(user.id.unwrap_or_default()).await?;
     users.set_password(&user, credentials, password).await?;
     Ok(())
 }

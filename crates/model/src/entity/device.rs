@@ -13,15 +13,20 @@ pub struct Device {
     /// Id; absent in a request to create.
     pub id: Option<DeviceId>,
     /// When it was created, milliseconds.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// The tenant it belongs to; set by the platform.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub tenant_id: TenantId,
     /// The customer it is assigned to; null id for none.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub customer_id: CustomerId,
     /// Name, unique in the tenant.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub name: String,
     /// Name of its profile.
     #[serde(rename = "type")]
+    #[serde(deserialize_with = "super::null_as_default")]
     pub device_type: String,
     /// Label for people.
     pub label: Option<String>,
@@ -106,10 +111,13 @@ pub struct DeviceProfile {
     /// Id; absent in a request to create.
     pub id: Option<DeviceProfileId>,
     /// When it was created, milliseconds.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// The tenant it belongs to; set by the platform.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub tenant_id: TenantId,
     /// Name, unique in the tenant.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub name: String,
     /// Description.
     pub description: Option<String>,
@@ -117,11 +125,13 @@ pub struct DeviceProfile {
     pub image: Option<String>,
     /// Whether devices without a type get it.
     #[serde(rename = "default")]
+    #[serde(deserialize_with = "super::null_as_default")]
     pub is_default: bool,
     /// Always `DEFAULT`.
     #[serde(rename = "type")]
     pub profile_type: Option<String>,
     /// Which transport it is made for.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub transport_type: TransportType,
     /// `DISABLED`, `ALLOW_CREATE_NEW_DEVICES`, `CHECK_PRE_PROVISIONED_DEVICES` or `X509_CERTIFICATE_CHAIN`.
     pub provision_type: Option<String>,
@@ -237,12 +247,14 @@ pub struct DeviceCredentials {
     pub id: Option<DeviceCredentialsId>,
     /// When they were created, milliseconds.
     #[serde(default)]
+    #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// Whose credentials they are; absent only together with a device that is being created.
     #[serde(default)]
     pub device_id: Option<DeviceId>,
     /// How the device proves who it is.
     #[serde(default)]
+    #[serde(deserialize_with = "super::null_as_default")]
     pub credentials_type: CredentialsType,
     /// What the device is looked up by: the token, or a hash; unique in the installation.
     #[serde(default)]

@@ -34,10 +34,13 @@ pub struct Tenant {
     /// Id; absent in a request to create.
     pub id: Option<TenantId>,
     /// When it was created, milliseconds.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// Title, unique in the installation.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub title: String,
     /// Same as the title; ignored in requests.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub name: String,
     /// Region.
     pub region: Option<String>,
@@ -70,15 +73,19 @@ pub struct TenantProfile {
     /// Id; absent in a request to create.
     pub id: Option<TenantProfileId>,
     /// When it was created, milliseconds.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// Name, unique in the installation.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub name: String,
     /// Description.
     pub description: Option<String>,
     /// Whether new tenants get it.
     #[serde(rename = "default")]
+    #[serde(deserialize_with = "super::null_as_default")]
     pub is_default: bool,
     /// Whether rule engine queues are the tenant's own.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub isolated_tb_rule_engine: bool,
     /// `{"configuration": {...}, "queueConfiguration": [...]}`.
     pub profile_data: Value,
@@ -119,12 +126,16 @@ pub struct Customer {
     /// Id; absent in a request to create.
     pub id: Option<CustomerId>,
     /// When it was created, milliseconds.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// The tenant it belongs to; set by the platform.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub tenant_id: TenantId,
     /// Title, unique in the tenant.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub title: String,
     /// Same as the title; ignored in requests.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub name: String,
     /// Address and contact.
     #[serde(flatten)]

@@ -43,16 +43,22 @@ pub struct User {
     /// Id; absent in a request to create.
     pub id: Option<UserId>,
     /// When it was created, milliseconds.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// The tenant; null id for a system administrator.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub tenant_id: TenantId,
     /// The customer; null id for all but customer users.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub customer_id: CustomerId,
     /// E-mail address, unique in the installation regardless of case; the login name.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub email: String,
     /// Same as the e-mail address; ignored in requests.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub name: String,
     /// What the user may do.
+    #[serde(deserialize_with = "super::null_as_default")]
     pub authority: Authority,
     /// Given name.
     pub first_name: Option<String>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::HttpBody;
 use axum::extract::Request;
+use axum::http::header::CONTENT_LENGTH;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Limits, Refusal};
@@ -39,11 +40,19 @@ impl BodyBudget {
 
     /// Reads the body of a request. What is too large is refused by its announced length, before it arrives.
     pub(super) async fn read(&self, request: Request) -> Result<ReadBody, Refusal> {
-        let mut body = request.into_body();
-        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        // Layers around the body do not pass its size hint on.
+        let announced = match request.headers().get(CONTENT_LENGTH) {
+            Some(length) => length
+                .to_str()
+                .ok()
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(usize::MAX),
+            None => 0,
+        };
         if announced > self.max_body {
             return Err(Refusal::TooLarge);
         }
+        let mut body = request.into_body();
         let mut share = None;
         self.grow(&mut share, announced)?;
         let mut bytes = Vec::with_capacity(announced);

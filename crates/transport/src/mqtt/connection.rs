@@ -27,7 +27,10 @@ pub(super) struct Shared {
     pub(super) services: Arc<Services>,
     pub(super) keep_alive: Arc<KeepAlive>,
     pub(super) metrics: Metrics,
+    /// Largest packet, fixed header included.
     pub(super) max_packet: u32,
+    /// Largest packet without its fixed header, as devices are told.
+    pub(super) max_content: u32,
     pub(super) inactivity_s: u32,
 }
 

@@ -323,7 +323,7 @@ fn asks_session_limits(payload: &[u8]) -> bool {
 fn session_limits(shared: &Shared, settings: &DeviceSettings) -> String {
     let mut out = format!(
         "{{\"maxPayloadSize\":{},\"maxInflightMessages\":100,\"rateLimits\":{{",
-        shared.max_packet
+        shared.max_content
     );
     let names = ["messages", "telemetryMessages", "telemetryDataPoints"];
     for (index, (name, limit)) in names.into_iter().zip(&settings.message_limits).enumerate() {

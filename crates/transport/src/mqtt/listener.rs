@@ -39,11 +39,13 @@ impl MqttServer {
         let max_connections = options
             .max_connections
             .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        let max_content = u32::try_from(options.max_packet.0).unwrap_or(u32::MAX);
         let shared = Shared {
             services,
             keep_alive: KeepAlive::new(),
             metrics: Metrics::of("mqtt"),
-            max_packet: u32::try_from(options.max_packet.0).unwrap_or(u32::MAX),
+            max_packet: with_header(max_content),
+            max_content,
             inactivity_s: u32::try_from(options.inactivity_timeout.0.as_secs()).unwrap_or(u32::MAX),
         };
         let stop = watch::Sender::new(false);
@@ -152,4 +154,15 @@ impl MqttServer {
             _ = stop.wait_for(|stop| *stop) => None,
         }
     }
+}
+
+/// Largest packet, fixed header included, whose content has at most that many bytes.
+const fn with_header(content: u32) -> u32 {
+    let length_bytes = match content {
+        0..=127 => 1,
+        128..=16_383 => 2,
+        16_384..=2_097_151 => 3,
+        _ => 4,
+    };
+    content.saturating_add(1 + length_bytes)
 }
