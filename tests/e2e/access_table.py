@@ -262,7 +262,7 @@ row("GET /api/tenants", "+ + - - o", lambda w, fresh: Call(query={"tenantIds": w
 row("GET /api/tenants/list", "+ + - - o", lambda w, fresh: Call(query={"tenantIds": w.tenant_id}))
 
 TENANT_PROFILE = lambda make=None, **more: on("tenantProfileId", lambda w: w.tenant_profile_id, make, **more)
-row("GET /api/tenantProfile/{tenantProfileId}", "+ + - - -", TENANT_PROFILE())
+row("GET /api/tenantProfile/{tenantProfileId}", "+ - - - -", TENANT_PROFILE())
 row("GET /api/tenantProfileInfo/{tenantProfileId}", "+ - - - -", TENANT_PROFILE())
 row("GET /api/tenantProfileInfo/default", "+ - - - -")
 row("GET /api/tenantProfiles", "+ - - - -", page())

@@ -44,6 +44,11 @@ def test_a_full_disk_refuses_messages_serves_reads_and_resumes(make_server, tmp_
                 eventually(lambda: refused(server, device, ballast), within=20)
 
             assert_refuses(server, rest, device, other, ballast)
+            # Long enough for every part of the server to have found out that it cannot write.
+            while time.monotonic() < full_since + 4:
+                assert refused(server, device, ballast), "accepted although the disk is full"
+                time.sleep(0.05)
+            assert_refuses(server, rest, device, other, ballast)
             print(f"refusing for {time.monotonic() - full_since:.1f} s, {load.acknowledged} acknowledged before")
         finally:
             ballast.unlink(missing_ok=True)

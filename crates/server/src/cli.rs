@@ -12,7 +12,7 @@ use crate::{logging, serve};
 
 /// An IoT platform in one program.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(name = "fieldline", version, about = "An IoT platform in one program")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

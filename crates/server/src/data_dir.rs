@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -25,7 +26,11 @@ pub(crate) struct Listening {
 impl DataDir {
     /// Creates the directory if needed and locks it until the process ends, however it ends.
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(root)?;
+        // What devices and people say is nobody else's business on the machine.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root)?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -45,10 +50,8 @@ impl DataDir {
             root: root.to_owned(),
             _lock: lock,
         };
-        match std::fs::remove_file(dir.listening_file()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(dir),
-        }
+        dir.remove_listening()?;
+        Ok(dir)
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
@@ -69,6 +72,14 @@ impl DataDir {
 
     fn listening_file(&self) -> PathBuf {
         self.root.join("listening.json")
+    }
+
+    /// Takes back where the servers listen, because they no longer do.
+    pub(crate) fn remove_listening(&self) -> io::Result<()> {
+        match std::fs::remove_file(self.listening_file()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Writes down where the servers listen; whoever reads the file sees all of it or nothing.

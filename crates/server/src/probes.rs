@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use fieldline_core::ports::Journal;
 use fieldline_core::sessions::Sessions;
+use fieldline_storage::series::SeriesStore;
 use metrics::{Unit, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::sync::watch;
@@ -21,6 +22,8 @@ const SESSIONS: &str = "fieldline_sessions";
 const PAGE_BYTES: f64 = 4096.0;
 /// How often what the metrics have collected is folded, which bounds their memory.
 const UPKEEP: Duration = Duration::from_secs(5);
+/// How long the program is not ready because it replays what the journal held at its start.
+const REPLAY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the probes look at.
 pub(crate) struct Probes {
@@ -29,6 +32,8 @@ pub(crate) struct Probes {
     pub(crate) metrics: PrometheusHandle,
     pub(crate) started: Instant,
     pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) series: Arc<SeriesStore>,
+    pub(crate) has_replayed: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Starts to collect metrics.
@@ -68,10 +73,22 @@ async fn ready(State(probes): State<Arc<Probes>>) -> Response {
     if *probes.stopping.borrow() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
     }
-    match probes.journal.refusal() {
-        None => "ready\n".into_response(),
-        Some(refusal) => (StatusCode::SERVICE_UNAVAILABLE, format!("{refusal}\n")).into_response(),
+    if let Some(refusal) = probes.journal.refusal() {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{refusal}\n")).into_response();
     }
+    if let Some(refusal) = probes.series.refusal() {
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{}\n", refusal.message()),
+        )
+            .into_response();
+    }
+    // A short replay is waited for, so that nobody sees values older than before the crash. A long lag is no reason to
+    // turn devices away.
+    if probes.started.elapsed() < REPLAY_PATIENCE && !(probes.has_replayed)() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "replaying the journal\n").into_response();
+    }
+    "ready\n".into_response()
 }
 
 async fn render(State(probes): State<Arc<Probes>>) -> Response {

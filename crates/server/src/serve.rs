@@ -116,6 +116,8 @@ async fn serve(loaded: Loaded, demo: bool) -> Result<(), ServeError> {
         metrics,
         started,
         stopping: core.stop.subscribe(),
+        series: stores.series.clone(),
+        has_replayed: Box::new(core.ingest.has_replayed()),
     };
     let limits = device_http::Limits {
         max_body: config.http.max_device_body.as_usize(),
@@ -153,6 +155,9 @@ async fn serve(loaded: Loaded, demo: bool) -> Result<(), ServeError> {
     info!(signal, "stopping");
     let deadline = Instant::now() + config.shutdown_timeout.0;
     core.stop.send_replace(true);
+    if let Err(error) = dir.remove_listening() {
+        warn!(%error, "cannot take back where the servers listen");
+    }
     let left = || deadline.saturating_duration_since(Instant::now());
     let ((), all_ended) = tokio::join!(http.stop(left() / 3), mqtt_server.stop(left() / 3));
     if !all_ended {

@@ -1,4 +1,5 @@
 //! Where Fieldline keeps things: entities in SQL, time series, latest values and attributes in an embedded LSM engine.
 
 pub mod series;
+#[cfg(feature = "sql")]
 pub mod sql;

@@ -118,16 +118,13 @@ impl Shared {
                 self.metrics.messages.increment(u64::from(records.count()));
                 Ok(())
             }
+            Err(AppendError::TooLarge { .. }) => Err(Refusal::TooLarge),
             Err(error) => {
                 self.metrics.refused_appends.increment(1);
                 if let Some(suppressed) = APPEND_GATE.open() {
                     warn!(%error, suppressed, "message of a device was not taken");
                 }
-                Err(if matches!(error, AppendError::TooLarge { .. }) {
-                    Refusal::TooLarge
-                } else {
-                    Refusal::NotTaken
-                })
+                Err(Refusal::NotTaken)
             }
         }
     }

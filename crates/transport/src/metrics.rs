@@ -24,8 +24,6 @@ pub fn describe() {
 
 /// The metrics of one device server, looked up once.
 pub(crate) struct Metrics {
-    pub(crate) connections: Gauge,
-    pub(crate) accepted: Counter,
     pub(crate) messages: Counter,
     pub(crate) rejected: Counter,
     pub(crate) refused_logins: Counter,
@@ -35,12 +33,25 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn of(transport: &'static str) -> Self {
         Self {
-            connections: gauge!(CONNECTIONS, "transport" => transport),
-            accepted: counter!(ACCEPTED, "transport" => transport),
             messages: counter!(MESSAGES, "transport" => transport),
             rejected: counter!(REJECTED, "transport" => transport),
             refused_logins: counter!(REFUSED_LOGINS, "transport" => transport),
             refused_appends: counter!(REFUSED_APPENDS, "transport" => transport),
+        }
+    }
+}
+
+/// The metrics of a device server that keeps connections.
+pub(crate) struct ConnectionMetrics {
+    pub(crate) open: Gauge,
+    pub(crate) accepted: Counter,
+}
+
+impl ConnectionMetrics {
+    pub(crate) fn of(transport: &'static str) -> Self {
+        Self {
+            open: gauge!(CONNECTIONS, "transport" => transport),
+            accepted: counter!(ACCEPTED, "transport" => transport),
         }
     }
 }

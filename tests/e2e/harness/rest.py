@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import requests
 
@@ -26,7 +26,7 @@ class Device:
     id: str
     name: str
     token: str
-    json: dict
+    json: dict = field(compare=False)
 
 
 class Rest:

@@ -42,6 +42,8 @@ struct Shared {
     stores: IngestStores,
     journal: Arc<dyn Journal>,
     durable: Mutex<HashMap<Partition, Offset>>,
+    /// Where each partition ended at the start, until ingest has come there.
+    to_replay: Mutex<HashMap<Partition, Offset>>,
     checkpointed: Notify,
     stop: watch::Sender<bool>,
 }
@@ -53,6 +55,7 @@ impl IngestService {
             stores,
             journal: uplink.journal().clone(),
             durable: Mutex::default(),
+            to_replay: Mutex::new(ends(uplink)),
             checkpointed: Notify::new(),
             stop: watch::Sender::new(false),
         });
@@ -77,6 +80,12 @@ impl IngestService {
         Ok(Self { threads, shared })
     }
 
+    /// Whether everything that the journal held at the start is stored.
+    pub fn has_replayed(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let shared = self.shared.clone();
+        move || shared.to_replay.lock().is_empty()
+    }
+
     /// Waits until what the (closed) journal holds is stored, for at most `patience`, and makes it durable. What is not
     /// stored by then is when the program starts again.
     pub fn stop(self, patience: Duration) {
@@ -97,6 +106,16 @@ impl IngestService {
     }
 }
 
+/// Where the partitions that hold anything end.
+fn ends(uplink: &Uplink) -> HashMap<Partition, Offset> {
+    let (journal, queue) = (uplink.journal(), uplink.queue());
+    (0..journal.partitions(queue))
+        .map(|index| Partition { queue, index })
+        .map(|partition| (partition, journal.end(partition)))
+        .filter(|(_, end)| *end > Offset(0))
+        .collect()
+}
+
 /// Runs a future on a thread of its own, because stores may block.
 fn spawn(
     name: String,
@@ -114,6 +133,15 @@ fn spawn(
         .name(name.clone())
         .spawn(move || runtime.block_on(work))
         .map_err(failed)
+}
+
+impl Shared {
+    fn arrived_at(&self, partition: Partition, position: Offset) {
+        let mut to_replay = self.to_replay.lock();
+        if to_replay.get(&partition).is_some_and(|end| position >= *end) {
+            to_replay.remove(&partition);
+        }
+    }
 }
 
 async fn make_checkpoints(shared: Arc<Shared>, every: Duration) {
@@ -194,6 +222,7 @@ impl Worker {
                 }
             };
             let Some(position) = position else { continue };
+            self.shared.arrived_at(partition, position);
             match self.consumer.seek(partition, position) {
                 Ok(()) => info!(%partition, position = position.0, "ingest resumes"),
                 Err(JournalError::OutOfRange { first, next, .. }) => {
@@ -248,6 +277,7 @@ impl Worker {
                 }
             }
         }
+        self.shared.arrived_at(records.partition, records.next);
         ::metrics::counter!(metrics::RECORDS).increment(count);
         ::metrics::counter!(metrics::POINTS).increment(effects.telemetry.len() as u64);
         let lag = self

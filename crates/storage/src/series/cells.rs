@@ -163,13 +163,17 @@ impl Cells {
     ) -> &'a mut CellGroup {
         if !shard.groups.contains_key(group) {
             let loaded = shard.load(table, group);
-            let cost = GROUP_COST + loaded.cells.iter().map(Cell::cost).sum::<usize>();
-            self.bytes.fetch_add(cost, Ordering::Relaxed);
-            shard.groups.insert(*group, loaded);
+            self.keep(shard, group, loaded);
         }
         let held = shard.groups.entry(*group).or_default();
         held.used = true;
         held
+    }
+
+    fn keep(&self, shard: &mut Shard, group: &Group, loaded: CellGroup) {
+        let cost = GROUP_COST + loaded.cells.iter().map(Cell::cost).sum::<usize>();
+        self.bytes.fetch_add(cost, Ordering::Relaxed);
+        shard.groups.insert(*group, loaded);
     }
 
     /// Writes cells of a group where they are not older than what is there.
@@ -242,6 +246,7 @@ impl Cells {
             if loaded.corrupt.is_none() && loaded.cells.is_empty() {
                 return Ok(Vec::new());
             }
+            self.keep(&mut shard, group, loaded);
         }
         answer(self.ensure(&mut shard, table, group), group)
     }

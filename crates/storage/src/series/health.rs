@@ -43,6 +43,11 @@ impl Health {
 }
 
 impl SeriesStore {
+    /// Why nothing can be stored now, `None` when the store works.
+    pub fn refusal(&self) -> Option<StoreError> {
+        self.health.lock().check().err()
+    }
+
     /// Takes note of a failed write, which the engine does not survive, and says what the caller is told.
     pub(super) fn write_failed(&self, error: StoreError) -> StoreError {
         // A flush in the background that found the disk full is seen only as an engine that has given up.
@@ -65,11 +70,11 @@ impl SeriesStore {
         }
     }
 
-    /// Takes note of a failed fsync: pages may be lost although they read well now, so there is no going on.
+    /// Takes note of a failed fsync: pages may be lost although they read well now, so there is no going on, not even
+    /// where the reason was a full disk. Only when the engine had given up before, it is as with any write.
     pub(super) fn sync_failed(&self, error: StoreError) -> StoreError {
-        let is_poisoned =
-            error.kind() != StoreErrorKind::DiskFull && !matches!(*self.health.lock(), Health::DiskFull);
-        if is_poisoned && self.probe().is_ok() {
+        let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
+        if !matches!(cause, Some(fjall::Error::Poisoned)) {
             tracing::error!(%error, "fsync of the time-series store failed; it needs a restart");
             *self.health.lock() = Health::Failed(error.to_string());
         }

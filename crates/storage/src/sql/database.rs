@@ -147,11 +147,22 @@ impl Database {
     /// Begins a transaction, which is rolled back unless it is committed.
     pub(super) async fn begin(&self) -> Result<Changes, Failure> {
         Ok(match &self.0 {
-            Engine::Sqlite { write, .. } => Changes::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?),
+            Engine::Sqlite { write, .. } => match write.begin_with(BEGIN_WRITING).await {
+                // SQLite rolls back by itself when the disk is full, which the driver does not notice: its connection
+                // takes no transaction any more and is replaced.
+                Err(sqlx::Error::InvalidSavePointStatement) => {
+                    write.acquire().await?.close().await?;
+                    Changes::Sqlite(write.begin_with(BEGIN_WRITING).await?)
+                }
+                begun => Changes::Sqlite(begun?),
+            },
             Engine::Postgres(pool) => Changes::Postgres(pool.begin().await?),
         })
     }
 }
+
+/// Takes the write lock at once, so that a transaction never fails half-way for want of it.
+const BEGIN_WRITING: &str = "BEGIN IMMEDIATE";
 
 /// A transaction.
 pub(super) enum Changes {

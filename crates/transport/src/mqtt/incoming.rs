@@ -134,8 +134,11 @@ impl Incoming {
     fn packet(&mut self, shared: &Shared, packet: &Packet<'_>, batch: &mut RecordBatch) -> Flow {
         let now_ms = u64::from(shared.keep_alive.now_s()) * 1_000;
         match self.session.receive(packet, now_ms, &mut self.out) {
-            Ok(ServerEvent::Publish(publish) | ServerEvent::PublishAgain(publish)) => {
-                self.publish(shared, publish, batch)
+            Ok(ServerEvent::Publish(publish)) => self.publish(shared, publish, batch),
+            // Taken already when it came first: only the answer is missing.
+            Ok(ServerEvent::PublishAgain(publish)) => {
+                self.acknowledge(publish, ReasonCode::Success);
+                Flow::Next
             }
             Ok(ServerEvent::Subscribe(subscribe)) => {
                 shared.services.activity.heard(self.device.subject);
@@ -229,12 +232,16 @@ impl Incoming {
         Flow::Stop(Step::End(Some(ReasonCode::PayloadFormatInvalid)))
     }
 
-    /// Answers a publish of any quality of service but 0 with PUBACK: that is what servers of this API do for 2 as well.
+    /// Answers a publish of quality of service 1 or 2. What is taken, is taken when this answer is written: of a message of
+    /// quality of service 2 nothing is left to do but to let go of its identifier.
     fn acknowledge(&mut self, publish: &Publish<'_>, code: ReasonCode) {
         let Some(id) = publish.packet_id else { return };
-        // The codes used here all belong to PUBACK, so that it can be written.
-        let written = self.session.puback(id, code, &mut self.out);
-        debug_assert!(written.is_ok(), "a code that PUBACK may not carry");
+        // The codes used here all belong to PUBACK and PUBREC, so that they can be written.
+        let written = match publish.qos {
+            QoS::ExactlyOnce => self.session.pubrec(id, code, &mut self.out),
+            QoS::AtMostOnce | QoS::AtLeastOnce => self.session.puback(id, code, &mut self.out),
+        };
+        debug_assert!(written.is_ok(), "a code that the answer may not carry");
     }
 
     fn subscribe(&mut self, subscribe: &Subscribe<'_>) -> Flow {

@@ -17,7 +17,7 @@ use super::keepalive::KeepAlive;
 use super::login::{Admitted, log_in};
 use super::stream::Stream;
 use crate::Services;
-use crate::metrics::Metrics;
+use crate::metrics::{ConnectionMetrics, Metrics};
 
 static ACCEPT_GATE: LogGate = LogGate::new(1);
 
@@ -28,6 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct MqttServer {
     shared: Arc<Shared>,
     connections: Arc<Semaphore>,
+    metrics: Arc<ConnectionMetrics>,
     max_connections: u32,
     connect_timeout: Duration,
     stop: watch::Sender<bool>,
@@ -53,6 +54,7 @@ impl MqttServer {
         Arc::new(Self {
             shared: Arc::new(shared),
             connections: Arc::new(Semaphore::new(max_connections)),
+            metrics: Arc::new(ConnectionMetrics::of("mqtt")),
             max_connections: max_connections as u32,
             connect_timeout: options.connect_timeout.0,
             stop,
@@ -112,15 +114,15 @@ impl MqttServer {
     fn start(self: Arc<Self>, socket: TcpStream, tls: Option<TlsAcceptor>, permit: OwnedSemaphorePermit) {
         // Acknowledgements are small and must not wait for more to send.
         let _ = socket.set_nodelay(true);
-        let shared = self.shared.clone();
-        shared.metrics.accepted.increment(1);
-        shared.metrics.connections.increment(1);
+        let metrics = self.metrics.clone();
+        metrics.accepted.increment(1);
+        metrics.open.increment(1);
         match tls {
             None => tokio::spawn(async move {
                 let mut socket = socket;
                 self.run(&mut socket, None).await;
                 drop(permit);
-                shared.metrics.connections.decrement(1);
+                metrics.open.decrement(1);
             }),
             Some(acceptor) => tokio::spawn(async move {
                 if let Ok(Ok(mut stream)) =
@@ -130,7 +132,7 @@ impl MqttServer {
                     self.run(&mut stream, certificates).await;
                 }
                 drop(permit);
-                shared.metrics.connections.decrement(1);
+                metrics.open.decrement(1);
             }),
         };
     }
