@@ -18,6 +18,14 @@ SMALL = {
     "FIELDLINE_SERIES_CHECKPOINT_INTERVAL": "50ms",
     "FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "50ms",
 }
+# A log that is full most of the time, so that senders are slowed down.
+FULL = SMALL | {
+    "FIELDLINE_JOURNAL_MAX_PENDING": "256KiB",
+    "FIELDLINE_JOURNAL_MAX_APPEND": "128KiB",
+    "FIELDLINE_JOURNAL_MAX_BYTES": "512KiB",
+}
+# A crash of the process loses nothing in any of these.
+DURABILITY = ["fsync", "os", "interval:20"]
 
 
 def check(rest, tally: Tally) -> None:
@@ -55,7 +63,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_25_kills(make_server, seed):
         ):
             time.sleep(seed.uniform(0.05, 0.7))
             server.kill()
-        server.env = usual | seed.choice([{}, SMALL])
+        server.env = usual | seed.choice([{}, SMALL, FULL]) | {"FIELDLINE_JOURNAL_DURABILITY": seed.choice(DURABILITY)}
         if number % 5 == 4:
             # Recovery itself is interrupted.
             server.spawn()

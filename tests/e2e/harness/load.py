@@ -180,6 +180,7 @@ class Load:
         self._loop = asyncio.new_event_loop()
         self._publishers: list = []
         self._errors: list[BaseException] = []
+        self._stopping = False
         self._thread = threading.Thread(target=self._main, daemon=True)
 
     @property
@@ -199,9 +200,14 @@ class Load:
     def finish(self, within: float = 15) -> None:
         """Stops sending, waits for what is in flight as long as the connections live, and ends."""
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(lambda: [publisher.stop() for publisher in self._publishers])
+            self._loop.call_soon_threadsafe(self._stop)
             self._thread.join(within)
         assert not self._thread.is_alive(), f"messages were neither acknowledged nor refused within {within} s"
+
+    def _stop(self) -> None:
+        self._stopping = True
+        for publisher in self._publishers:
+            publisher.stop()
 
     def _main(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -225,6 +231,9 @@ class Load:
             try:
                 _, publisher = await self._loop.create_connection(make, *address)
                 self._publishers.append(publisher)
+                # Connecting goes on beside the load, and may come after the end.
+                if self._stopping:
+                    publisher.stop()
             except OSError:
                 # The server was killed before everybody had connected.
                 break

@@ -300,8 +300,14 @@ async fn compare(world: &World, model: &Model) {
     }
 }
 
+fn cases() -> u32 {
+    let asked = std::env::var("PROPTEST_CASES").ok();
+    asked.and_then(|count| count.parse().ok()).unwrap_or(20)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    // Each case opens several databases; PROPTEST_CASES asks for more of them.
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn any_history_reads_like_the_model(actions in proptest::collection::vec(action(), 1..40)) {
