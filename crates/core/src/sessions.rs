@@ -1,7 +1,7 @@
 //! Open sessions of devices: who is connected, and how a session is told to end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use fieldline_model::{DeviceId, TenantId};
@@ -101,6 +101,7 @@ pub struct Sessions {
     shards: [Mutex<FxHashMap<DeviceId, Vec<OpenSession>>>; SHARDS],
     per_device: usize,
     open: AtomicUsize,
+    closing: AtomicBool,
 }
 
 impl Sessions {
@@ -110,6 +111,7 @@ impl Sessions {
             shards: Default::default(),
             per_device: per_device.max(1),
             open: AtomicUsize::new(0),
+            closing: AtomicBool::new(false),
         })
     }
 
@@ -130,6 +132,10 @@ impl Sessions {
         self.open.fetch_add(1, Ordering::Relaxed);
         for old in replaced {
             old.close(CloseReason::Replaced);
+        }
+        // Sessions are closed after the flag is set: this one was either among them or sees the flag.
+        if self.closing.load(Ordering::SeqCst) {
+            control.close(CloseReason::Shutdown);
         }
         // The device may have been deleted between its log-in and now.
         if device.is_revoked() {
@@ -164,8 +170,11 @@ impl Sessions {
         controls.iter().for_each(|control| control.close(reason));
     }
 
-    /// Ends all sessions, of one tenant or of all.
+    /// Ends all sessions, of one tenant or of all. On shutdown, sessions that are opened later end at once.
     pub fn close_all(&self, tenant: Option<TenantId>, reason: CloseReason) {
+        if reason == CloseReason::Shutdown {
+            self.closing.store(true, Ordering::SeqCst);
+        }
         for shard in &self.shards {
             let controls: Vec<_> = shard
                 .lock()

@@ -107,6 +107,12 @@ async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), Failur
     store.pack_now()?;
     println!("the rest packed in {:.1} s", started.elapsed().as_secs_f64());
     print_memory();
+    store.write_tables()?;
+    let fleet = table_bytes(&dir)?;
+    println!(
+        "{fleet} bytes in tables: {:.2} bytes a point",
+        fleet as f64 / (rows * 3) as f64
+    );
     aggregate(&store, interval_ms, tenant).await?;
     store.write_tables()?;
     store.close()?;

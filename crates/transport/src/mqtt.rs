@@ -9,6 +9,7 @@ mod incoming;
 mod keepalive;
 mod listener;
 mod login;
+mod partial;
 mod stream;
 mod topics;
 
@@ -30,6 +31,9 @@ pub struct Options {
     pub max_connections: usize,
     /// Largest packet a device may send, without the fixed header; a larger one ends its connection.
     pub max_packet: ByteSize,
+    /// Memory that packets may take of which only a part has arrived, over all connections; one that would take more is
+    /// closed.
+    pub partial_memory: ByteSize,
     /// A device that has not logged in by then is cut off, TLS handshake included.
     pub connect_timeout: Span,
     /// A device that asked for no keep-alive is cut off when it was silent for this long.
@@ -48,6 +52,7 @@ impl Default for Options {
             listen: SocketAddr::from(([0, 0, 0, 0], 1883)),
             max_connections: 1_000_000,
             max_packet: ByteSize(65_536),
+            partial_memory: ByteSize::mib(256),
             connect_timeout: Span::secs(10),
             inactivity_timeout: Span::secs(600),
             sessions_per_device: 1,

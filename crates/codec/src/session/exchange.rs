@@ -246,6 +246,12 @@ impl<T> Exchange<T> {
         Ok(())
     }
 
+    /// Forgets a message that gets no answer.
+    pub(super) fn leave_unanswered(&mut self, id: PacketId) {
+        self.unsettled = self.unsettled.saturating_sub(1);
+        self.release(id);
+    }
+
     /// Writes the PUBREC for a message of QoS 2; a refusal ends it.
     pub(super) fn pubrec(
         &mut self,

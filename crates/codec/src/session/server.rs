@@ -282,6 +282,13 @@ impl<T> ServerSession<T> {
         self.exchange.pubrec(packet_id, code, out)
     }
 
+    /// Says that a message of QoS 1 or 2 will not be answered, so that it does not count against the client's window.
+    pub fn leave_unanswered(&mut self, publish: &Publish<'_>) {
+        if let Some(id) = publish.packet_id {
+            self.exchange.leave_unanswered(id);
+        }
+    }
+
     /// Returns the topic of a message just received, which an alias may stand for.
     #[inline]
     pub fn topic<'s>(&'s self, publish: &Publish<'s>) -> &'s str {

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use fieldline_codec::ReasonCode;
 use fieldline_core::logging::LogGate;
@@ -15,6 +16,7 @@ use tracing::{debug, warn};
 use super::incoming::{Incoming, Step};
 use super::keepalive::{KeepAlive, WAITING};
 use super::login::Admitted;
+use super::partial::PartialBudget;
 use super::stream::{Stream, WriteEnd, poll_read, with_batch, write_all};
 use crate::Services;
 use crate::metrics::Metrics;
@@ -22,10 +24,14 @@ use crate::metrics::Metrics;
 static APPEND_GATE: LogGate = LogGate::new(2);
 static REFRESH_GATE: LogGate = LogGate::new(2);
 
+/// How long the end of a connection may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// What all connections of the MQTT device server share.
 pub(super) struct Shared {
     pub(super) services: Arc<Services>,
     pub(super) keep_alive: Arc<KeepAlive>,
+    pub(super) partial: Arc<PartialBudget>,
     pub(super) metrics: Metrics,
     /// Largest packet, fixed header included.
     pub(super) max_packet: u32,
@@ -67,7 +73,7 @@ pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, admitted: 
     let mut connection = Connection {
         shared,
         control: &control,
-        incoming: Incoming::new(admitted),
+        incoming: Incoming::new(admitted, shared.partial.share()),
         pending: true,
     };
     let end = connection.run(stream).await;
@@ -81,7 +87,8 @@ pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, admitted: 
     {
         shared.services.activity.disconnected(subject);
     }
-    let _ = stream.shutdown().await;
+    // A peer that does not read is not waited for.
+    let _ = tokio::time::timeout(FAREWELL, stream.shutdown()).await;
 }
 
 /// How a connection ended.
@@ -148,6 +155,12 @@ impl Connection<'_> {
                 if input.is_empty() {
                     return Err(End::Peer);
                 }
+                if self.incoming.device.is_stale() {
+                    // What came is handled by the settings that are in force now.
+                    self.incoming.keep(input);
+                    self.pending = true;
+                    return Ok(self.take(batch, Step::Continue));
+                }
                 let step = self.incoming.receive(self.shared, input, batch);
                 Ok(self.take(batch, step))
             })
@@ -179,7 +192,10 @@ impl Connection<'_> {
     }
 
     async fn finish<S: Stream>(&mut self, stream: &mut S, turn: Turn) -> Result<(), End> {
-        if let Err(error) = self.make_durable(turn.taken).await {
+        self.control.heard(WAITING);
+        let durable = unless_closed(self.control, self.make_durable(turn.taken)).await;
+        self.control.heard(self.shared.keep_alive.now_s());
+        if let Err(error) = durable.inspect_err(|_| self.incoming.out.clear())? {
             self.shared
                 .metrics
                 .refused_appends
@@ -211,30 +227,24 @@ impl Connection<'_> {
     }
 
     /// Waits until the records are durable if the device waits for an acknowledgement.
-    async fn make_durable(&mut self, taken: Taken) -> Result<(), AppendError> {
+    async fn make_durable(&self, taken: Taken) -> Result<(), AppendError> {
         let append = match taken {
             Taken::Nothing => return Ok(()),
             Taken::Refused(error) => return Err(error),
             Taken::Append(append) => append,
             Taken::Waiting(batch) => {
-                self.control.heard(WAITING);
-                let append = self
-                    .shared
+                self.shared
                     .services
                     .uplink
                     .append(self.incoming.device.subject, &batch)
-                    .await;
-                self.control.heard(self.shared.keep_alive.now_s());
-                append?
+                    .await?
             }
         };
-        if !self.incoming.has_answers() {
-            return Ok(());
+        if self.incoming.has_answers() {
+            append.await
+        } else {
+            Ok(())
         }
-        self.control.heard(WAITING);
-        let outcome = append.await;
-        self.control.heard(self.shared.keep_alive.now_s());
-        outcome
     }
 
     async fn flush<S: Stream>(&mut self, stream: &mut S) -> Result<(), End> {
@@ -263,6 +273,20 @@ impl Connection<'_> {
         self.incoming.settings = device.settings();
         Ok(())
     }
+}
+
+/// Waits for something unless the session is told to close first. What the journal has taken by then stays taken, but is not
+/// acknowledged.
+async fn unless_closed<T>(control: &SessionControl, work: impl Future<Output = T>) -> Result<T, End> {
+    let mut work = std::pin::pin!(work);
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(result) => Poll::Ready(Ok(result)),
+        Poll::Pending => match control.poll_close(context.waker()) {
+            Some(reason) => Poll::Ready(Err(End::Server(code_of(reason)))),
+            None => Poll::Pending,
+        },
+    })
+    .await
 }
 
 /// What a version 5 device is told when its session is closed.

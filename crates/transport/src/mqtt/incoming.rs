@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use super::connection::Shared;
 use super::login::Admitted;
+use super::partial::Share;
 use super::topics::{self, Format, Uplink};
 use crate::payload::{self, AttributeRequest};
 
@@ -53,6 +54,9 @@ pub(super) struct Incoming {
     pub(super) out: Vec<u8>,
     /// The beginning of a packet whose rest has not arrived, or packets that wait for an answer.
     rest: Vec<u8>,
+    /// How much of it has been handled already.
+    rest_used: usize,
+    share: Share,
     /// Filters the device has subscribed to, with the granted quality of service.
     granted: Vec<(u8, QoS)>,
 }
@@ -64,13 +68,15 @@ enum Flow {
 }
 
 impl Incoming {
-    pub(super) fn new(admitted: Admitted) -> Self {
+    pub(super) fn new(admitted: Admitted, share: Share) -> Self {
         Self {
             settings: admitted.device.settings(),
             device: admitted.device,
             session: admitted.session,
             out: admitted.greeting,
             rest: admitted.rest,
+            rest_used: 0,
+            share,
             granted: Vec::new(),
         }
     }
@@ -91,24 +97,50 @@ impl Incoming {
 
     /// Handles what a read brought.
     pub(super) fn receive(&mut self, shared: &Shared, input: &[u8], batch: &mut RecordBatch) -> Step {
-        if !self.rest.is_empty() {
-            self.rest.extend_from_slice(input);
-            return self.resume(shared, batch);
+        if self.rest.is_empty() {
+            let (used, step) = self.handle(shared, input, batch);
+            self.rest.extend_from_slice(input.get(used..).unwrap_or_default());
+            return self.hold(step);
         }
-        let (used, step) = self.handle(shared, input, batch);
-        self.rest.extend_from_slice(input.get(used..).unwrap_or_default());
-        step
+        self.keep(input);
+        self.resume(shared, batch)
+    }
+
+    /// Keeps what a read brought for later.
+    pub(super) fn keep(&mut self, input: &[u8]) {
+        self.rest.drain(..self.rest_used);
+        self.rest_used = 0;
+        self.rest.extend_from_slice(input);
     }
 
     /// Handles what is left of earlier reads.
     pub(super) fn resume(&mut self, shared: &Shared, batch: &mut RecordBatch) -> Step {
         let mut input = std::mem::take(&mut self.rest);
-        let (used, step) = self.handle(shared, &input, batch);
-        if used < input.len() {
-            input.drain(..used);
+        let (used, step) = self.handle(shared, input.get(self.rest_used..).unwrap_or_default(), batch);
+        let used = self.rest_used + used;
+        if used >= input.len() {
+            self.rest_used = 0;
+        } else if matches!(step, Step::Answer(_)) {
+            // More packets may follow: they are not moved for each answer.
             self.rest = input;
+            self.rest_used = used;
+        } else {
+            // What is left is a part of one packet, in a buffer that fits it.
+            input.drain(..used);
+            input.shrink_to_fit();
+            self.rest = input;
+            self.rest_used = 0;
         }
-        step
+        self.hold(step)
+    }
+
+    /// Ends the connection if there is no memory for what it has sent a part of.
+    fn hold(&mut self, step: Step) -> Step {
+        if self.share.resize(self.rest.capacity()) {
+            step
+        } else {
+            Step::End(Some(ReasonCode::QuotaExceeded))
+        }
     }
 
     fn handle(&mut self, shared: &Shared, input: &[u8], batch: &mut RecordBatch) -> (usize, Step) {
@@ -190,7 +222,11 @@ impl Incoming {
                 let topic = format!("{}{id}", topics::RPC_ANSWER);
                 self.ask(shared, publish, topic, Asked::SessionLimits)
             }
-            Uplink::Gateway => Flow::Next,
+            Uplink::Gateway => {
+                services.activity.heard(self.device.subject);
+                self.session.leave_unanswered(publish);
+                Flow::Next
+            }
             Uplink::Telemetry(Format::Protobuf)
             | Uplink::Attributes(Format::Protobuf)
             | Uplink::AttributeRequest { .. } => self.invalid(shared, publish),

@@ -9,12 +9,14 @@ use fieldline_core::sessions::CloseReason;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tracing::warn;
 
 use super::Options;
 use super::connection::{Shared, serve};
 use super::keepalive::KeepAlive;
-use super::login::{Admitted, log_in};
+use super::login::{Admitted, Peer, log_in};
+use super::partial::PartialBudget;
 use super::stream::Stream;
 use crate::Services;
 use crate::metrics::{ConnectionMetrics, Metrics};
@@ -44,6 +46,7 @@ impl MqttServer {
         let shared = Shared {
             services,
             keep_alive: KeepAlive::new(),
+            partial: PartialBudget::new(options.partial_memory.as_usize()),
             metrics: Metrics::of("mqtt"),
             max_packet: with_header(max_content),
             max_content,
@@ -99,7 +102,7 @@ impl MqttServer {
                 _ = stop.wait_for(|stop| *stop) => return,
             };
             match (accepted, permit) {
-                (Ok((socket, _)), Ok(permit)) => self.clone().start(socket, tls.clone(), permit),
+                (Ok((socket, peer)), Ok(permit)) => self.clone().start(socket, peer, tls.clone(), permit),
                 (Err(error), _) => {
                     if let Some(suppressed) = ACCEPT_GATE.open() {
                         warn!(%error, suppressed, "cannot accept a connection");
@@ -111,50 +114,93 @@ impl MqttServer {
         }
     }
 
-    fn start(self: Arc<Self>, socket: TcpStream, tls: Option<TlsAcceptor>, permit: OwnedSemaphorePermit) {
+    fn start(
+        self: Arc<Self>,
+        socket: TcpStream,
+        peer: SocketAddr,
+        tls: Option<TlsAcceptor>,
+        permit: OwnedSemaphorePermit,
+    ) {
         // Acknowledgements are small and must not wait for more to send.
         let _ = socket.set_nodelay(true);
         let metrics = self.metrics.clone();
         metrics.accepted.increment(1);
         metrics.open.increment(1);
-        match tls {
-            None => tokio::spawn(async move {
-                let mut socket = socket;
-                self.run(&mut socket, None).await;
-                drop(permit);
-                metrics.open.decrement(1);
-            }),
-            Some(acceptor) => tokio::spawn(async move {
-                if let Ok(Ok(mut stream)) =
-                    tokio::time::timeout(self.connect_timeout, acceptor.accept(socket)).await
-                {
-                    let certificates = crate::mqtts::peer_certificates(&stream);
-                    self.run(&mut stream, certificates).await;
-                }
-                drop(permit);
-                metrics.open.decrement(1);
-            }),
-        };
+        let counted = Counted(metrics);
+        tokio::spawn(async move {
+            self.run(socket, peer, tls).await;
+            drop((counted, permit));
+        });
     }
 
-    async fn run<S: Stream>(self: Arc<Self>, stream: &mut S, certificates: Option<Vec<Vec<u8>>>) {
-        // Boxed, so that an established connection does not carry the room that logging in takes.
-        let admitted = Box::pin(self.admit(stream, certificates)).await;
-        let shared = self.shared.clone();
-        drop(self);
-        if let Some(admitted) = admitted {
-            serve(stream, &shared, admitted).await;
+    async fn run(self: Arc<Self>, socket: TcpStream, peer: SocketAddr, tls: Option<TlsAcceptor>) {
+        match tls {
+            None => {
+                let mut socket = socket;
+                // Boxed, so that an established connection does not carry the room that logging in takes.
+                let admitted = Box::pin(self.in_time(self.admit(&mut socket, peer, None))).await;
+                if let Some(admitted) = admitted {
+                    let shared = self.shared.clone();
+                    drop(self);
+                    serve(&mut socket, &shared, admitted).await;
+                }
+            }
+            Some(acceptor) => {
+                let admitted = Box::pin(self.in_time(self.shake_hands(socket, peer, acceptor))).await;
+                if let Some((mut stream, admitted)) = admitted {
+                    let shared = self.shared.clone();
+                    drop(self);
+                    serve(&mut stream, &shared, admitted).await;
+                }
+            }
         }
     }
 
-    async fn admit<S: Stream>(&self, stream: &mut S, certificates: Option<Vec<Vec<u8>>>) -> Option<Admitted> {
+    /// Gives up on a device that takes too long to introduce itself, and when the server stops.
+    async fn in_time<T>(&self, introduction: impl Future<Output = Option<T>>) -> Option<T> {
         let mut stop = self.stop.subscribe();
         tokio::select! {
-            admitted = tokio::time::timeout(self.connect_timeout, log_in(stream, &self.shared, certificates.as_deref())) => {
-                admitted.ok().flatten()
-            }
+            introduced = tokio::time::timeout(self.connect_timeout, introduction) => introduced.ok().flatten(),
             _ = stop.wait_for(|stop| *stop) => None,
         }
+    }
+
+    async fn shake_hands(
+        &self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        acceptor: TlsAcceptor,
+    ) -> Option<(TlsStream<TcpStream>, Admitted)> {
+        let mut stream = acceptor.accept(socket).await.ok()?;
+        let certificates = crate::mqtts::peer_certificates(&stream);
+        let admitted = self.admit(&mut stream, peer, certificates.as_deref()).await?;
+        Some((stream, admitted))
+    }
+
+    async fn admit<S: Stream>(
+        &self,
+        stream: &mut S,
+        address: SocketAddr,
+        certificates: Option<&[Vec<u8>]>,
+    ) -> Option<Admitted> {
+        log_in(
+            stream,
+            &self.shared,
+            Peer {
+                address,
+                certificates,
+            },
+        )
+        .await
+    }
+}
+
+/// Counts a connection for as long as it is open.
+struct Counted(Arc<ConnectionMetrics>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.open.decrement(1);
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the first byte to CONNACK.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -33,13 +34,18 @@ pub(super) struct Admitted {
     pub(super) rest: Vec<u8>,
 }
 
+/// Who is at the other end, as far as the network knows.
+#[derive(Clone, Copy)]
+pub(super) struct Peer<'a> {
+    pub(super) address: SocketAddr,
+    /// The certificates it showed, leaf first.
+    pub(super) certificates: Option<&'a [Vec<u8>]>,
+}
+
 /// Reads CONNECT and finds out who it is. `None` when the connection is to be closed; the refusal was sent.
-pub(super) async fn log_in<S: Stream>(
-    stream: &mut S,
-    shared: &Shared,
-    certificates: Option<&[Vec<u8>]>,
-) -> Option<Admitted> {
+pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Peer<'_>) -> Option<Admitted> {
     let mut input = Vec::with_capacity(FIRST_READ);
+    let mut share = shared.partial.share();
     let mut out = Vec::new();
     let mut session = ServerSession::<()>::new(Limits {
         max_packet_size: shared.max_packet,
@@ -51,7 +57,8 @@ pub(super) async fn log_in<S: Stream>(
         }
         let (packet, used) = match decode_frame(&input, shared.max_packet, session.version()) {
             Ok(Some(decoded)) => decoded,
-            Ok(None) => continue,
+            Ok(None) if share.resize(input.capacity()) => continue,
+            Ok(None) => break None,
             Err(error) => {
                 if let Some(protocol) = peek_protocol(&input) {
                     // An answer that cannot be written is no answer.
@@ -64,7 +71,7 @@ pub(super) async fn log_in<S: Stream>(
             break None;
         };
         let connect = *connect;
-        let verdict = identify(shared, &connect, certificates).await;
+        let verdict = identify(shared, &connect, peer.certificates).await;
         let session_present = !connect.clean_start;
         let keep_alive_s = connect.keep_alive;
         break Some((verdict, session_present, keep_alive_s, used));
@@ -90,7 +97,7 @@ pub(super) async fn log_in<S: Stream>(
         Err(code) => {
             shared.metrics.refused_logins.increment(1);
             if let Some(suppressed) = REFUSED_GATE.open() {
-                info!(code = code.name(), suppressed, "refused a device's log-in");
+                info!(peer = %peer.address, code = code.name(), suppressed, "refused a device's log-in");
             }
             session.refuse(code, &mut out);
             let _ = stream.write_all(&out).await;
@@ -154,25 +161,23 @@ fn refusal(connect: &Connect<'_>) -> ReasonCode {
     }
 }
 
-/// The device of the first certificate of the chain that is known, leaf first, and valid today.
+/// The device of the leaf certificate, if it is valid today. The handshake has proven that the peer has the key of the leaf,
+/// and of no other certificate it may have sent along: those are no proof of anything.
 async fn by_certificate(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<Option<Arc<DeviceHandle>>> {
-    for der in chain {
-        let is_valid = X509Certificate::from_der(der).is_ok_and(|(_, certificate)| {
-            let now = shared.services.clock.now_ms() / 1_000;
-            certificate.validity().not_before.timestamp() <= now
-                && now <= certificate.validity().not_after.timestamp()
-        });
-        if !is_valid {
-            continue;
-        }
-        if let Some(device) = shared
-            .services
-            .directory
-            .by_certificate(&STANDARD.encode(der))
-            .await?
-        {
-            return Ok(Some(device));
-        }
+    let Some(leaf) = chain.first() else {
+        return Ok(None);
+    };
+    let now = shared.services.clock.now_ms() / 1_000;
+    let is_valid = X509Certificate::from_der(leaf).is_ok_and(|(_, certificate)| {
+        let validity = certificate.validity();
+        validity.not_before.timestamp() <= now && now <= validity.not_after.timestamp()
+    });
+    if !is_valid {
+        return Ok(None);
     }
-    Ok(None)
+    shared
+        .services
+        .directory
+        .by_certificate(&STANDARD.encode(leaf))
+        .await
 }

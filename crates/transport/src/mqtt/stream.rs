@@ -78,9 +78,15 @@ pub(super) async fn write_all<S: Stream>(
         }
         bytes = bytes.get(written..).unwrap_or_default();
     }
-    poll_fn(|context| Pin::new(&mut *stream).poll_flush(context))
-        .await
-        .map_err(|_| WriteEnd::Lost)
+    // With TLS, what was written may still wait here.
+    poll_fn(|context| match Pin::new(&mut *stream).poll_flush(context) {
+        Poll::Ready(result) => Poll::Ready(result.map_err(|_| WriteEnd::Lost)),
+        Poll::Pending => match control.poll_close(context.waker()) {
+            Some(reason) => Poll::Ready(Err(WriteEnd::Closed(reason))),
+            None => Poll::Pending,
+        },
+    })
+    .await
 }
 
 /// Why writing ended early.

@@ -40,9 +40,11 @@ pub(super) enum Format {
 
 /// What a device means by publishing on a topic.
 pub(super) fn uplink<'t>(name: &'t str, settings: &DeviceSettings) -> Uplink<'t> {
-    if let Some(filter) = &settings.attributes_topic
-        && topic::matches(filter, name)
-    {
+    // A telemetry filter may be wide enough to match attributes too.
+    if topic::matches(
+        settings.attributes_topic.as_deref().unwrap_or(V1_ATTRIBUTES),
+        name,
+    ) {
         return Uplink::Attributes(Format::Json);
     }
     if let Some(filter) = &settings.telemetry_topic
@@ -52,7 +54,6 @@ pub(super) fn uplink<'t>(name: &'t str, settings: &DeviceSettings) -> Uplink<'t>
     }
     match name {
         V1_TELEMETRY if settings.telemetry_topic.is_none() => Uplink::Telemetry(Format::Json),
-        V1_ATTRIBUTES if settings.attributes_topic.is_none() => Uplink::Attributes(Format::Json),
         "v2/t" | "v2/t/j" => Uplink::Telemetry(Format::Json),
         "v2/t/p" => Uplink::Telemetry(Format::Protobuf),
         "v2/a" | "v2/a/j" => Uplink::Attributes(Format::Json),
@@ -177,6 +178,16 @@ mod tests {
         assert_eq!(uplink("meters/7/data", &custom), Uplink::Telemetry(Format::Json));
         assert_eq!(uplink(V1_TELEMETRY, &custom), Uplink::Unknown);
         assert_eq!(uplink("v2/t", &custom), Uplink::Telemetry(Format::Json));
+    }
+
+    #[test]
+    fn a_wide_telemetry_filter_leaves_attributes_alone() {
+        let wide = DeviceSettings {
+            telemetry_topic: Some("#".to_owned()),
+            ..settings()
+        };
+        assert_eq!(uplink(V1_ATTRIBUTES, &wide), Uplink::Attributes(Format::Json));
+        assert_eq!(uplink("anything/else", &wide), Uplink::Telemetry(Format::Json));
     }
 
     #[test]

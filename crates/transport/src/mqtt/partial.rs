@@ -1,0 +1,82 @@
+//! The memory that packets take of which only a part has arrived, over all connections.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What every connection may hold besides the budget.
+const FREE: usize = 4 << 10;
+
+/// A budget of bytes.
+#[derive(Debug)]
+pub(super) struct PartialBudget {
+    used: AtomicUsize,
+    limit: usize,
+}
+
+impl PartialBudget {
+    pub(super) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            used: AtomicUsize::new(0),
+            limit,
+        })
+    }
+
+    /// A share that holds nothing yet.
+    pub(super) fn share(self: &Arc<Self>) -> Share {
+        Share {
+            budget: self.clone(),
+            held: 0,
+        }
+    }
+}
+
+/// What one connection has taken of the budget; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Arc<PartialBudget>,
+    held: usize,
+}
+
+impl Share {
+    /// Holds enough for a buffer of that capacity. Returns whether the budget had it; if not, the share stays as it was.
+    pub(super) fn resize(&mut self, capacity: usize) -> bool {
+        let wanted = if capacity <= FREE { 0 } else { capacity };
+        if wanted == self.held {
+            return true;
+        }
+        if wanted < self.held {
+            self.budget.used.fetch_sub(self.held - wanted, Ordering::Relaxed);
+        } else {
+            let more = wanted - self.held;
+            if self.budget.used.fetch_add(more, Ordering::Relaxed) + more > self.budget.limit {
+                self.budget.used.fetch_sub(more, Ordering::Relaxed);
+                return false;
+            }
+        }
+        self.held = wanted;
+        true
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.held, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_that_does_not_fit_takes_nothing() {
+        let budget = PartialBudget::new(100 << 10);
+        let (mut first, mut second) = (budget.share(), budget.share());
+        assert!(first.resize(FREE) && first.resize(60 << 10));
+        assert!(!second.resize(60 << 10));
+        drop(first);
+        assert!(second.resize(60 << 10));
+        drop(second);
+        assert_eq!(budget.used.load(Ordering::Relaxed), 0);
+    }
+}
