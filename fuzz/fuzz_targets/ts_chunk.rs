@@ -14,7 +14,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(columns) = decode(&chunk) {
         // What decodes is a chunk, and comes back as it was.
         let points = columns.into_points();
-        let again = decode(&encode(&points)).expect("an encoded chunk decodes").into_points();
+        let again = decode(&encode(&points))
+            .expect("an encoded chunk decodes")
+            .into_points();
         // NaN is not equal to itself, its text is.
         assert_eq!(format!("{points:?}"), format!("{again:?}"));
     }

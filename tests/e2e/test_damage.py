@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,46 @@ def test_a_journal_whose_end_is_missing_starts(killed, bytes_lost):
     server.stop()
     rest = server.start().rest()
     assert eventually(lambda: rest.values(device.id, "a")) == [1]
+
+
+@pytest.mark.parametrize("loss", ["the end of the journal", "damaged records given up", "all of the journal"])
+def test_what_is_acknowledged_after_the_journal_has_lost_records_is_stored(make_server, loss):
+    """The stores are ahead of the journal then: positions that were used already are used again."""
+    # What the stores have applied is durable at once, and the journal keeps what is to be damaged.
+    often = {"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "20ms", "FIELDLINE_SERIES_CHECKPOINT_INTERVAL": "20ms"}
+    server = make_server(env=often | {"FIELDLINE_JOURNAL_RETAIN_BYTES": "1GiB"})
+    rest = server.start().rest()
+    devices = [rest.create_device() for _ in range(6)]
+    for number in range(40):
+        for device in devices:
+            assert post(server, device, f'{{"before":{number}}}') == 200
+    for device in devices:
+        eventually(lambda: len(rest.values(device.id, "before")) == 40)
+    server.stop()
+
+    usual = server.env
+    segment = segments(server)[-1]
+    if loss == "the end of the journal":
+        with segment.open("r+b") as file:
+            file.truncate(written_length(segment) // 2)
+    elif loss == "damaged records given up":
+        flip(segment, written_length(segment) // 2)
+        server.env = usual | {"FIELDLINE_JOURNAL_DISCARD_DAMAGED": "true"}
+    else:
+        shutil.rmtree(server.data_dir / SEGMENTS)
+
+    rest = server.start().rest()
+    for number in range(40):
+        for device in devices:
+            assert post(server, device, f'{{"after":{number}}}') == 200
+    for device in devices:
+        eventually(lambda: rest.values(device.id, "after") == list(range(40)), within=5)
+        assert rest.values(device.id, "before") == list(range(40)), "what the stores had is gone"
+    server.kill()
+    server.env = usual
+    rest = server.start().rest()
+    for device in devices:
+        eventually(lambda: rest.values(device.id, "after") == list(range(40)), within=5)
 
 
 @pytest.fixture

@@ -54,7 +54,8 @@ def test_a_full_disk_refuses_messages_serves_reads_and_resumes(make_server, tmp_
             ballast.unlink(missing_ok=True)
 
         eventually(lambda: post(server, device, '{"after":1}').status_code == 200, within=30)
-        assert requests.get(f"{server.http}/readyz", timeout=10).status_code == 200
+        # Every part of the server finds out by itself that there is room again.
+        eventually(lambda: requests.get(f"{server.http}/readyz", timeout=10).status_code == 200, within=30)
         with Wire(server.mqtt_address, V5) as connection:
             assert connection.connect(username=device.token) == 0
             assert connection.publish(TELEMETRY, '{"after":2}') == 0
@@ -125,9 +126,16 @@ def test_a_full_disk_does_not_stop_logins_or_metrics(make_server, tmp_path):
             # A change that cannot be stored is an error of the reference's shape, not a hang or a crash.
             answer = rest.post(telemetry(device.id, "attributes/SERVER_SCOPE"), {"a": now_ms()}, expect=None)
             assert answer.status_code in (200, 500, 503)
+            for number in range(40):
+                fill(ballast)
+                answer = rest.post("/api/device", {"name": f"too much {number}", "label": "x" * 200}, expect=None)
+                assert answer.status_code in (200, 500, 503)
         finally:
             ballast.unlink(missing_ok=True)
         eventually(lambda: post(server, device, '{"after":1}').status_code == 200, within=30)
+        # Entities can be written again without a restart, too.
+        eventually(lambda: rest.create_device(), within=10)
+        eventually(lambda: rest.post(telemetry(device.id, "attributes/SERVER_SCOPE"), {"a": 1}), within=10)
         server.stop()
 
 

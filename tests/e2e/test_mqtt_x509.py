@@ -74,6 +74,15 @@ def test_an_expired_certificate_is_refused(shared, authority, dial, certified, v
     connection.ended()
 
 
+def test_somebody_elses_certificate_behind_ones_own_proves_nothing(shared, authority, dial, certified):
+    _, victim = certified()
+    attacker = authority.issue(unique("attacker"))
+    # The attacker has the key of the first certificate only; the victim's is no secret.
+    chain = attacker.followed_by(victim)
+    connection = dial(V5, address=shared.mqtts_address, tls=authority.client(chain))
+    assert connection.connect() == 0x87
+
+
 def test_a_wrong_token_over_tls_is_refused_as_over_tcp(shared, authority, dial):
     assert dial(V5, address=shared.mqtts_address, tls=authority.client()).connect(username="nobody") == 0x86
 

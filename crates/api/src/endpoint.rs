@@ -3,17 +3,21 @@
 //! Method and path are taken from the handler's OpenAPI description, so that router, documentation and registry cannot
 //! drift apart; and nothing is served that was not registered with its authorities.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use fieldline_model::entity::Authority;
+use futures::FutureExt as _;
+use tracing::Instrument as _;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::caller;
-use crate::error::ApiError;
+use crate::error::{self, ApiError, ErrorCode};
 use crate::state::Api;
 
 /// System administrators only.
@@ -98,6 +102,7 @@ impl Routes {
             for item in paths.paths.values_mut() {
                 describe_access(item, access);
             }
+            handlers = handlers.route_layer(middleware::from_fn(run_to_end));
             if let Access::Roles(allowed) = access {
                 let api = Api::clone(api);
                 handlers = handlers.route_layer(middleware::from_fn_with_state(
@@ -126,6 +131,19 @@ async fn check(
     }
     request.extensions_mut().insert(authenticated);
     Ok(next.run(request).await)
+}
+
+/// Runs a handler that changes something to its end, even if the client hangs up: what is stored must not miss the rest of
+/// its work, such as telling those who listen. (The server drops the future of a request whose client is gone.)
+async fn run_to_end(request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let answer = async { handler.await.unwrap_or_else(error::answer_panic) };
+    tokio::spawn(answer.in_current_span())
+        .await
+        .unwrap_or_else(|_| ApiError::new(ErrorCode::General, "The server is stopping").into_response())
 }
 
 fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
@@ -163,5 +181,62 @@ fn describe_access(item: &mut PathItem, access: Access) {
             "token",
             Vec::<String>::new(),
         )]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+
+    use axum::Router;
+    use axum::body::{Body, to_bytes};
+    use axum::http::StatusCode;
+    use axum::routing::post;
+    use tokio::sync::Semaphore;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    fn request() -> Request {
+        Request::post("/").body(Body::empty()).unwrap()
+    }
+
+    fn routes<H: Future<Output = ()> + Send + 'static>(
+        handler: impl Fn() -> H + Clone + Send + Sync + 'static,
+    ) -> Router {
+        let handlers = post(handler);
+        Router::new().route("/", handlers.route_layer(middleware::from_fn(run_to_end)))
+    }
+
+    #[tokio::test]
+    async fn a_change_that_has_begun_is_finished_although_the_client_hangs_up() {
+        let [begun, go_on, finished] = [(); 3].map(|()| Arc::new(Semaphore::new(0)));
+        let signals = (begun.clone(), go_on.clone(), finished.clone());
+        let routes = routes(move || {
+            let (begun, go_on, finished) = signals.clone();
+            async move {
+                begun.add_permits(1);
+                go_on.acquire().await.unwrap().forget();
+                finished.add_permits(1);
+            }
+        });
+        let mut answer = Box::pin(routes.oneshot(request()));
+        let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(matches!(polled, Poll::Pending));
+        begun.acquire().await.unwrap().forget();
+        drop(answer);
+        go_on.add_permits(1);
+        finished.acquire().await.unwrap().forget();
+    }
+
+    #[tokio::test]
+    async fn a_change_that_panics_is_answered() {
+        let routes = routes(|| async { panic!("as it should") });
+        let response = routes.oneshot(request()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let body = to_bytes(response.into_body(), 1_000).await.unwrap();
+        assert!(String::from_utf8_lossy(&body).contains("Internal error"));
     }
 }

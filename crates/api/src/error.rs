@@ -1,5 +1,7 @@
 //! The error body of the REST API: `{"status", "message", "errorCode", "timestamp"}`.
 
+use std::any::Any;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -203,4 +205,15 @@ impl From<PasswordError> for ApiError {
         };
         Self::new(code, error.to_string())
     }
+}
+
+/// Answers a request whose handler has panicked.
+pub(crate) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
+    let message = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(panic = message, "a handler panicked");
+    ApiError::new(ErrorCode::General, "Internal error").into_response()
 }

@@ -1,20 +1,18 @@
 //! The router: every endpoint behind its check, and around all of them what every request goes through.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse as _, Response};
-use fieldline_core::password::PasswordError;
+use axum::response::Response;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::endpoint::{Endpoint, Routes};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 use crate::state::{Api, ApiState, Deps};
-use crate::{caller, controllers, openapi, telemetry};
+use crate::{caller, controllers, error, openapi, telemetry};
 
 /// Paths below `/api` that are not this router's business to guard.
 const UNGUARDED: [&str; 4] = ["/api/noauth/", "/api/v1/", "/api/ws", "/api/images/public/"];
@@ -31,14 +29,11 @@ pub fn endpoints() -> Vec<Endpoint> {
 /// The REST API with its description. It answers every path that no other router takes.
 ///
 /// Servers add `ConnectInfo<SocketAddr>` to the requests, for limits per address.
-///
-/// # Errors
-/// Passwords cannot be hashed on this machine.
-pub fn router(deps: Deps, options: Options) -> Result<axum::Router, PasswordError> {
+pub fn router(deps: Deps, options: Options) -> axum::Router {
     let max_body = options.max_body.as_usize();
-    let api: Api = Arc::new(ApiState::new(deps, options)?);
+    let api: Api = Arc::new(ApiState::new(deps, options));
     let (router, document) = routes().build(&api, openapi::empty());
-    let router = router
+    router
         .merge(openapi::routes(document))
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
@@ -47,9 +42,8 @@ pub fn router(deps: Deps, options: Options) -> Result<axum::Router, PasswordErro
             Arc::clone(&api),
             refuse_large_body,
         ))
-        .layer(CatchPanicLayer::custom(answer_panic))
-        .with_state(api);
-    Ok(router)
+        .layer(CatchPanicLayer::custom(error::answer_panic))
+        .with_state(api)
 }
 
 /// Refuses a body that says it is too large before any of it is read; one that does not say is cut off while reading.
@@ -86,14 +80,4 @@ async fn not_found(State(api): State<Api>, uri: Uri, request: Request) -> ApiRes
         "No static resource {}.",
         path.trim_start_matches('/')
     )))
-}
-
-fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
-    let message = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no message");
-    tracing::error!(panic = message, "a handler panicked");
-    ApiError::new(ErrorCode::General, "Internal error").into_response()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::{PasswordError, Passwords};
+use fieldline_core::password::Passwords;
 use fieldline_core::ports::{AttributeStore, EntityStores, TimeSeriesStore};
 use fieldline_core::services::{Context, Services};
 use fieldline_model::EntityId;
@@ -52,8 +52,8 @@ pub(crate) struct ApiState {
 
 impl ApiState {
     /// Wires the state together.
-    pub(crate) fn new(deps: Deps, options: Options) -> Result<Self, PasswordError> {
-        let passwords = Passwords::new(options.parallel_password_hashes)?;
+    pub(crate) fn new(deps: Deps, options: Options) -> Self {
+        let passwords = Passwords::new(options.parallel_password_hashes);
         let services = Services::new(Context {
             stores: deps.entities.clone(),
             series: Arc::clone(&deps.series),
@@ -69,7 +69,7 @@ impl ApiState {
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
-        Ok(Self {
+        Self {
             tokens: Tokens::new(&deps.token_key, &options),
             logins: LoginGuard::new(&options),
             entities: deps.entities,
@@ -82,7 +82,7 @@ impl ApiState {
             passwords,
             sessions,
             options,
-        })
+        }
     }
 
     /// The entity, if the caller may do that with it. Telemetry words the errors its own way; everybody else turns them

@@ -8,12 +8,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_model::kv::{Value, ValueRef, pack};
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{DeviceId, EntityType, Subject};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -22,14 +20,13 @@ use tracing::warn;
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
 use crate::options::Span;
-use crate::ports::{AttributeRow, AttributeStore, DeviceFilter, EntityStores, StoreResult};
+use crate::ports::{AttributeRow, AttributeStore, DeviceFilter, EntityStores, StoreError, StoreResult};
 
-const ACTIVE: &str = "active";
-const LAST_ACTIVITY: &str = "lastActivityTime";
-const LAST_CONNECT: &str = "lastConnectTime";
-const LAST_DISCONNECT: &str = "lastDisconnectTime";
-const INACTIVITY_ALARM: &str = "inactivityAlarmTime";
-const INACTIVITY_TIMEOUT: &str = "inactivityTimeout";
+mod state;
+#[cfg(test)]
+mod tests;
+
+use state::{Settled, States};
 
 /// Settings of the activity state.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -53,35 +50,8 @@ impl Default for Options {
     }
 }
 
-#[derive(Debug, Default)]
-struct State {
-    last_activity: i64,
-    last_connect: Option<i64>,
-    last_disconnect: Option<i64>,
-    inactivity_alarm: i64,
-    timeout_ms: Option<i64>,
-    active: bool,
-    loaded: bool,
-    heard: bool,
-    queued: bool,
-}
-
-#[derive(Default)]
-struct States {
-    by_device: FxHashMap<Subject, State>,
-    changed: Vec<Subject>,
-}
-
-impl States {
-    fn touch(&mut self, subject: Subject) -> &mut State {
-        let state = self.by_device.entry(subject).or_default();
-        if !state.queued {
-            state.queued = true;
-            self.changed.push(subject);
-        }
-        state
-    }
-}
+/// How many devices are written together.
+const PART: usize = 512;
 
 /// Keeps the activity state of devices.
 pub struct ActivityTracker {
@@ -117,9 +87,7 @@ impl ActivityTracker {
             .iter()
             .filter(|(subject, _)| subject.entity.entity_type == EntityType::Device)
         {
-            let state = states.touch(*subject);
-            state.last_activity = state.last_activity.max(*at);
-            state.heard = true;
+            states.touch(*subject).heard_at(*at);
         }
     }
 
@@ -131,42 +99,45 @@ impl ActivityTracker {
     /// Notes that a device has opened its first session.
     pub fn connected(&self, subject: Subject) {
         let now = self.clock.now_ms();
-        let mut states = self.states.lock();
-        states.touch(subject).last_connect = Some(now);
+        self.states.lock().touch(subject).connected_at(now);
     }
 
     /// Notes that a device has closed its last session.
     pub fn disconnected(&self, subject: Subject) {
         let now = self.clock.now_ms();
-        let mut states = self.states.lock();
-        states.touch(subject).last_disconnect = Some(now);
+        self.states.lock().touch(subject).disconnected_at(now);
     }
 
-    /// Writes changes and looks for silent devices until told to stop; what has changed by then is written.
+    /// Writes changes and looks for silent devices until told to stop; what was heard by then is written.
     pub async fn run(self: Arc<Self>, options: Options, mut stop: watch::Receiver<bool>) {
-        if let Err(error) = self.restore().await {
-            warn!(%error, "cannot read which devices were active");
-        }
         let floor = Duration::from_millis(10);
         let mut report = tokio::time::interval(options.report_interval.0.max(floor));
         let mut check = tokio::time::interval(options.check_interval.0.max(floor));
+        let told = stop.clone();
+        let is_stopping = || *told.borrow();
+        let mut restored = false;
         loop {
             let stopping = tokio::select! {
                 _ = report.tick() => false,
                 _ = check.tick() => { self.find_silent(); false }
                 _ = stop.wait_for(|stop| *stop) => true,
             };
-            if let Err(error) = self.write_changes().await {
-                warn!(%error, "cannot write activity times, trying again");
-            }
             if stopping {
+                self.write_changes(true, || false).await;
                 return;
             }
+            if !restored {
+                match self.restore(is_stopping).await {
+                    Ok(()) => restored = true,
+                    Err(error) => warn!(%error, "cannot read which devices were active, trying again"),
+                }
+            }
+            self.write_changes(false, is_stopping).await;
         }
     }
 
     /// Takes up the devices that were active when the program ended.
-    async fn restore(&self) -> StoreResult<()> {
+    async fn restore(&self, is_stopping: impl Fn() -> bool) -> StoreResult<()> {
         let active = DeviceFilter {
             active: Some(true),
             ..DeviceFilter::default()
@@ -183,9 +154,13 @@ impl ActivityTracker {
                     ..PageLink::first(1_000)
                 };
                 loop {
+                    if is_stopping() {
+                        return Ok(());
+                    }
                     let found = self.stores.devices.list(tenant, &active, &devices).await?;
+                    let mut states = self.states.lock();
                     for device in found.data.iter().filter_map(|info| info.device.id) {
-                        self.states.lock().touch(Subject::device(tenant, device));
+                        states.restore(Subject::device(tenant, device));
                     }
                     if !found.has_next {
                         break;
@@ -200,163 +175,165 @@ impl ActivityTracker {
         }
     }
 
-    /// Marks the devices whose time-out has passed as inactive.
+    /// Marks the devices whose time-out has passed.
     fn find_silent(&self) {
         let now = self.clock.now_ms();
-        let mut states = self.states.lock();
-        let silent: Vec<_> = states
-            .by_device
-            .iter()
-            .filter(|(_, state)| {
-                let timeout = state.timeout_ms.unwrap_or(self.default_timeout_ms);
-                state.loaded && state.active && now >= state.last_activity.saturating_add(timeout)
-            })
-            .map(|(subject, _)| *subject)
-            .collect();
-        for subject in silent {
-            states.touch(subject);
+        self.states.lock().find_silent(now, self.default_timeout_ms);
+    }
+
+    /// Looks at the devices that are queued now, once; those that fail are queued again, behind the others.
+    async fn write_changes(&self, only_news: bool, is_stopping: impl Fn() -> bool) {
+        let mut trouble = Trouble::default();
+        let mut due = self.states.lock().queued();
+        while due > 0 && !trouble.is_enough() && !is_stopping() {
+            let count = due.min(PART);
+            due -= count;
+            let part = self.states.lock().take(count, only_news);
+            let part = self.load_all(part, &mut trouble).await;
+            self.write_in_halves(&part, &mut trouble).await;
+        }
+        if let Some(error) = trouble.first {
+            let devices = trouble.devices;
+            warn!(%error, devices, "cannot keep the activity of some devices, trying again");
         }
     }
 
-    async fn write_changes(&self) -> StoreResult<()> {
-        let changed = std::mem::take(&mut self.states.lock().changed);
-        for (done, part) in changed.chunks(512).enumerate() {
-            if let Err(error) = self.write_part(part).await {
-                let mut states = self.states.lock();
-                states.changed.extend(changed.iter().skip(done * 512));
-                return Err(error);
+    /// Reads what is stored of the devices, and returns those that went well.
+    async fn load_all(&self, mut part: Vec<Subject>, trouble: &mut Trouble) -> Vec<Subject> {
+        let mut failed = Vec::new();
+        let mut loaded = Vec::with_capacity(part.len());
+        for subject in part.drain(..) {
+            if trouble.is_enough() {
+                failed.push(subject);
+                continue;
             }
-        }
-        Ok(())
-    }
-
-    async fn write_part(&self, part: &[Subject]) -> StoreResult<()> {
-        for subject in part {
-            self.load(*subject).await?;
-        }
-        let now = self.clock.now_ms();
-        let mut packed = Vec::new();
-        let mut transitions: Vec<(DeviceId, bool)> = Vec::new();
-        {
-            let mut states = self.states.lock();
-            for subject in part {
-                let Some(state) = states.by_device.get_mut(subject) else {
-                    continue;
-                };
-                let mut values = Vec::new();
-                if let Some(active) = state.settle(now, self.default_timeout_ms, &mut values) {
-                    transitions.push((DeviceId(subject.entity.id), active));
+            match self.load(subject).await {
+                Ok(()) => loaded.push(subject),
+                Err(error) => {
+                    let cost = if error.kind().is_retryable() { 8 } else { 1 };
+                    trouble.add(1, cost, error);
+                    failed.push(subject);
                 }
-                packed.push((*subject, values));
             }
         }
-        let rows: Vec<_> = packed
+        self.states.lock().put_back(&failed);
+        loaded
+    }
+
+    /// Writes a part whole; if the store objects to something in it, in ever smaller parts, so that the device that is to
+    /// blame does not hold the others back.
+    async fn write_in_halves(&self, part: &[Subject], trouble: &mut Trouble) {
+        let mut parts = vec![part];
+        while let Some(part) = parts.pop() {
+            if trouble.is_enough() {
+                self.states.lock().put_back(part);
+                continue;
+            }
+            let Err(error) = self.write(part).await else {
+                continue;
+            };
+            if error.kind().is_retryable() {
+                trouble.add(part.len(), PATIENCE, error);
+                self.states.lock().put_back(part);
+            } else if part.len() > 1 {
+                let (left, right) = part.split_at(part.len() / 2);
+                parts.extend([right, left]);
+            } else {
+                trouble.add(part.len(), 1, error);
+                self.states.lock().put_back(part);
+            }
+        }
+    }
+
+    async fn write(&self, part: &[Subject]) -> StoreResult<()> {
+        let now = self.clock.now_ms();
+        let settled = self.states.lock().settle(part, now, self.default_timeout_ms);
+        let rows: Vec<_> = settled
             .iter()
-            .filter(|(_, values)| !values.is_empty())
-            .map(|(subject, values)| AttributeRow {
-                subject: *subject,
+            .filter(|settled| !settled.values.is_empty())
+            .map(|settled| AttributeRow {
+                subject: settled.subject,
                 scope: AttributeScope::Server,
                 ts: now,
-                values,
+                values: &settled.values,
             })
             .collect();
-        self.attributes.save_relaxed(&rows).await?;
-        if !transitions.is_empty() {
-            self.stores.devices.set_active(&transitions).await?;
+        // After a crash those are watched that lists show as active: they must show everyone who has the attribute.
+        self.relist(&settled, true).await?;
+        if !rows.is_empty() {
+            self.attributes.save_relaxed(&rows).await?;
         }
-        let mut states = self.states.lock();
-        for subject in part {
-            // What is inactive and written down need not be remembered.
-            if states
-                .by_device
-                .get(subject)
-                .is_some_and(|state| !state.active && !state.queued)
-            {
-                states.by_device.remove(subject);
-            }
-        }
+        self.relist(&settled, false).await?;
+        self.states.lock().written(&settled);
         Ok(())
     }
 
-    /// Reads what is stored of a device that is not known yet. A device that does not exist is forgotten.
+    /// Has lists show devices as active, or as inactive, that they show otherwise.
+    async fn relist(&self, settled: &[Settled], active: bool) -> StoreResult<()> {
+        let changes: Vec<_> = settled
+            .iter()
+            .filter(|settled| settled.relist == Some(active))
+            .map(|settled| (DeviceId(settled.subject.entity.id), active))
+            .collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.stores.devices.set_active(&changes).await
+    }
+
+    /// Reads what is stored of a device, unless that is known. A device that does not exist is forgotten.
     async fn load(&self, subject: Subject) -> StoreResult<()> {
-        if self
-            .states
-            .lock()
-            .by_device
-            .get(&subject)
-            .is_none_or(|state| state.loaded)
-        {
-            return Ok(());
-        }
-        if self
-            .stores
-            .devices
-            .get(subject.tenant, DeviceId(subject.entity.id))
-            .await?
-            .is_none()
-        {
-            self.states.lock().by_device.remove(&subject);
-            return Ok(());
-        }
-        let keys = [ACTIVE, LAST_ACTIVITY, INACTIVITY_ALARM, INACTIVITY_TIMEOUT].map(str::to_owned);
-        let stored = self
-            .attributes
-            .get(subject, AttributeScope::Server, Some(&keys))
-            .await?;
-        let mut states = self.states.lock();
-        let Some(state) = states.by_device.get_mut(&subject) else {
+        let unread = self.states.lock().unread(&subject);
+        let Some((revision, listed)) = unread else {
             return Ok(());
         };
-        state.timeout_ms = None;
-        for attribute in stored {
-            let number = attribute.value.as_number().map(|number| number as i64);
-            match attribute.key.as_str() {
-                ACTIVE => state.active = attribute.value == Value::Bool(true),
-                LAST_ACTIVITY => state.last_activity = state.last_activity.max(number.unwrap_or(0)),
-                INACTIVITY_ALARM => state.inactivity_alarm = number.unwrap_or(0),
-                _ => state.timeout_ms = number.filter(|timeout| *timeout > 0),
+        let listed = match listed {
+            Some(listed) => listed,
+            None => {
+                let device = DeviceId(subject.entity.id);
+                let Some(info) = self.stores.devices.info(subject.tenant, device).await? else {
+                    self.states.lock().remove(&subject);
+                    return Ok(());
+                };
+                info.active
             }
+        };
+        let stored = self
+            .attributes
+            .get(
+                subject,
+                AttributeScope::Server,
+                Some(&state::READ.map(str::to_owned)),
+            )
+            .await?;
+        if let Some(state) = self.states.lock().get_mut(&subject) {
+            state.take_stored(&stored, listed, revision);
         }
-        state.loaded = true;
         Ok(())
     }
 }
 
-impl State {
-    /// Packs what is to be written, and returns the new activity if it has changed.
-    fn settle(&mut self, now: i64, default_timeout_ms: i64, out: &mut Vec<u8>) -> Option<bool> {
-        self.queued = false;
-        if let Some(at) = self.last_connect.take() {
-            pack(LAST_CONNECT, ValueRef::Long(at), out);
-        }
-        if let Some(at) = self.last_disconnect.take() {
-            pack(LAST_DISCONNECT, ValueRef::Long(at), out);
-        }
-        let alive = now
-            < self
-                .last_activity
-                .saturating_add(self.timeout_ms.unwrap_or(default_timeout_ms));
-        if std::mem::take(&mut self.heard) {
-            pack(LAST_ACTIVITY, ValueRef::Long(self.last_activity), out);
-            if !self.active && alive {
-                self.active = true;
-                pack(ACTIVE, ValueRef::Bool(true), out);
-                if self.inactivity_alarm != 0 {
-                    self.inactivity_alarm = 0;
-                    pack(INACTIVITY_ALARM, ValueRef::Long(0), out);
-                }
-                return Some(true);
-            }
-        }
-        if self.active && !alive {
-            self.active = false;
-            self.inactivity_alarm = now;
-            pack(ACTIVE, ValueRef::Bool(false), out);
-            pack(INACTIVITY_ALARM, ValueRef::Long(now), out);
-            return Some(false);
-        }
-        None
+/// What a round of writing stands before it is given up until the next one: a store that serves nobody is not asked for
+/// every device, and what concerns one device only does not count for much.
+const PATIENCE: u32 = 32;
+
+/// What went wrong in a round of writing.
+#[derive(Default)]
+struct Trouble {
+    devices: usize,
+    cost: u32,
+    first: Option<StoreError>,
+}
+
+impl Trouble {
+    fn add(&mut self, devices: usize, cost: u32, error: StoreError) {
+        self.devices += devices;
+        self.cost += cost;
+        self.first.get_or_insert(error);
+    }
+
+    const fn is_enough(&self) -> bool {
+        self.cost >= PATIENCE
     }
 }
 
@@ -364,19 +341,10 @@ impl EntityListener for ActivityTracker {
     fn on_change(&self, change: EntityChange) {
         let mut states = self.states.lock();
         match change {
-            EntityChange::DeviceDeleted(tenant, device) => {
-                states.by_device.remove(&Subject::device(tenant, device));
-            }
-            EntityChange::TenantDeleted(tenant) => {
-                states.by_device.retain(|subject, _| subject.tenant != tenant);
-            }
-            EntityChange::AttributesChanged(subject, AttributeScope::Server) => {
-                // The time-out may be another one now; it is read again with the next check.
-                if let Some(state) = states.by_device.get_mut(&subject) {
-                    state.loaded = false;
-                    states.touch(subject);
-                }
-            }
+            EntityChange::DeviceDeleted(tenant, device) => states.remove(&Subject::device(tenant, device)),
+            EntityChange::TenantDeleted(tenant) => states.remove_tenant(tenant),
+            // The time-out may be another one now.
+            EntityChange::AttributesChanged(subject, AttributeScope::Server) => states.outdate(subject),
             _ => {}
         }
     }

@@ -32,11 +32,23 @@ pub struct MonotonicTimes {
 }
 
 impl MonotonicTimes {
+    /// Times that continue after one that was given out before.
+    pub const fn after(last_ms: i64) -> Self {
+        Self {
+            last: AtomicI64::new(last_ms),
+        }
+    }
+
+    /// The last time given out. It is ahead of the clock where more than one a millisecond were asked for.
+    pub fn last(&self) -> i64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
     /// The time for a new point: now, or one millisecond after the last time given out if that is later.
     pub fn next(&self, now_ms: i64) -> i64 {
         let mut last = self.last.load(Ordering::Relaxed);
         loop {
-            let next = now_ms.max(last + 1);
+            let next = now_ms.max(last.saturating_add(1));
             match self
                 .last
                 .compare_exchange_weak(last, next, Ordering::Relaxed, Ordering::Relaxed)

@@ -1,26 +1,43 @@
 //! The devices that transports know: looked up by their credentials, kept in a bounded cache, and told when something
 //! that concerns them has changed.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
+use fieldline_model::Subject;
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile};
-use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantId, TenantProfileId};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
-use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
-use crate::clock::MonotonicTimes;
+use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
-use crate::ports::{EntityStores, StoreResult};
+use crate::logging::LogGate;
+use crate::ports::{EntityStores, StoreError, StoreErrorKind, StoreResult, TimeSeriesStore};
 
 mod credentials;
+mod handle;
+mod index;
+#[cfg(test)]
+mod tests;
+
+use handle::Mark;
+use index::{Index, Loaded};
 
 pub use credentials::{
     BasicValue, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
 };
+pub use handle::{DeviceHandle, DeviceSettings};
+
+/// How far server-assigned times may have run ahead of the clock before the program ended. Points that lie further in the
+/// future have times from devices whose clocks are wrong.
+const MAX_LEAD_MS: i64 = 600_000;
+
+/// How often a device is read again because it was changed meanwhile.
+const TRIES: usize = 4;
+
+static UNREADABLE_GATE: LogGate = LogGate::new(5);
 
 /// Settings of the device directory.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -36,56 +53,6 @@ impl Default for Options {
         Self {
             cached_devices: 50_000,
         }
-    }
-}
-
-/// What transports need of a device's profile and tenant profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceSettings {
-    /// The device's profile.
-    pub profile: DeviceProfileId,
-    /// The tenant's profile.
-    pub tenant_profile: TenantProfileId,
-    /// Seconds its points are kept; 0 for ever.
-    pub ttl_seconds: u32,
-    /// Whether an MQTT 3 publish that fails validation is acknowledged instead of closing the connection.
-    pub ack_on_validation_error: bool,
-    /// Topic (filter) of telemetry that replaces the default one.
-    pub telemetry_topic: Option<String>,
-    /// Topic (filter) of attributes that replaces the default one.
-    pub attributes_topic: Option<String>,
-    /// Rate limits of messages, telemetry messages and telemetry points, as the tenant profile writes them.
-    pub message_limits: [Option<String>; 3],
-}
-
-/// A device as transports hold it. Cheap to share; all connections and requests of a device use the same one.
-#[derive(Debug)]
-pub struct DeviceHandle {
-    /// The device within its tenant.
-    pub subject: Subject,
-    /// Its id.
-    pub id: DeviceId,
-    /// Server-assigned times of its points.
-    pub times: MonotonicTimes,
-    settings: RwLock<Arc<DeviceSettings>>,
-    stale: AtomicBool,
-    revoked: AtomicBool,
-}
-
-impl DeviceHandle {
-    /// The settings in force.
-    pub fn settings(&self) -> Arc<DeviceSettings> {
-        self.settings.read().clone()
-    }
-
-    /// Whether its settings should be read again: see [`DeviceDirectory::refresh`].
-    pub fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Acquire)
-    }
-
-    /// Whether the device was deleted or its credentials were changed: nothing more is accepted through this handle.
-    pub fn is_revoked(&self) -> bool {
-        self.revoked.load(Ordering::Acquire)
     }
 }
 
@@ -111,28 +78,27 @@ struct Known {
 /// Finds devices by their credentials.
 pub struct DeviceDirectory {
     stores: EntityStores,
+    series: Arc<dyn TimeSeriesStore>,
+    clock: SharedClock,
     known: Cache<CredentialsKey, Known>,
-    handles: Mutex<Handles>,
-    // Counts changes, so that what was read while one happened is not kept.
-    changes: AtomicU64,
-}
-
-#[derive(Default)]
-struct Handles {
-    by_device: FxHashMap<DeviceId, Weak<DeviceHandle>>,
-    prune_at: usize,
-    // Devices of one profile share their settings.
-    settings: FxHashMap<DeviceProfileId, Weak<DeviceSettings>>,
+    index: Mutex<Index>,
 }
 
 impl DeviceDirectory {
-    /// A directory over the entity stores; register it as a listener of entity events.
-    pub fn new(stores: EntityStores, options: &Options) -> Arc<Self> {
+    /// A directory over the entity stores; register it as a listener of entity events. In `series` it looks how far the
+    /// times of devices have run ahead of the clock, so everything that was accepted earlier has to be in there.
+    pub fn new(
+        stores: EntityStores,
+        series: Arc<dyn TimeSeriesStore>,
+        clock: SharedClock,
+        options: &Options,
+    ) -> Arc<Self> {
         Arc::new(Self {
             stores,
+            series,
+            clock,
             known: Cache::new(options.cached_devices.max(16)),
-            handles: Mutex::default(),
-            changes: AtomicU64::new(0),
+            index: Mutex::default(),
         })
     }
 
@@ -183,22 +149,28 @@ impl DeviceDirectory {
 
     /// Reads the settings of a stale handle again; a device that is gone is revoked.
     pub async fn refresh(&self, handle: &DeviceHandle) -> StoreResult<()> {
-        handle.stale.store(false, Ordering::Release);
-        let loaded = async {
-            let Some(device) = self.stores.devices.get(handle.subject.tenant, handle.id).await? else {
-                return Ok(None);
+        let (subject, id) = (handle.subject, handle.id);
+        for _ in 0..TRIES {
+            let since = self.index.lock().now();
+            let settings = match self.stores.devices.get(subject.tenant, id).await? {
+                Some(device) => self.settings_of(&device).await?,
+                None => None,
             };
-            self.settings_of(&device).await
-        };
-        match loaded.await {
-            Ok(Some(settings)) => *handle.settings.write() = settings,
-            Ok(None) => handle.revoked.store(true, Ordering::Release),
-            Err(error) => {
-                handle.stale.store(true, Ordering::Release);
-                return Err(error);
+            let Some(settings) = settings else {
+                handle.mark(Mark::Revoked);
+                return Ok(());
+            };
+            let loaded = Loaded {
+                subject,
+                id,
+                settings,
+                since,
+            };
+            if self.index.lock().renew(handle, loaded) {
+                return Ok(());
             }
         }
-        Ok(())
+        Err(changing())
     }
 
     async fn find(&self, kind: CredentialsType, id: &str) -> StoreResult<Option<Known>> {
@@ -209,45 +181,75 @@ impl DeviceDirectory {
             }
             self.known.remove(&key);
         }
-        // A change while reading may concern what was read: read again, and after some tries use it without keeping it.
-        for _ in 0..4 {
-            let changes = self.changes.load(Ordering::Acquire);
+        for _ in 0..TRIES {
+            let since = self.index.lock().now();
             let Some((device, credentials)) = self.stores.device_credentials.find(kind, id).await? else {
                 return Ok(None);
             };
-            let Some(known) = self.load(&device, &credentials).await? else {
+            let (Some(id), Some(settings)) = (device.id, self.settings_of(&device).await?) else {
                 return Ok(None);
             };
-            self.known.insert(key.clone(), known.clone());
-            if self.changes.load(Ordering::Acquire) == changes {
+            let loaded = Loaded {
+                subject: Subject::device(device.tenant_id, id),
+                id,
+                settings,
+                since,
+            };
+            let last_ms = self.last_time(&loaded).await?;
+            if let Some(known) = self.keep(&key, loaded, last_ms, &credentials) {
                 return Ok(Some(known));
             }
-            self.known.remove(&key);
         }
-        let Some((device, credentials)) = self.stores.device_credentials.find(kind, id).await? else {
-            return Ok(None);
-        };
-        self.load(&device, &credentials).await
+        Err(changing())
     }
 
-    async fn load(&self, device: &Device, credentials: &DeviceCredentials) -> StoreResult<Option<Known>> {
-        let (Some(id), Some(settings)) = (device.id, self.settings_of(device).await?) else {
-            return Ok(None);
-        };
+    /// Makes what was read known, unless it has changed since.
+    fn keep(
+        &self,
+        key: &CredentialsKey,
+        loaded: Loaded,
+        last_ms: i64,
+        credentials: &DeviceCredentials,
+    ) -> Option<Known> {
         let value = match credentials.credentials_type {
             CredentialsType::MqttBasic => Some(Arc::new(BasicValue::parse(
                 credentials.credentials_value.as_deref().unwrap_or_default(),
             ))),
             _ => None,
         };
-        let subject = Subject::device(device.tenant_id, id);
-        Ok(Some(Known {
-            handle: self.handles.lock().shared(subject, id, settings),
-            value,
-        }))
+        let now_ms = self.clock.now_ms();
+        let handle = self.index.lock().keep(loaded, last_ms, now_ms)?;
+        let known = Known { handle, value };
+        // A change from here on revokes the handle, and with it what is cached.
+        self.known.insert(key.clone(), known.clone());
+        Some(known)
     }
 
-    async fn settings_of(&self, device: &Device) -> StoreResult<Option<Arc<DeviceSettings>>> {
+    /// The time after which those of a device continue: that of its newest point, as far as it lies in the future, where
+    /// nobody remembers the last time given out.
+    async fn last_time(&self, loaded: &Loaded) -> StoreResult<i64> {
+        if self.index.lock().knows_times(loaded.id) {
+            return Ok(0);
+        }
+        let latest = match self.series.latest(loaded.subject, None).await {
+            Ok(latest) => latest,
+            Err(error) if error.kind().is_retryable() => return Err(error),
+            Err(error) => {
+                // A device is not locked out because one of its latest values cannot be read.
+                if let Some(suppressed) = UNREADABLE_GATE.open() {
+                    let device = loaded.id;
+                    warn!(%device, %error, suppressed, "cannot read a device's latest values, its times start from now");
+                }
+                return Ok(0);
+            }
+        };
+        let now = self.clock.now_ms();
+        let ahead = now.saturating_add(1)..=now.saturating_add(MAX_LEAD_MS);
+        let times = latest.iter().map(|latest| latest.point.ts);
+        Ok(times.filter(|ts| ahead.contains(ts)).max().unwrap_or(0))
+    }
+
+    async fn settings_of(&self, device: &Device) -> StoreResult<Option<DeviceSettings>> {
         let Some(profile_id) = device.device_profile_id else {
             return Ok(None);
         };
@@ -275,7 +277,7 @@ impl DeviceDirectory {
                 .filter(|limit| !limit.is_empty())
                 .map(str::to_owned)
         };
-        let settings = DeviceSettings {
+        Ok(Some(DeviceSettings {
             profile: profile_id,
             tenant_profile,
             ttl_seconds: profile
@@ -292,71 +294,12 @@ impl DeviceDirectory {
                 limit("transportDeviceTelemetryMsgRateLimit"),
                 limit("transportDeviceTelemetryDataPointsRateLimit"),
             ],
-        };
-        Ok(Some(self.handles.lock().intern(settings)))
-    }
-
-    fn mark(&self, stale: bool, revoked: bool, concerns: impl Fn(&DeviceHandle) -> bool) {
-        for handle in self.handles.lock().by_device.values().filter_map(Weak::upgrade) {
-            mark_one(&handle, stale, revoked && concerns(&handle), concerns(&handle));
-        }
-    }
-
-    fn mark_device(&self, device: DeviceId, stale: bool, revoked: bool) {
-        let handle = self.handles.lock().by_device.get(&device).and_then(Weak::upgrade);
-        if let Some(handle) = handle {
-            mark_one(&handle, stale, revoked, true);
-        }
+        }))
     }
 }
 
-fn mark_one(handle: &DeviceHandle, stale: bool, revoked: bool, concerned: bool) {
-    if !concerned {
-        return;
-    }
-    if revoked {
-        handle.revoked.store(true, Ordering::Release);
-    }
-    if stale {
-        handle.stale.store(true, Ordering::Release);
-    }
-}
-
-impl Handles {
-    /// The same settings, shared with other devices of the profile that have them.
-    fn intern(&mut self, settings: DeviceSettings) -> Arc<DeviceSettings> {
-        let known = self.settings.get(&settings.profile).and_then(Weak::upgrade);
-        if let Some(known) = known.filter(|known| **known == settings) {
-            return known;
-        }
-        self.settings.retain(|_, known| known.strong_count() > 0);
-        let settings = Arc::new(settings);
-        self.settings.insert(settings.profile, Arc::downgrade(&settings));
-        settings
-    }
-
-    /// The live handle of a device with these settings; a revoked one is replaced.
-    fn shared(&mut self, subject: Subject, id: DeviceId, settings: Arc<DeviceSettings>) -> Arc<DeviceHandle> {
-        let live = self.by_device.get(&id).and_then(Weak::upgrade);
-        if let Some(handle) = live.filter(|handle| !handle.is_revoked() && handle.subject == subject) {
-            *handle.settings.write() = settings;
-            return handle;
-        }
-        if self.by_device.len() >= self.prune_at {
-            self.by_device.retain(|_, handle| handle.strong_count() > 0);
-            self.prune_at = (self.by_device.len() * 2).max(1_024);
-        }
-        let handle = Arc::new(DeviceHandle {
-            subject,
-            id,
-            times: MonotonicTimes::default(),
-            settings: RwLock::new(settings),
-            stale: AtomicBool::new(false),
-            revoked: AtomicBool::new(false),
-        });
-        self.by_device.insert(id, Arc::downgrade(&handle));
-        handle
-    }
+fn changing() -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, "the device is being changed")
 }
 
 impl Known {
@@ -381,27 +324,6 @@ fn custom_topic(profile: &DeviceProfile, name: &str) -> Option<String> {
 
 impl EntityListener for DeviceDirectory {
     fn on_change(&self, change: EntityChange) {
-        self.changes.fetch_add(1, Ordering::AcqRel);
-        match change {
-            EntityChange::DeviceSaved(_, device) => self.mark_device(device, true, false),
-            EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
-                self.mark_device(device, false, true);
-            }
-            EntityChange::DeviceProfileChanged(_, profile) => {
-                self.mark(true, false, |handle| handle.settings().profile == profile);
-            }
-            EntityChange::TenantProfileChanged(profile) => {
-                self.mark(true, false, |handle| handle.settings().tenant_profile == profile);
-            }
-            EntityChange::TenantSaved(tenant) => self.mark(true, false, |handle| of_tenant(handle, tenant)),
-            EntityChange::TenantDeleted(tenant) => self.mark(false, true, |handle| of_tenant(handle, tenant)),
-            EntityChange::CustomerDeleted(..) | EntityChange::UserChanged(..) => {}
-            #[allow(unreachable_patterns, reason = "further changes concern others")]
-            _ => {}
-        }
+        self.index.lock().note(change);
     }
-}
-
-fn of_tenant(handle: &DeviceHandle, tenant: TenantId) -> bool {
-    handle.subject.tenant == tenant
 }

@@ -10,8 +10,17 @@
 //! partitions they are assigned in batches, turn the records into effects and store them. Positions are committed to the
 //! journal after the store has made effects and position durable together, so a crash replays what was not, and the
 //! store makes replaying harmless.
+//!
+//! # When something fails
+//! - The store cannot serve: the batch is tried again until it can; the journal holds what comes meanwhile.
+//! - The store refuses a record for good: it is given up, logged and counted, and the others are stored.
+//! - A partition cannot be read, or another version of the program wrote a record that this one does not understand: the
+//!   partition stands still and is tried again, ever more seldom; the others go on.
+//! - The journal has lost what is stored already: the store is set back before the journal gives the positions out again.
 
+mod batch;
 mod metrics;
+mod service;
 mod uplink;
 mod worker;
 
@@ -19,8 +28,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::metrics::describe as describe_metrics;
+pub use self::service::{IngestService, IngestStores, StartError};
 pub use self::uplink::{MAIN_QUEUE, Uplink};
-pub use self::worker::{IngestService, IngestStores};
 use crate::options::{ByteSize, Span};
 
 /// Settings of the way from the journal to the stores.
@@ -33,8 +42,8 @@ pub struct Options {
     pub workers: u16,
     /// How much is read from the journal, and stored, at a time.
     pub batch: ByteSize,
-    /// How often what was stored is made durable in the stores and forgotten in the journal. After a crash about this much
-    /// is replayed.
+    /// How often what was stored is made durable, latest values, attributes and the position in the journal included, and
+    /// forgotten in the journal. After a crash about this much is replayed.
     pub checkpoint_interval: Span,
 }
 
@@ -48,3 +57,6 @@ impl Default for Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

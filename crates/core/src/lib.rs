@@ -13,3 +13,6 @@ pub mod password;
 pub mod ports;
 pub mod services;
 pub mod sessions;
+
+#[cfg(test)]
+mod fakes;

@@ -25,18 +25,15 @@ pub enum CloseReason {
     Inactive = 4,
     /// The server is shutting down.
     Shutdown = 5,
-    /// The device connected but never finished introducing itself.
-    ConnectTimeout = 6,
 }
 
 impl CloseReason {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 5] = [
         Self::Replaced,
         Self::CredentialsChanged,
         Self::KeepAlive,
         Self::Inactive,
         Self::Shutdown,
-        Self::ConnectTimeout,
     ];
 }
 

@@ -130,6 +130,10 @@ fn consume(
                         }
                     }
                     Ok(Delivery::Closed) => break,
+                    Ok(Delivery::Unreadable(_, error)) => {
+                        eprintln!("{error}");
+                        break;
+                    }
                     Ok(_) => {}
                     Err(error) => {
                         eprintln!("{error}");

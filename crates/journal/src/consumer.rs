@@ -3,13 +3,16 @@
 //! Files are read in place with short positioned reads. At the tail they come from the page cache; far behind they may
 //! wait for the disk, so consumers belong on threads of their own and not on those that serve connections.
 
+use std::future::pending;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use fieldline_core::ports::{Consumer, Delivery, JournalError, Offset, Partition, QueueId, Records};
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::error::{Damage, ReadError, failed, invalid};
 use crate::format::{Entry, HEADER_BYTES};
@@ -48,6 +51,7 @@ impl Member {
                     place: None,
                     rest: None,
                     entries: Vec::new(),
+                    paused: None,
                 })
                 .collect(),
             turn: 0,
@@ -56,21 +60,28 @@ impl Member {
     }
 
     /// The next records of any partition, each having its turn.
-    fn poll_records(&mut self, max_bytes: usize) -> Result<Option<Records>, JournalError> {
+    fn poll_records(&mut self, max_bytes: usize) -> Option<Delivery> {
         for _ in 0..self.cursors.len() {
             self.turn = (self.turn + 1) % self.cursors.len();
             let Some(cursor) = self.cursors.get_mut(self.turn) else {
                 break;
             };
-            if let Some(records) = cursor.read(&self.shared, max_bytes)? {
-                self.shared
-                    .meters
-                    .delivered_bytes
-                    .increment(records.bytes.len() as u64);
-                return Ok(Some(records));
+            if cursor.is_paused() {
+                continue;
+            }
+            match cursor.read(&self.shared, max_bytes) {
+                Ok(Some(records)) => {
+                    self.shared
+                        .meters
+                        .delivered_bytes
+                        .increment(records.bytes.len() as u64);
+                    return Some(Delivery::Records(records));
+                }
+                Ok(None) => {}
+                Err(error) => return Some(Delivery::Unreadable(cursor.partition, error)),
             }
         }
-        Ok(None)
+        None
     }
 
     fn cursor(&mut self, partition: Partition) -> Result<&mut Cursor, JournalError> {
@@ -93,13 +104,26 @@ impl Consumer for Member {
         loop {
             self.arrivals.borrow_and_update();
             let closed = self.shared.log.lock().is_closed();
-            if let Some(records) = self.poll_records(max_bytes)? {
-                return Ok(Delivery::Records(records));
+            if let Some(delivery) = self.poll_records(max_bytes) {
+                return Ok(delivery);
             }
-            // The sender lives in `shared`, so waiting fails never.
-            if closed || self.arrivals.changed().await.is_err() {
+            if closed {
                 return Ok(Delivery::Closed);
             }
+            let pause_end = self.cursors.iter().filter_map(|cursor| cursor.paused).min();
+            tokio::select! {
+                // The sender lives in `shared`, so waiting fails never.
+                arrived = self.arrivals.changed() => if arrived.is_err() {
+                    return Ok(Delivery::Closed);
+                },
+                () = sleep_if(pause_end) => {}
+            }
+        }
+    }
+
+    fn pause(&mut self, partition: Partition, time: Duration) {
+        if let Ok(cursor) = self.cursor(partition) {
+            cursor.paused = Some(Instant::now() + time);
         }
     }
 
@@ -140,6 +164,7 @@ struct Cursor {
     /// Records that were read already, with the offset after them: what did not fit into the last delivery.
     rest: Option<(Bytes, u64)>,
     entries: Vec<Entry>,
+    paused: Option<Instant>,
 }
 
 struct Place {
@@ -155,6 +180,11 @@ enum Step {
 }
 
 impl Cursor {
+    fn is_paused(&mut self) -> bool {
+        self.paused = self.paused.filter(|end| *end > Instant::now());
+        self.paused.is_some()
+    }
+
     /// Up to `max_bytes` of consecutive durable records; a single larger one comes alone.
     fn read(&mut self, shared: &Shared, max_bytes: usize) -> Result<Option<Records>, JournalError> {
         let (mut bytes, end) = match self.rest.take() {
@@ -170,6 +200,8 @@ impl Cursor {
             fitting(&bytes, max_bytes)
         };
         if length == 0 {
+            // Read again by the next try, not skipped.
+            self.place = None;
             let place = self.partition;
             return Err(JournalError::Corrupt(format!(
                 "the records of partition {place} from {} on do not add up",
@@ -284,6 +316,14 @@ impl Cursor {
             first: log.first(self.partition),
             next: log.end(self.partition),
         })
+    }
+}
+
+/// Sleeps until then; for ever where there is no end.
+async fn sleep_if(end: Option<Instant>) {
+    match end {
+        Some(end) => sleep_until(end).await,
+        None => pending().await,
     }
 }
 

@@ -267,6 +267,13 @@ pub struct Unpack<'a> {
     rest: &'a [u8],
 }
 
+impl<'a> Unpack<'a> {
+    /// The bytes behind the last key-value given out.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 impl<'a> Iterator for Unpack<'a> {
     type Item = Result<(&'a str, ValueRef<'a>), Corrupt>;
 

@@ -6,10 +6,14 @@
 //! attributes := scope u8 · packed key-values
 //! ```
 //!
-//! Numbers are little-endian. Records of one append travel in a [`RecordBatch`], each behind its `u32` length.
+//! Numbers are little-endian. A program that cannot read all of a record must not read any of it, so the version grows
+//! with every new kind, scope or entity type as well. Records of one append travel in a [`RecordBatch`], each behind its `u32` length.
+
+mod cut;
 
 use uuid::Uuid;
 
+pub use self::cut::{Cut, CutError};
 use crate::kv::{Corrupt, take, take_array};
 use crate::timeseries::AttributeScope;
 use crate::{EntityId, EntityType, Subject, TenantId};
@@ -316,6 +320,11 @@ impl<'a> Record<'a> {
             body,
         })
     }
+}
+
+/// The version of a record that another version of the program wrote in a way unknown to this one.
+pub fn foreign_version(record: &[u8]) -> Option<u8> {
+    record.first().copied().filter(|version| *version != VERSION)
 }
 
 /// The rows of a telemetry record.

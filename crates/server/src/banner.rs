@@ -1,11 +1,19 @@
-//! What the program says when it is ready: on standard output, apart from the log.
+//! What the program says to whoever started it: on standard output, apart from the log.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use crate::data_dir::Listening;
 
+/// Prints the log-in that the first start creates.
+pub(crate) fn print_admin(email: &str, password: &str) {
+    say(&format!(
+        "System administrator, shown this once:\n  {email} / {password}\n"
+    ));
+}
+
 /// Prints where the servers listen and what to try.
-pub(crate) fn print(listening: &Listening, demo: bool, new_admin: Option<(&str, &str)>) {
+pub(crate) fn print(listening: &Listening, demo: bool) {
     let mut text = String::new();
     let mut line = |content: String| {
         // Writing to a string cannot fail.
@@ -16,14 +24,12 @@ pub(crate) fn print(listening: &Listening, demo: bool, new_admin: Option<(&str, 
         "  HTTP   http://{}  (API documentation at /swagger-ui.html)",
         listening.http
     ));
+    if let Some(probes) = listening.probes {
+        line(format!("  Probes http://{probes}"));
+    }
     line(format!("  MQTT   mqtt://{}", listening.mqtt));
     if let Some(mqtts) = listening.mqtts {
         line(format!("  MQTTS  mqtts://{mqtts}"));
-    }
-    if let Some((email, password)) = new_admin {
-        line(format!(
-            "\nSystem administrator, shown this once:\n  {email} / {password}"
-        ));
     }
     if demo {
         line("\nDemo logins:".to_owned());
@@ -41,5 +47,11 @@ pub(crate) fn print(listening: &Listening, demo: bool, new_admin: Option<(&str, 
             listening.mqtt.port()
         ));
     }
-    println!("{text}");
+    say(&text);
+}
+
+/// A closed standard output is no reason not to serve.
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

@@ -24,7 +24,8 @@ enum Command {
     Serve {
         #[command(flatten)]
         settings: Settings,
-        /// Creates the demo tenant with its accounts and devices, and listens on this machine only unless told otherwise.
+        /// Creates the demo tenant with its accounts and devices in a new data directory, or starts one that has them.
+        /// Listens on this machine only unless told otherwise.
         #[arg(long)]
         demo: bool,
     },
@@ -48,14 +49,17 @@ struct Settings {
 }
 
 impl Settings {
-    fn load(&self) -> Result<Loaded, config::ConfigError> {
+    fn load(&self) -> Result<Loaded, ExitCode> {
         let flags: Vec<_> = self
             .data_dir
             .iter()
-            .map(|path| ("data-dir", "--data-dir", path.to_string_lossy().into_owned()))
+            .map(|path| ("data-dir", "--data-dir", path.clone().into_os_string()))
             .collect();
-        let environment = std::env::vars().filter(|(name, _)| name != "FIELDLINE_CONFIG");
-        config::load(self.config.as_deref(), environment, &flags)
+        let environment = std::env::vars_os().filter(|(name, _)| name != "FIELDLINE_CONFIG");
+        config::load(self.config.as_deref(), environment, &flags).map_err(|error| {
+            eprintln!("fieldline: {error}");
+            ExitCode::from(EXIT_CONFIG)
+        })
     }
 }
 
@@ -64,37 +68,30 @@ const EXIT_CONFIG: u8 = 2;
 
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
-    let command = Cli::parse().command;
-    let settings = match &command {
-        Command::Serve { settings, .. } | Command::Config { settings } => settings,
-        Command::Endpoints => return print_endpoints(),
+    let done = match Cli::parse().command {
+        Command::Serve { settings, demo } => settings.load().map(|loaded| run_platform(&loaded, demo)),
+        Command::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
+        Command::Endpoints => Ok(print_endpoints()),
     };
-    let loaded = match settings.load() {
-        Ok(loaded) => loaded,
+    done.unwrap_or_else(|refused| refused)
+}
+
+fn run_platform(loaded: &Loaded, demo: bool) -> ExitCode {
+    logging::start(&loaded.config);
+    match serve::run(loaded, demo) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fieldline: {error}");
-            return ExitCode::from(EXIT_CONFIG);
+            tracing::error!("{error}");
+            ExitCode::FAILURE
         }
-    };
-    match command {
-        Command::Config { .. } => {
-            let mut out = std::io::stdout().lock();
-            // A reader that has seen enough closes the pipe.
-            let _ = config::print(&loaded, &mut out).and_then(|()| out.flush());
-            ExitCode::SUCCESS
-        }
-        Command::Serve { demo, .. } => {
-            logging::start(&loaded.config);
-            match serve::run(loaded, demo) {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(error) => {
-                    tracing::error!("{error}");
-                    ExitCode::FAILURE
-                }
-            }
-        }
-        Command::Endpoints => ExitCode::SUCCESS,
     }
+}
+
+fn print_config(loaded: &Loaded) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    // A reader that has seen enough closes the pipe.
+    let _ = config::print(loaded, &mut out).and_then(|()| out.flush());
+    ExitCode::SUCCESS
 }
 
 fn print_endpoints() -> ExitCode {

@@ -3,6 +3,7 @@
 //! Each part of the program owns its options; this module nests them, lays defaults, file, environment and command line
 //! over each other, and refuses what makes no sense. The docs of the fields are the manual that `fieldline config` prints.
 
+mod checks;
 mod layers;
 mod print;
 mod schema;
@@ -16,7 +17,7 @@ use fieldline_transport::{mqtt, mqtts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use layers::{ConfigError, Loaded, Source, load};
+pub(crate) use layers::{Loaded, Source, load};
 pub(crate) use print::print;
 
 /// All settings of `fieldline serve`.
@@ -33,7 +34,7 @@ pub(crate) struct Config {
     /// once if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_password: Option<String>,
-    /// How long a stop may take before what is in flight is left to the next start.
+    /// How long a stop may take, whatever hangs; what is not stored by then is left to the next start.
     pub shutdown_timeout: Span,
     /// The HTTP server: REST, device API, health, metrics.
     pub http: HttpOptions,
@@ -95,12 +96,24 @@ pub(crate) enum LogFormat {
 pub(crate) struct HttpOptions {
     /// Address of the REST API, the HTTP device API and the probes.
     pub listen: SocketAddr,
+    /// Address that answers `/healthz`, `/readyz` and `/metrics` only, with connections of its own, so that it answers
+    /// while all connections of `listen` are taken. Not set: only `listen` answers them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_listen: Option<SocketAddr>,
     /// Connections at a time; further ones wait to be accepted.
     pub max_connections: usize,
+    /// Connections of one address (an IPv6 /64) at a time, further ones are closed at once; 0 for no limit, as behind a
+    /// proxy on another machine, where all come from one address. This machine's loopback addresses have no limit.
+    pub max_connections_per_address: usize,
     /// A client that has not sent the head of its request by then is cut off; idle connections too.
     pub header_timeout: Span,
     /// A client that sends nothing of its request's body for this long is cut off.
     pub body_timeout: Span,
+    /// A client that has not sent the whole body of its request by then is cut off, however steadily it sends. The answer
+    /// may take as long as it takes. Raise it where large bodies come over slow links.
+    pub request_timeout: Span,
+    /// A client that takes nothing of its answer for this long is cut off.
+    pub write_timeout: Span,
     /// Largest body of a telemetry or attributes post of a device.
     pub max_device_body: ByteSize,
     /// Memory that all device posts being read may take together; beyond it posts are answered with 503.
@@ -111,9 +124,13 @@ impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
+            probe_listen: None,
             max_connections: 4_096,
+            max_connections_per_address: 1_024,
             header_timeout: Span::secs(15),
             body_timeout: Span::secs(30),
+            request_timeout: Span::secs(60),
+            write_timeout: Span::secs(30),
             max_device_body: ByteSize(52_428_800),
             device_body_memory: ByteSize::mib(256),
         }
@@ -122,68 +139,3 @@ impl Default for HttpOptions {
 
 /// Keys whose values are never printed.
 pub(crate) const SECRETS: [&str; 1] = ["admin-password"];
-
-impl Config {
-    /// What contradicts itself or cannot work, each with the key and what is allowed.
-    fn contradictions(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut require = |holds: bool, text: &str| {
-            if !holds {
-                found.push(text.to_owned());
-            }
-        };
-        require(
-            !self.data_dir.as_os_str().is_empty(),
-            "`data-dir` must not be empty",
-        );
-        require(
-            self.log.parse::<tracing_subscriber::EnvFilter>().is_ok(),
-            "`log` must be error, warn, info, debug or trace, or directives such as info,fieldline_transport=debug",
-        );
-        require(
-            self.admin_password.as_ref().is_none_or(|text| text.len() >= 6),
-            "`admin-password` must have 6 characters or more",
-        );
-        require(
-            (1..=1_024).contains(&self.ingest.partitions),
-            "`ingest.partitions` must be 1 to 1024",
-        );
-        require(
-            (1..=256).contains(&self.ingest.workers),
-            "`ingest.workers` must be 1 to 256",
-        );
-        require(
-            self.ingest.batch.0 >= 4_096,
-            "`ingest.batch` must be 4KiB or more",
-        );
-        require(
-            self.http.max_connections >= 1,
-            "`http.max-connections` must be 1 or more",
-        );
-        require(
-            self.mqtt.max_connections >= 1,
-            "`mqtt.max-connections` must be 1 or more",
-        );
-        require(
-            (256..=268_435_455).contains(&self.mqtt.max_packet.0),
-            "`mqtt.max-packet` must be 256B to 268435455B, the largest packet of MQTT",
-        );
-        require(
-            self.mqtts.listen.is_none()
-                || (self.mqtts.certificate.is_some() && self.mqtts.private_key.is_some()),
-            "`mqtts.listen` needs `mqtts.certificate` and `mqtts.private-key`",
-        );
-        // The parts that check themselves name their keys without the section.
-        let parts = [
-            ("journal", self.journal.check().err()),
-            ("series", self.series.problem()),
-            ("api", self.api.problem()),
-        ];
-        found.extend(
-            parts
-                .into_iter()
-                .filter_map(|(part, problem)| problem.map(|text| format!("`{part}`: {text}"))),
-        );
-        found
-    }
-}

@@ -1,7 +1,7 @@
 //! The data directory: where what is kept, and that only one process uses it.
 
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,8 @@ pub(crate) struct DataDir {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Listening {
     pub(crate) http: SocketAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) probes: Option<SocketAddr>,
     pub(crate) mqtt: SocketAddr,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mqtts: Option<SocketAddr>,
@@ -54,6 +56,32 @@ impl DataDir {
         Ok(dir)
     }
 
+    /// Whether the directory has the demo's accounts, whose passwords everybody knows; a new one gets them if that is asked
+    /// for, one that is in use without them does not.
+    pub(crate) fn is_demo(&self, asked_for: bool) -> io::Result<bool> {
+        let mark = self.root.join("demo");
+        if mark.try_exists()? {
+            return Ok(true);
+        }
+        if !asked_for {
+            return Ok(false);
+        }
+        for used in [self.entities(), self.journal(), self.series()] {
+            if used.try_exists()? {
+                return Err(io::Error::other(
+                    "it is in use without the demo, and `--demo` would add accounts with well-known passwords to it; name \
+                     another directory for the demo",
+                ));
+            }
+        }
+        // On the disk before the first of the accounts is.
+        let mut file = File::create(&mark)?;
+        file.write_all(b"This directory has accounts with well-known passwords.\n")?;
+        file.sync_all()?;
+        File::open(&self.root)?.sync_all()?;
+        Ok(true)
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.root.join("journal")
     }
@@ -87,5 +115,25 @@ impl DataDir {
         let draft = self.root.join("listening.json.new");
         std::fs::write(&draft, serde_json::to_vec(listening)?)?;
         std::fs::rename(draft, self.listening_file())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_stays_a_demo_and_one_in_use_does_not_become_one() {
+        let root = tempfile::tempdir().unwrap();
+        let demo = DataDir::open(&root.path().join("demo-data")).unwrap();
+        assert!(!demo.is_demo(false).unwrap());
+        assert!(demo.is_demo(true).unwrap());
+        std::fs::write(demo.entities(), "").unwrap();
+        assert!(demo.is_demo(false).unwrap() && demo.is_demo(true).unwrap());
+
+        let used = DataDir::open(&root.path().join("data")).unwrap();
+        std::fs::write(used.entities(), "").unwrap();
+        assert!(used.is_demo(true).is_err());
+        assert!(!used.is_demo(false).unwrap());
     }
 }

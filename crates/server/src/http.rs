@@ -1,5 +1,12 @@
 //! The HTTP server: bounded connections, time-outs for slow clients, a graceful end.
 
+mod addresses;
+mod body;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,20 +15,84 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::ConnectInfo;
 use fieldline_core::logging::LogGate;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use metrics::{Gauge, counter, describe_counter, describe_gauge, gauge};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
-use tower_http::timeout::RequestBodyTimeoutLayer;
 use tracing::{debug, warn};
 
+use self::addresses::{Addresses, Visit};
+use self::body::{Patience, TimedBody};
+use self::stream::MustRead;
 use crate::config::HttpOptions;
 
+const CONNECTIONS: &str = "fieldline_http_connections";
+const REFUSED: &str = "fieldline_http_refused_connections_total";
+
 static ACCEPT_GATE: LogGate = LogGate::new(1);
+static ADDRESS_GATE: LogGate = LogGate::new(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What waits to be accepted, as far as the operating system allows it.
+const BACKLOG: u32 = 1024;
+/// What a connection may have on its way to its peer, in the operating system's memory. Left to itself that grows to
+/// megabytes a connection, and a slow peer that takes one of them is not told from one that takes nothing.
+const SEND_BUFFER: u32 = 256 << 10;
+/// Largest head of a request, and what is collected of an answer before it is written.
+const CONNECTION_BUFFER: usize = 64 << 10;
+/// Connections of a listener for probes.
+const PROBE_CONNECTIONS: usize = 64;
+
+/// Limits of one HTTP server.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    max_connections: usize,
+    max_connections_per_address: usize,
+    header_timeout: Duration,
+    write_timeout: Duration,
+    body: Patience,
+}
+
+impl Limits {
+    /// The limits that are configured.
+    pub(crate) fn of(options: &HttpOptions) -> Self {
+        Self {
+            max_connections: options.max_connections,
+            max_connections_per_address: options.max_connections_per_address,
+            header_timeout: options.header_timeout.0,
+            write_timeout: options.write_timeout.0,
+            body: Patience {
+                silence: options.body_timeout.0,
+                whole: options.request_timeout.0,
+            },
+        }
+    }
+
+    /// The same for a listener that only probes come to.
+    pub(crate) fn for_probes(self) -> Self {
+        Self {
+            max_connections: PROBE_CONNECTIONS,
+            max_connections_per_address: 0,
+            ..self
+        }
+    }
+}
+
+/// Describes the metrics to the recorder; call once at start.
+pub(crate) fn describe_metrics() {
+    describe_gauge!(CONNECTIONS, "Open HTTP connections");
+    describe_counter!(
+        REFUSED,
+        "HTTP connections closed at once because their address had too many"
+    );
+}
 
 /// The running HTTP server.
 pub(crate) struct HttpServer {
@@ -32,16 +103,12 @@ pub(crate) struct HttpServer {
 
 impl HttpServer {
     /// Binds the address and serves the routes on it.
-    pub(crate) async fn start(
-        address: SocketAddr,
-        routes: Router,
-        options: &HttpOptions,
-    ) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+    pub(crate) fn start(address: SocketAddr, routes: Router, limits: Limits) -> io::Result<Self> {
+        let listener = bind(address)?;
         let address = listener.local_addr()?;
         let stop = watch::Sender::new(false);
-        let routes = routes.layer(RequestBodyTimeoutLayer::new(options.body_timeout.0));
-        let accepting = tokio::spawn(accept(listener, routes, options.clone(), stop.subscribe()));
+        let acceptor = Acceptor::new(routes, &limits);
+        let accepting = tokio::spawn(acceptor.accept(listener, stop.subscribe()));
         Ok(Self {
             address,
             stop,
@@ -52,65 +119,126 @@ impl HttpServer {
     /// Stops accepting and waits for the requests that are being served, at most `patience`.
     pub(crate) async fn stop(self, patience: Duration) {
         self.stop.send_replace(true);
-        let Ok(connections) = self.accepting.await else {
-            return;
+        let ended = async {
+            if let Ok(connections) = self.accepting.await {
+                connections.shutdown().await;
+            }
         };
-        if tokio::time::timeout(patience, connections.shutdown())
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(patience, ended).await.is_err() {
             warn!("HTTP requests were still being served");
         }
     }
 }
 
-async fn accept(
-    listener: TcpListener,
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart must not wait until the system has forgotten the connections of the process before.
+    socket.set_reuseaddr(true)?;
+    // Accepted connections have it from here.
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// What an open connection holds until it ends, however it ends.
+struct Held {
+    _permit: Option<OwnedSemaphorePermit>,
+    _visit: Visit,
+    open: Gauge,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.open.decrement(1);
+    }
+}
+
+struct Acceptor {
     routes: Router,
-    options: HttpOptions,
-    mut stop: watch::Receiver<bool>,
-) -> GracefulShutdown {
-    let graceful = GracefulShutdown::new();
-    let permits = Arc::new(Semaphore::new(
-        options.max_connections.min(Semaphore::MAX_PERMITS),
-    ));
-    let mut builder = hyper::server::conn::http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(options.header_timeout.0);
-    loop {
-        let accepted = async {
-            let permit = permits.clone().acquire_owned().await;
-            (listener.accept().await, permit)
-        };
-        let (accepted, permit) = tokio::select! {
-            accepted = accepted => accepted,
-            _ = stop.wait_for(|stop| *stop) => return graceful,
-        };
-        let (socket, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                if let Some(suppressed) = ACCEPT_GATE.open() {
-                    warn!(%error, suppressed, "cannot accept a connection");
+    protocol: http1::Builder,
+    permits: Arc<Semaphore>,
+    addresses: Arc<Addresses>,
+    write_timeout: Duration,
+    body: Patience,
+    graceful: GracefulShutdown,
+    open: Gauge,
+}
+
+impl Acceptor {
+    fn new(routes: Router, limits: &Limits) -> Self {
+        let mut protocol = http1::Builder::new();
+        protocol
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(CONNECTION_BUFFER);
+        Self {
+            routes,
+            protocol,
+            permits: Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS))),
+            addresses: Addresses::new(limits.max_connections_per_address),
+            write_timeout: limits.write_timeout,
+            body: limits.body,
+            graceful: GracefulShutdown::new(),
+            open: gauge!(CONNECTIONS),
+        }
+    }
+
+    async fn accept(self, listener: TcpListener, mut stop: watch::Receiver<bool>) -> GracefulShutdown {
+        loop {
+            // The permit first: what cannot be served is left to the operating system's queue.
+            let accepted = async {
+                let permit = self.permits.clone().acquire_owned().await;
+                (listener.accept().await, permit)
+            };
+            let (accepted, permit) = tokio::select! {
+                accepted = accepted => accepted,
+                _ = stop.wait_for(|stop| *stop) => return self.graceful,
+            };
+            match accepted {
+                Ok((socket, peer)) => self.admit(socket, peer, permit.ok()),
+                Err(error) => {
+                    if let Some(suppressed) = ACCEPT_GATE.open() {
+                        warn!(%error, suppressed, "cannot accept a connection");
+                    }
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
             }
+        }
+    }
+
+    fn admit(&self, socket: TcpStream, peer: SocketAddr, permit: Option<OwnedSemaphorePermit>) {
+        let Some(visit) = self.addresses.enter(peer.ip()) else {
+            counter!(REFUSED).increment(1);
+            if let Some(suppressed) = ADDRESS_GATE.open() {
+                warn!(address = %peer.ip(), suppressed, "refused a connection, its address has as many as it may have");
+            }
+            return;
+        };
+        self.open.increment(1);
+        let held = Held {
+            _permit: permit,
+            _visit: visit,
+            open: self.open.clone(),
         };
         let _ = socket.set_nodelay(true);
-        let routes = routes.clone();
-        let service = TowerToHyperService::new(tower::service_fn(
-            move |mut request: hyper::Request<hyper::body::Incoming>| {
-                request.extensions_mut().insert(ConnectInfo(peer));
-                routes.clone().oneshot(request)
-            },
-        ));
-        let connection = graceful.watch(builder.serve_connection(TokioIo::new(socket), service));
+        let (routes, patience) = (self.routes.clone(), self.body);
+        let service = TowerToHyperService::new(tower::service_fn(move |request: Request<Incoming>| {
+            let mut request = request.map(|body| TimedBody::new(body, patience));
+            request.extensions_mut().insert(ConnectInfo(peer));
+            routes.clone().oneshot(request)
+        }));
+        let socket = TokioIo::new(MustRead::new(socket, self.write_timeout));
+        let connection = self
+            .graceful
+            .watch(self.protocol.serve_connection(socket, service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 debug!(%peer, %error, "HTTP connection ended");
             }
-            drop(permit);
+            drop(held);
         });
     }
 }

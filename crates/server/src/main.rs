@@ -9,7 +9,9 @@ mod limits;
 mod logging;
 mod probes;
 mod serve;
+mod servers;
 mod shutdown;
+mod wiring;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fieldline_core::ports::Journal;
 use fieldline_core::sessions::Sessions;
@@ -19,11 +19,8 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 const OPEN_FILES: &str = "process_open_fds";
 const UPTIME: &str = "fieldline_uptime_seconds";
 const SESSIONS: &str = "fieldline_sessions";
-const PAGE_BYTES: f64 = 4096.0;
 /// How often what the metrics have collected is folded, which bounds their memory.
 const UPKEEP: Duration = Duration::from_secs(5);
-/// How long the program is not ready because it replays what the journal held at its start.
-const REPLAY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the probes look at.
 pub(crate) struct Probes {
@@ -33,7 +30,7 @@ pub(crate) struct Probes {
     pub(crate) started: Instant,
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) series: Arc<SeriesStore>,
-    pub(crate) has_replayed: Box<dyn Fn() -> bool + Send + Sync>,
+    pub(crate) ingest_failure: Box<dyn Fn() -> Option<String> + Send + Sync>,
 }
 
 /// Starts to collect metrics.
@@ -58,14 +55,13 @@ pub(crate) fn install_metrics() -> Result<PrometheusHandle, metrics_exporter_pro
     Ok(handle)
 }
 
-/// The routes of the probes, and the way from `/` to the API's documentation.
-pub(crate) fn router(probes: Probes) -> Router {
+/// The routes of the probes.
+pub(crate) fn router(probes: Arc<Probes>) -> Router {
     Router::new()
-        .route("/", get(async || Redirect::to("/swagger-ui.html")))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(render))
-        .with_state(Arc::new(probes))
+        .with_state(probes)
 }
 
 /// Ready as long as device messages can be taken.
@@ -83,10 +79,8 @@ async fn ready(State(probes): State<Arc<Probes>>) -> Response {
         )
             .into_response();
     }
-    // A short replay is waited for, so that nobody sees values older than before the crash. A long lag is no reason to
-    // turn devices away.
-    if probes.started.elapsed() < REPLAY_PATIENCE && !(probes.has_replayed)() {
-        return (StatusCode::SERVICE_UNAVAILABLE, "replaying the journal\n").into_response();
+    if let Some(failure) = (probes.ingest_failure)() {
+        return (StatusCode::SERVICE_UNAVAILABLE, format!("{failure}\n")).into_response();
     }
     "ready\n".into_response()
 }
@@ -94,11 +88,15 @@ async fn ready(State(probes): State<Arc<Probes>>) -> Response {
 async fn render(State(probes): State<Arc<Probes>>) -> Response {
     gauge!(UPTIME).set(probes.started.elapsed().as_secs_f64());
     gauge!(SESSIONS).set(probes.sessions.count() as f64);
-    if let Some(pages) = resident_pages() {
-        gauge!(RESIDENT).set(pages * PAGE_BYTES);
-    }
-    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
-        gauge!(OPEN_FILES).set(files.count() as f64);
+    // With thousands of connections the list of open files takes a while.
+    let read = tokio::task::spawn_blocking(|| (resident_bytes(), open_files())).await;
+    if let Ok((resident, files)) = read {
+        if let Some(bytes) = resident {
+            gauge!(RESIDENT).set(bytes);
+        }
+        if let Some(files) = files {
+            gauge!(OPEN_FILES).set(files as f64);
+        }
     }
     (
         [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
@@ -107,11 +105,13 @@ async fn render(State(probes): State<Arc<Probes>>) -> Response {
         .into_response()
 }
 
-fn resident_pages() -> Option<f64> {
-    std::fs::read_to_string("/proc/self/statm")
-        .ok()?
-        .split_whitespace()
-        .nth(1)?
-        .parse()
-        .ok()
+fn resident_bytes() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: f64 = resident.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024.0)
+}
+
+fn open_files() -> Option<usize> {
+    std::fs::read_dir("/proc/self/fd").ok().map(Iterator::count)
 }

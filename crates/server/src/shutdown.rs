@@ -1,13 +1,118 @@
-//! When to stop.
+//! When to stop, and that it has an end whatever hangs.
 
-use tokio::signal::unix::{SignalKind, signal};
+use std::future::Future;
+use std::io;
+use std::time::{Duration, Instant};
 
-/// Waits for SIGTERM or SIGINT and returns its name.
-pub(crate) async fn requested() -> std::io::Result<&'static str> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tracing::warn;
+
+/// Exit code of a stop that was cut short.
+const EXIT_CUT_SHORT: i32 = 1;
+/// How long the last word may take: whoever reads the log may be what hangs.
+const LAST_WORD: Duration = Duration::from_millis(50);
+/// What of the patience the steps of a stop may use; the rest is for the end of the process.
+const USABLE: f64 = 0.9;
+
+/// Whether the program was told to stop.
+#[derive(Clone)]
+pub(crate) struct Stop {
+    told: watch::Receiver<Option<Told>>,
+    patience: Duration,
+}
+
+#[derive(Clone, Copy)]
+struct Told {
+    signal: &'static str,
+    at: Instant,
+}
+
+/// Listens to SIGTERM and SIGINT from now on. The process ends `patience` after the first of them, whatever it is doing
+/// then, and at once after the second.
+pub(crate) fn listen(patience: Duration) -> io::Result<Stop> {
+    // On a thread of its own: it must also work when the threads of the platform all hang.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let signals = {
+        let _inside = runtime.enter();
+        Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        }
+    };
+    let (tell, told) = watch::channel(None);
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || runtime.block_on(watch_over(signals, tell, patience)))?;
+    Ok(Stop { told, patience })
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+async fn watch_over(mut signals: Signals, tell: watch::Sender<Option<Told>>, patience: Duration) {
+    let signal = signals.next().await;
+    tell.send_replace(Some(Told {
+        signal,
+        at: Instant::now(),
+    }));
+    let why = tokio::select! {
+        _ = signals.next() => "told a second time to stop, exiting at once",
+        () = tokio::time::sleep(patience) => "not everything has stopped in time, exiting without it",
+    };
+    // Leaving at any moment is safe, the next start replays what is not stored.
+    std::thread::spawn(move || warn!("{why}"));
+    std::thread::sleep(LAST_WORD);
+    std::process::exit(EXIT_CUT_SHORT);
+}
+
+impl Stop {
+    /// Waits for the first signal and returns its name.
+    pub(crate) async fn requested(&self) -> &'static str {
+        let mut told = self.told.clone();
+        // The sender lives as long as the process.
+        match told.wait_for(Option::is_some).await.map(|told| *told) {
+            Ok(Some(told)) => told.signal,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// By when everything is to have stopped: counted from the signal, or from now where nobody has told.
+    pub(crate) fn deadline(&self) -> Deadline {
+        let start = self.told.borrow().map_or_else(Instant::now, |told| told.at);
+        Deadline(start + self.patience.mul_f64(USABLE))
+    }
+}
+
+/// By when everything is to have stopped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline(Instant);
+
+impl Deadline {
+    /// A share of the time that is left.
+    pub(crate) fn share(self, share: f64) -> Duration {
+        self.0.saturating_duration_since(Instant::now()).mul_f64(share)
+    }
+
+    /// Takes one step of the stop, and goes on without it when it takes more than that share of the time that is left.
+    pub(crate) async fn step<F: Future>(self, what: &'static str, share: f64, step: F) -> Option<F::Output> {
+        let done = tokio::time::timeout(self.share(share), step).await.ok();
+        if done.is_none() {
+            warn!(what, "takes too long to stop, going on without it");
+        }
+        done
+    }
 }

@@ -4,6 +4,8 @@
 //! parser's words for a malformed payload, 500 with an empty body when the message could not be taken.
 
 mod body;
+mod intake;
+mod memory;
 
 use std::sync::Arc;
 
@@ -15,18 +17,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::AppendError;
 use fieldline_model::json::JsonError;
-use fieldline_model::record::RecordBatch;
 use serde::Deserialize;
 use tracing::warn;
 
-use self::body::BodyBudget;
+use self::memory::Memory;
 use crate::Services;
 use crate::metrics::Metrics;
 use crate::payload::{self, AttributeRequest};
 
-static APPEND_GATE: LogGate = LogGate::new(2);
 static STORE_GATE: LogGate = LogGate::new(2);
 
 /// Limits of the HTTP device API.
@@ -34,13 +33,16 @@ static STORE_GATE: LogGate = LogGate::new(2);
 pub struct Limits {
     /// Largest body of a post, bytes.
     pub max_body: usize,
-    /// Memory that all bodies being read may take together, bytes.
+    /// Memory that all bodies being read may take together, bytes; the records made of them may take as much again.
     pub body_memory: usize,
+    /// Largest append that the journal takes, bytes; what a post has become is divided into appends of this size.
+    pub max_append: usize,
 }
 
 struct Shared {
     services: Arc<Services>,
-    budget: BodyBudget,
+    limits: Limits,
+    memory: Arc<Memory>,
     metrics: Metrics,
 }
 
@@ -48,7 +50,8 @@ struct Shared {
 pub fn router(services: Arc<Services>, limits: Limits) -> Router {
     let shared = Shared {
         services,
-        budget: BodyBudget::new(limits),
+        memory: Memory::new(&limits),
+        limits,
         metrics: Metrics::of("http"),
     };
     Router::new()
@@ -65,6 +68,7 @@ enum Refusal {
     UnknownToken,
     TooLarge,
     Overloaded,
+    TooSlow,
     Disconnected,
     Malformed(JsonError),
     NotTaken,
@@ -76,6 +80,7 @@ impl IntoResponse for Refusal {
             Self::UnknownToken => StatusCode::UNAUTHORIZED.into_response(),
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT.into_response(),
             Self::Disconnected => StatusCode::BAD_REQUEST.into_response(),
             Self::Malformed(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
             Self::NotTaken => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -93,45 +98,24 @@ impl Shared {
             }
             Err(error) => return Err(store_failed(&error)),
         };
+        self.check(&device).await?;
+        Ok(device)
+    }
+
+    /// Brings what is known of the device up to date, and refuses one that is no more.
+    async fn check(&self, device: &DeviceHandle) -> Result<(), Refusal> {
         if device.is_stale() {
             self.services
                 .directory
-                .refresh(&device)
+                .refresh(device)
                 .await
                 .map_err(|error| store_failed(&error))?;
         }
         if device.is_revoked() {
             Err(Refusal::UnknownToken)
         } else {
-            Ok(device)
+            Ok(())
         }
-    }
-
-    /// Takes the records into the journal and waits until they are durable.
-    async fn take(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<(), Refusal> {
-        let outcome = match self.services.uplink.append(device.subject, records).await {
-            Ok(append) => append.await,
-            Err(error) => Err(error),
-        };
-        match outcome {
-            Ok(()) => {
-                self.metrics.messages.increment(u64::from(records.count()));
-                Ok(())
-            }
-            Err(AppendError::TooLarge { .. }) => Err(Refusal::TooLarge),
-            Err(error) => {
-                self.metrics.refused_appends.increment(1);
-                if let Some(suppressed) = APPEND_GATE.open() {
-                    warn!(%error, suppressed, "message of a device was not taken");
-                }
-                Err(Refusal::NotTaken)
-            }
-        }
-    }
-
-    fn malformed(&self, error: JsonError) -> Refusal {
-        self.metrics.rejected.increment(1);
-        Refusal::Malformed(error)
     }
 }
 
@@ -147,14 +131,11 @@ async fn post_telemetry(
     Path(token): Path<String>,
     request: Request,
 ) -> Result<StatusCode, Refusal> {
-    let device = shared.device(&token).await?;
-    let body = shared.budget.read(request).await?;
-    let mut records = RecordBatch::new();
-    let ttl_seconds = device.settings().ttl_seconds;
-    payload::telemetry(&shared.services, &device, ttl_seconds, body.bytes(), &mut records)
-        .map_err(|error| shared.malformed(error))?;
-    shared.take(&device, &records).await?;
-    Ok(StatusCode::OK)
+    let parse: intake::Parse = |services, device, body, records| {
+        let ttl_seconds = device.settings().ttl_seconds;
+        payload::telemetry(services, device, ttl_seconds, body, records)
+    };
+    shared.post(&token, request, parse).await
 }
 
 async fn post_attributes(
@@ -162,13 +143,7 @@ async fn post_attributes(
     Path(token): Path<String>,
     request: Request,
 ) -> Result<StatusCode, Refusal> {
-    let device = shared.device(&token).await?;
-    let body = shared.budget.read(request).await?;
-    let mut records = RecordBatch::new();
-    payload::attributes(&shared.services, &device, body.bytes(), &mut records)
-        .map_err(|error| shared.malformed(error))?;
-    shared.take(&device, &records).await?;
-    Ok(StatusCode::OK)
+    shared.post(&token, request, payload::attributes).await
 }
 
 #[derive(Deserialize)]

@@ -28,6 +28,12 @@ class Identity:
         """The certificate as text."""
         return self.certificate.read_text()
 
+    def followed_by(self, other: Identity) -> Identity:
+        """This identity, showing another certificate after its own."""
+        chain = self.certificate.with_suffix(".chain.pem")
+        chain.write_text(self.pem + other.pem)
+        return Identity(chain, self.key)
+
 
 class Authority:
     """A certificate authority that a test trusts."""

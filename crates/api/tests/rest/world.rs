@@ -63,7 +63,7 @@ impl World {
             attributes: store.clone(),
             events: Arc::clone(&events),
             clock: clock.clone(),
-            passwords: Passwords::new(2).unwrap(),
+            passwords: Passwords::new(2),
         };
         seed::seed_demo(&context).await.unwrap();
         let deps = Deps {
@@ -75,7 +75,7 @@ impl World {
             token_key: TokenKey::random(),
         };
         Self {
-            router: fieldline_api::router(deps, options).unwrap(),
+            router: fieldline_api::router(deps, options),
             clock,
             context,
             _dir: dir,

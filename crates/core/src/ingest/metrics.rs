@@ -5,6 +5,7 @@ use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 pub(super) const RECORDS: &str = "fieldline_ingest_records_total";
 pub(super) const POINTS: &str = "fieldline_ingest_points_total";
 pub(super) const UNREADABLE: &str = "fieldline_ingest_unreadable_records_total";
+pub(super) const REFUSED: &str = "fieldline_ingest_refused_records_total";
 pub(super) const FAILED_APPLIES: &str = "fieldline_ingest_failed_applies_total";
 pub(super) const APPLY_SECONDS: &str = "fieldline_ingest_apply_seconds";
 pub(super) const LAG_RECORDS: &str = "fieldline_ingest_lag_records";
@@ -16,6 +17,10 @@ pub fn describe() {
     describe_counter!(
         UNREADABLE,
         "Journal records that could not be decoded and were skipped"
+    );
+    describe_counter!(
+        REFUSED,
+        "Journal records that the store refused for good and that were given up"
     );
     describe_counter!(
         FAILED_APPLIES,

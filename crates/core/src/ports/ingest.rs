@@ -56,6 +56,8 @@ impl Effects<'_> {
 ///   the state in which every record was applied once. Replaying never undoes a write or deletion that a person made
 ///   through [`super::TimeSeriesStore`] or [`super::AttributeStore`] in the meantime.
 /// - What lies before a position returned by `checkpoint` is durable: the journal may forget it.
+/// - An `apply` that fails leaves the position where it was; some of the effects may be stored. Errors that are retryable
+///   or `Corrupt` concern the store, all others the effects: they would be refused for ever.
 #[async_trait]
 pub trait IngestStore: Send + Sync {
     /// Applies the effects of the records before `next` that were not applied yet.
@@ -63,6 +65,10 @@ pub trait IngestStore: Send + Sync {
 
     /// Where to start reading a partition; `None` where nothing of it was ever stored.
     async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>>;
+
+    /// The journal no longer holds what was applied after `to`, and gives its positions out again: records from there on
+    /// are new ones. What was applied stays. Durable when it returns; a position that is not after `to` does not move.
+    async fn rewind(&self, partition: Partition, to: Offset) -> StoreResult<()>;
 
     /// Makes all that was applied durable, together with its positions, and returns them.
     async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>>;

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -132,8 +133,12 @@ pub trait Journal: Send + Sync {
 #[async_trait]
 pub trait Consumer: Send {
     /// Waits for what comes next. `max_bytes` bounds one delivery, but a single larger record is delivered alone.
-    /// Dropping the future loses nothing.
+    /// Dropping the future loses nothing. An error concerns all partitions; where only one cannot be read, it is
+    /// [`Delivery::Unreadable`].
     async fn next(&mut self, max_bytes: usize) -> Result<Delivery, JournalError>;
+
+    /// Delivers nothing of an assigned partition for a while; the others go on. A closed journal does not wait for it.
+    fn pause(&mut self, partition: Partition, time: Duration);
 
     /// Moves the position of an assigned partition: the next delivery starts there.
     fn seek(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError>;
@@ -151,6 +156,9 @@ pub enum Delivery {
     Revoked(Vec<Partition>),
     /// Records of one partition.
     Records(Records),
+    /// A partition cannot be read where it stands. Its position has not moved: it is tried again in its next turn, unless
+    /// it is paused.
+    Unreadable(Partition, JournalError),
     /// The journal was closed; nothing follows.
     Closed,
 }

@@ -29,13 +29,11 @@ pub struct Created {
     pub generated_password: Option<String>,
 }
 
-/// Makes sure that there is a default tenant profile and a system administrator.
+/// Whether there is a system administrator who can log in.
 ///
 /// # Errors
 /// The store failed.
-pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> ServiceResult<Created> {
-    let context = Arc::new(context.clone());
-    tenant_profiles::ensure_default(&context).await?;
+pub async fn has_admin(context: &Context) -> ServiceResult<bool> {
     let admins = context
         .stores
         .users
@@ -44,12 +42,30 @@ pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> S
     for admin in admins.data.iter().filter_map(|admin| admin.id) {
         let credentials = context.stores.users.credentials(admin).await?;
         if credentials.is_some_and(|credentials| credentials.password_hash.is_some()) {
-            return Ok(Created::default());
+            return Ok(true);
         }
+    }
+    Ok(false)
+}
+
+/// A password that nobody can guess.
+pub fn new_password() -> String {
+    random_text(GENERATED_PASSWORD_LENGTH)
+}
+
+/// Makes sure that there is a default tenant profile and a system administrator.
+///
+/// # Errors
+/// The store failed.
+pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> ServiceResult<Created> {
+    let context = Arc::new(context.clone());
+    tenant_profiles::ensure_default(&context).await?;
+    if has_admin(&context).await? {
+        return Ok(Created::default());
     }
     let generated = match admin_password {
         Some(_) => None,
-        None => Some(random_text(GENERATED_PASSWORD_LENGTH)),
+        None => Some(new_password()),
     };
     let password = admin_password.or(generated.as_deref()).unwrap_or_default();
     users::create_active(

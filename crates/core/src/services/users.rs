@@ -71,14 +71,7 @@ impl Users {
             user.id = Some(id);
             user.created_time = now;
             let saved = conflict(stores.save(user, true).await, &taken)?;
-            let credentials = UserCredentials {
-                user_id: id,
-                enabled: false,
-                password_hash: None,
-                activate_token: Some(new_token(now)),
-                tokens_valid_from: 0,
-            };
-            stores.save_credentials(credentials).await?;
+            stores.save_credentials(inactive(id, now)).await?;
             saved
         };
         self.tell(&saved);
@@ -312,6 +305,17 @@ fn expiry(token: &str) -> i64 {
         .unwrap_or(0)
 }
 
+/// The credentials of a user who has no password yet.
+fn inactive(id: UserId, now: i64) -> UserCredentials {
+    UserCredentials {
+        user_id: id,
+        enabled: false,
+        password_hash: None,
+        activate_token: Some(new_token(now)),
+        tokens_valid_from: 0,
+    }
+}
+
 /// A user that is created with a password, without activation: for seeding.
 pub(super) async fn create_active(
     context: &Arc<Context>,
@@ -335,8 +339,10 @@ pub(super) async fn create_active(
             users.save(user).await?
         }
     };
-    let credentials = users.credentials(user.id.unwrap_or_default()).await?;
-    // A start that was cut short may have left the user without a password; one that has it keeps it.
+    let id = user.id.unwrap_or_default();
+    // A start that was cut short may have left the user without credentials or password; one that has it keeps it.
+    let credentials = context.stores.users.credentials(id).await?;
+    let credentials = credentials.unwrap_or_else(|| inactive(id, context.now()));
     if credentials.password_hash.is_some() {
         return Ok(());
     }

@@ -84,9 +84,13 @@ impl Bench {
         let mut consumer = self.group(&format!("reader-{}", rand::random::<u64>()));
         let mut found = vec![Vec::new(); usize::from(PARTITIONS)];
         while let Some(delivery) = consumer.next(1000).now_or_never() {
-            if let Delivery::Records(records) = delivery? {
-                let all = split(&records.bytes).map(|record| record.unwrap().to_vec());
-                found[usize::from(records.partition.index)].extend(all);
+            match delivery? {
+                Delivery::Records(records) => {
+                    let all = split(&records.bytes).map(|record| record.unwrap().to_vec());
+                    found[usize::from(records.partition.index)].extend(all);
+                }
+                Delivery::Unreadable(_, error) => return Err(error),
+                _ => {}
             }
         }
         Ok(found)

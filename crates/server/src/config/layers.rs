@@ -1,18 +1,20 @@
 //! Defaults, file, environment and command line, laid over each other.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
 use toml::{Table, Value};
 
-use super::Config;
 use super::schema::{Key, Shape, keys};
+use super::{Config, SECRETS, checks};
 
 /// Environment variables with this prefix must be keys, save those for tests.
 const PREFIX: &str = "FIELDLINE_";
 const TEST_PREFIX: &str = "FIELDLINE_TEST_";
+const NOT_UNICODE: &str = "the value is not valid Unicode";
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +65,8 @@ impl Loaded {
 /// Reads the file, the environment and the flags. Later ones win.
 pub(crate) fn load(
     file: Option<&Path>,
-    environment: impl Iterator<Item = (String, String)>,
-    flags: &[(&str, &'static str, String)],
+    environment: impl Iterator<Item = (OsString, OsString)>,
+    flags: &[(&str, &'static str, OsString)],
 ) -> Result<Loaded, ConfigError> {
     let keys = keys();
     let mut values =
@@ -75,27 +77,24 @@ pub(crate) fn load(
     if let Some(path) = file {
         read_file(path, &keys, &mut values, &mut sources, &mut problems);
     }
-    for (name, text) in
-        environment.filter(|(name, _)| name.starts_with(PREFIX) && !name.starts_with(TEST_PREFIX))
-    {
-        let Some(key) = keys.iter().find(|key| key.env == name) else {
-            problems.push(format!(
-                "{name}: no setting has this environment variable{}",
-                closest(&name, keys.iter().map(|key| &*key.env))
-            ));
-            continue;
-        };
-        match parse(key.shape, &text) {
-            Ok(value) => {
+    for (name, text) in environment.filter(|(name, _)| is_ours(name)) {
+        match variable(&name, &text, &keys) {
+            Ok(Some((key, name, value))) => {
                 set(&mut values, &key.path, value);
-                sources.insert(key.path.clone(), Source::Environment(name));
+                sources.insert(key.path.clone(), Source::Environment(name.to_owned()));
             }
-            Err(expected) => problems.push(format!("{name} (`{}`): expected {expected}", key.path)),
+            Ok(None) => {}
+            Err(problem) => problems.push(problem),
         }
     }
     for (path, flag, text) in flags {
-        set(&mut values, path, Value::String(text.clone()));
-        sources.insert((*path).to_owned(), Source::CommandLine(flag));
+        match text.to_str() {
+            Some(text) => {
+                set(&mut values, path, Value::String(text.to_owned()));
+                sources.insert((*path).to_owned(), Source::CommandLine(flag));
+            }
+            None => problems.push(format!("{flag} (`{path}`): {NOT_UNICODE}")),
+        }
     }
     if !problems.is_empty() {
         return Err(ConfigError(problems));
@@ -104,9 +103,15 @@ pub(crate) fn load(
     let config: Config = serde_path_to_error::deserialize(Value::Table(values.clone())).map_err(|error| {
         let path = error.path().to_string();
         let source = sources.get(&path).unwrap_or(&Source::Default);
-        ConfigError(vec![format!("`{path}` ({source}): {}", error.inner().message())])
+        // The usual message repeats the value.
+        let message = if SECRETS.contains(&path.as_str()) {
+            "expected a text in quotes"
+        } else {
+            error.inner().message()
+        };
+        ConfigError(vec![format!("`{path}` ({source}): {message}")])
     })?;
-    let contradictions = config.contradictions();
+    let contradictions = checks::contradictions(&config);
     if contradictions.is_empty() {
         Ok(Loaded {
             config,
@@ -117,6 +122,53 @@ pub(crate) fn load(
     } else {
         Err(ConfigError(contradictions))
     }
+}
+
+fn is_ours(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(PREFIX.as_bytes()) && !name.starts_with(TEST_PREFIX.as_bytes())
+}
+
+/// The key that an environment variable sets, its name and the value; `None` where it means somebody else.
+fn variable<'k, 'n>(
+    name: &'n OsStr,
+    text: &OsStr,
+    keys: &'k [Key],
+) -> Result<Option<(&'k Key, &'n str, Value)>, String> {
+    let (Some(name), Some(text)) = (name.to_str(), text.to_str()) else {
+        return Err(format!("{}: {NOT_UNICODE}", name.to_string_lossy()));
+    };
+    let Some(key) = keys.iter().find(|key| key.env == name) else {
+        if is_service_link(name, text) {
+            return Ok(None);
+        }
+        let hint = closest(name, keys.iter().map(|key| &*key.env));
+        return Err(format!("{name}: no setting has this environment variable{hint}"));
+    };
+    match parse(key.shape, text) {
+        Ok(value) => Ok(Some((key, name, value))),
+        Err(expected) => Err(format!("{name} (`{}`): expected {expected}", key.path)),
+    }
+}
+
+/// Whether Kubernetes has set the variable because there is a service whose name starts like the program's: it tells
+/// every container of the namespace `NAME_SERVICE_HOST`, `NAME_SERVICE_PORT[_PORTNAME]`, `NAME_PORT` and
+/// `NAME_PORT_8080_TCP[_PROTO|_PORT|_ADDR]`.
+fn is_service_link(name: &str, text: &str) -> bool {
+    let is_protocol = |rest: &str| {
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        ["_TCP", "_UDP", "_SCTP"].iter().any(|protocol| {
+            rest.strip_prefix(protocol)
+                .is_some_and(|end| ["", "_PROTO", "_PORT", "_ADDR"].contains(&end))
+        })
+    };
+    name.ends_with("_SERVICE_HOST")
+        || name.ends_with("_SERVICE_PORT")
+        || name.contains("_SERVICE_PORT_")
+        || (name.ends_with("_PORT") && text.contains("://"))
+        || name
+            .match_indices("_PORT_")
+            .any(|(at, found)| name.get(at + found.len()..).is_some_and(is_protocol))
 }
 
 fn read_file(
@@ -130,12 +182,9 @@ fn read_file(
         Ok(text) => text,
         Err(error) => return problems.push(format!("cannot read {}: {error}", path.display())),
     };
-    let table = match Table::deserialize(match toml::Deserializer::parse(&text) {
-        Ok(parsed) => parsed,
-        Err(error) => return problems.push(format!("{}: {error}", path.display())),
-    }) {
+    let table = match toml::Deserializer::parse(&text).and_then(Table::deserialize) {
         Ok(table) => table,
-        Err(error) => return problems.push(format!("{}: {error}", path.display())),
+        Err(error) => return problems.push(unreadable(path, &text, &error)),
     };
     for (key, value) in leaves("", &table, keys) {
         if keys.iter().any(|known| known.path == key) {
@@ -149,6 +198,13 @@ fn read_file(
             ));
         }
     }
+}
+
+/// What is wrong with a file, without the line itself: it may be that of a secret.
+fn unreadable(path: &Path, text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+    format!("{}, line {line}: {}", path.display(), error.message())
 }
 
 /// The values of a table by their path. A table that is itself unknown counts as one value.
@@ -250,7 +306,7 @@ mod tests {
     fn env(pairs: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
         let owned: Vec<_> = pairs
             .iter()
-            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .map(|(name, text)| (OsString::from(name), OsString::from(text)))
             .collect();
         load(None, owned.into_iter(), &[])
     }
@@ -264,8 +320,8 @@ mod tests {
             "log = \"warn\"\n[http]\nlisten = \"127.0.0.1:1\"\nmax-connections = 7\n",
         )
         .unwrap();
-        let environment = [("FIELDLINE_HTTP_LISTEN".to_owned(), "127.0.0.1:2".to_owned())];
-        let flags = [("data-dir", "--data-dir", "elsewhere".to_owned())];
+        let environment = [("FIELDLINE_HTTP_LISTEN".into(), "127.0.0.1:2".into())];
+        let flags = [("data-dir", "--data-dir", "elsewhere".into())];
         let loaded = load(Some(&file), environment.into_iter(), &flags).unwrap();
         assert_eq!(loaded.config.http.listen.port(), 2);
         assert_eq!(
@@ -309,6 +365,68 @@ mod tests {
         ] {
             let error = env(&[(name, text)]).unwrap_err().to_string();
             assert!(error.contains(expected), "{name}={text}: {error}");
+        }
+    }
+
+    #[test]
+    fn variables_that_kubernetes_sets_for_services_are_not_ours() {
+        let links = [
+            ("FIELDLINE_SERVICE_HOST", "10.0.0.1"),
+            ("FIELDLINE_SERVICE_PORT", "8080"),
+            ("FIELDLINE_SERVICE_PORT_HTTP", "8080"),
+            ("FIELDLINE_PORT", "tcp://10.0.0.1:8080"),
+            ("FIELDLINE_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
+            ("FIELDLINE_PORT_8080_TCP_PROTO", "tcp"),
+            ("FIELDLINE_PORT_8080_TCP_PORT", "8080"),
+            ("FIELDLINE_MQTT_PORT_1883_TCP_ADDR", "10.0.0.1"),
+            ("FIELDLINE_COAP_PORT_5683_UDP", "udp://10.0.0.1:5683"),
+        ];
+        env(&links).unwrap();
+        for (name, text) in [
+            ("FIELDLINE_HTTP_PORT", "8080"),
+            ("FIELDLINE_PORT_NUMBER_TCP", "1"),
+        ] {
+            let error = env(&[(name, text)]).unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused_by_name_where_they_are_ours() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let broken = || OsString::from_vec(b"caf\xe9".to_vec());
+        let foreign = [(OsString::from("LS_COLORS"), broken()), (broken(), "x".into())];
+        load(None, foreign.into_iter(), &[]).unwrap();
+        let ours = [(OsString::from("FIELDLINE_DATA_DIR"), broken())];
+        let error = load(None, ours.into_iter(), &[]).unwrap_err().to_string();
+        assert!(
+            error.contains("FIELDLINE_DATA_DIR: the value is not valid Unicode"),
+            "{error}"
+        );
+        let flags = [("data-dir", "--data-dir", broken())];
+        let error = load(None, std::iter::empty(), &flags).unwrap_err().to_string();
+        assert!(error.contains("--data-dir"), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_a_secret() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("fieldline.toml");
+        for line in [
+            "admin-password = 8675309",
+            "admin-password = s8675309",
+            "admin-password = \"8675309",
+            "admin-password = [\"8675309\"]",
+        ] {
+            std::fs::write(&file, format!("log = \"warn\"\n{line}\n")).unwrap();
+            let error = load(Some(&file), std::iter::empty(), &[])
+                .unwrap_err()
+                .to_string();
+            assert!(!error.contains("8675309"), "{error}");
+            assert!(
+                error.contains("admin-password") || error.contains("line 2"),
+                "{error}"
+            );
         }
     }
 

@@ -25,7 +25,8 @@ pub(crate) fn print(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
         let source = loaded.source(&key.path);
         match get(&loaded.values, &key.path) {
             Some(_) if SECRETS.contains(&key.path.as_str()) => {
-                writeln!(out, "{name} = \"********\" # {source}")?;
+                // As a line that counts it would become the secret of whoever uses the output as a file.
+                writeln!(out, "# {name} = \"********\" # {source}")?;
             }
             Some(value) => writeln!(out, "{name} = {value} # {source}; {}", key.env)?,
             None => writeln!(out, "# {name} is not set; {}", key.env)?,

@@ -23,6 +23,8 @@ pub(super) const CHECKPOINT_KEY: &[u8] = b"c";
 pub(super) struct Positions {
     pub(super) applied: Option<Offset>,
     pub(super) durable: Option<Offset>,
+    /// Number of the checkpoint that set the position back: what older ones say of it no longer counts.
+    rewound: u64,
 }
 
 /// One fsync for all writers that wait for one.
@@ -163,9 +165,27 @@ impl SeriesStore {
         let mut positions = self.positions.lock();
         for (partition, offset) in &cut.positions {
             let held = positions.entry(*partition).or_default();
-            held.durable = held.durable.max(Some(*offset));
+            if cut.number >= held.rewound {
+                held.durable = held.durable.max(Some(*offset));
+            }
         }
         Ok(())
+    }
+
+    /// Sets a position back, durably.
+    pub(super) fn rewind_position(&self, partition: Partition, to: Offset) -> StoreResult<()> {
+        self.direct(|_, _| {
+            if let Some(held) = self.positions.lock().get_mut(&partition)
+                && held.applied.is_some_and(|applied| applied > to)
+            {
+                *held = Positions {
+                    applied: Some(to),
+                    durable: None,
+                    rewound: self.checkpoint.load(Ordering::Relaxed) + 1,
+                };
+            }
+            Ok(())
+        })
     }
 
     /// The durable position of each partition.
@@ -192,6 +212,7 @@ pub(super) fn stored_positions(engine: &Engine) -> StoreResult<BTreeMap<Partitio
         let stored = Positions {
             applied: Some(offset),
             durable: Some(offset),
+            rewound: 0,
         };
         positions.insert(partition, stored);
     }

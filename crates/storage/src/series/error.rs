@@ -1,6 +1,7 @@
 //! What a failure of the engine means for the caller.
 
 use std::io::ErrorKind;
+use std::path::Path;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind};
 use fieldline_model::kv::Corrupt;
@@ -38,6 +39,19 @@ pub(super) fn engine(error: fjall::Error) -> StoreError {
         _ => "the time-series store cannot serve now",
     };
     StoreError::new(kind, message).caused_by(error)
+}
+
+/// The error of a start that found a damaged file, with what an operator can do.
+pub(super) fn cannot_open(dir: &Path, error: StoreError) -> StoreError {
+    if error.kind() != StoreErrorKind::Corrupt {
+        return error;
+    }
+    let message = format!(
+        "a file in {} is damaged ({error}): restore the directory from a backup, or move it away to start with empty time \
+         series; what the journal still holds is stored again",
+        dir.display()
+    );
+    StoreError::new(StoreErrorKind::Corrupt, message)
 }
 
 /// The error of a failed file operation beside the engine.

@@ -14,9 +14,6 @@ pub struct Options {
     pub memtable: ByteSize,
     /// Memory for latest values, and the same for attributes. What does not fit is read from disk when it is needed.
     pub cells_cache: ByteSize,
-    /// How often latest values, attributes and the positions in the journal are made durable. A crash replays what the
-    /// journal received since.
-    pub checkpoint_interval: Span,
     /// Recent rows are packed into compressed chunks once they take this much.
     pub pack_bytes: ByteSize,
     /// Recent rows are packed at the latest after this time.
@@ -33,7 +30,6 @@ impl Default for Options {
             block_cache: ByteSize::mib(16),
             memtable: ByteSize::mib(8),
             cells_cache: ByteSize::mib(24),
-            checkpoint_interval: Span::secs(1),
             pack_bytes: ByteSize::mib(64),
             pack_age: Span::secs(86_400),
             sweep_interval: Span::secs(10),
@@ -51,8 +47,8 @@ impl Options {
         if self.pack_bytes < ByteSize::kib(64) {
             return Some("pack-bytes must be at least 64KiB".to_owned());
         }
-        if self.checkpoint_interval.0.is_zero() || self.sweep_interval.0.is_zero() {
-            return Some("checkpoint-interval and sweep-interval must be more than 0".to_owned());
+        if self.sweep_interval.0.is_zero() {
+            return Some("sweep-interval must be more than 0".to_owned());
         }
         if self.open_files < 16 {
             return Some("open-files must be at least 16".to_owned());

@@ -291,6 +291,11 @@ impl IngestStore for SeriesStore {
         Ok(self.position(partition))
     }
 
+    async fn rewind(&self, partition: Partition, to: Offset) -> StoreResult<()> {
+        self.blocking(move |store| store.rewind_position(partition, to))
+            .await
+    }
+
     async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
         self.blocking(|store| {
             store.write_checkpoint(false)?;

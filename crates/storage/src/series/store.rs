@@ -29,6 +29,9 @@ use super::{error, pack, sweep};
 /// How far the sequence numbers jump at a restart: more rows than fit between two checkpoints.
 const SEQ_JUMP: u64 = 1 << 32;
 
+/// How often the keeper looks what there is to do. Tests do it by hand.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(if cfg!(test) { 1_000_000 } else { 1 });
+
 static ROW_GATE: LogGate = LogGate::new(1);
 static KEEPER_GATE: LogGate = LogGate::new(1);
 
@@ -92,7 +95,8 @@ impl SeriesStore {
         names::describe();
         std::fs::create_dir_all(dir).map_err(error::io)?;
         let watermark = Watermark::open(dir)?;
-        let engine = Engine::open(dir, options, clock.now_ms())?;
+        let engine =
+            Engine::open(dir, options, clock.now_ms()).map_err(|error| error::cannot_open(dir, error))?;
         let checkpoint = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
         if checkpoint < watermark.get() {
             return Err(checkpoint::lost(dir, checkpoint, watermark.get()));
@@ -286,22 +290,17 @@ pub(super) fn is_usable(values: &[u8]) -> bool {
     unpack(values).all(|item| item.is_ok_and(|(name, _)| name.len() <= MAX_NAME_BYTES))
 }
 
-/// The keeper thread: checkpoints, seals, sweeps, and recovers from a full disk.
+/// The keeper thread: seals, sweeps, and recovers from a full disk. Checkpoints are made when ingest asks for them.
 fn keep(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
     let mut seen = 0;
     let mut interval = Duration::ZERO;
-    let mut next_checkpoint = Instant::now();
     let mut next_sweep = Instant::now();
     while !signal.is_stopped() {
         signal.wait(&mut seen, interval);
         let Some(store) = store.upgrade() else { return };
-        interval = store.options.checkpoint_interval.0;
+        interval = UPKEEP_INTERVAL;
         store.heal();
         let mut outcome = store.seal_when_due();
-        if Instant::now() >= next_checkpoint {
-            next_checkpoint = Instant::now() + interval;
-            outcome = outcome.and(store.write_checkpoint(false));
-        }
         if Instant::now() >= next_sweep {
             next_sweep = Instant::now() + store.options.sweep_interval.0;
             outcome = outcome.and(store.sweep_some());

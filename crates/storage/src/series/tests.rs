@@ -29,7 +29,6 @@ pub(super) struct World {
 pub(super) fn quiet() -> Options {
     let never = Span::secs(1_000_000);
     Options {
-        checkpoint_interval: never,
         sweep_interval: never,
         pack_age: Span::secs(1_000_000_000),
         ..Options::default()
@@ -161,4 +160,5 @@ contract! {
     applied_effects_are_seen_and_skipped_the_second_time
     a_replay_completes_what_a_crash_cut_off
     a_replay_does_not_undo_what_people_did
+    records_after_a_rewind_are_new_ones
 }

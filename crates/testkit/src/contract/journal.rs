@@ -40,6 +40,7 @@ pub async fn all(backend: &dyn JournalBackend) {
     positions_outside_of_the_log_are_refused(journal.as_ref()).await;
     journal.close().await;
     drop(journal);
+    a_pause_concerns_one_partition(backend).await;
     closing_refuses_appends_and_lets_consumers_finish(backend).await;
     what_was_acknowledged_is_there_after_a_restart(backend).await;
     groups_go_on_from_where_they_committed(backend).await;
@@ -137,6 +138,7 @@ impl Received {
                 assert!(!all.is_empty() && records.next.0 >= records.first.0 + all.len() as u64);
                 self.records.entry(partition).or_default().extend(all);
             }
+            Delivery::Unreadable(partition, error) => panic!("partition {partition} cannot be read: {error}"),
             Delivery::Closed => return false,
         }
         true
@@ -362,6 +364,36 @@ pub async fn seeking_moves_the_position(journal: &dyn Journal) {
         matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(b"d")),
         "{delivery:?}"
     );
+}
+
+/// A pause holds one partition back and no other, and a closed journal does not wait for its end.
+pub async fn a_pause_concerns_one_partition(backend: &dyn JournalBackend) {
+    let journal = backend.open().await;
+    let journal = journal.as_ref();
+    let queue = open_queue(journal, 2);
+    let mut consumer = single(journal, queue, &fresh("group"));
+    assignment(consumer.as_mut(), 2).await;
+    consumer.pause(at(queue, 0), Duration::from_secs(3600));
+    put(journal, at(queue, 0), &[b"a"]).await;
+    for record in [&b"b"[..], b"c"] {
+        put(journal, at(queue, 1), &[record]).await;
+        let delivery = next(consumer.as_mut(), MAX_BYTES).await;
+        assert!(
+            matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(record)),
+            "{delivery:?}"
+        );
+    }
+    consumer.pause(at(queue, 0), Duration::from_millis(1));
+    let delivery = next(consumer.as_mut(), MAX_BYTES).await;
+    assert!(
+        matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(b"a")),
+        "what was held back comes when the pause ends: {delivery:?}"
+    );
+    consumer.pause(at(queue, 0), Duration::from_secs(3600));
+    put(journal, at(queue, 0), &[b"d"]).await;
+    journal.close().await;
+    let delivery = next(consumer.as_mut(), MAX_BYTES).await;
+    assert!(matches!(delivery, Delivery::Closed), "{delivery:?}");
 }
 
 /// A position that does not exist is refused, not rounded.

@@ -1,93 +1,65 @@
-//! Reading bodies in bounded memory: each has its limit, and all that are being read share a budget.
+//! Reading the body of a post: within its limit, its time, and the memory that there is for bodies.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::time::Duration;
 
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::CONTENT_LENGTH;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Limits, Refusal};
+use super::Refusal;
+use super::memory::BodyShare;
 
-/// Unit in which memory is taken from the budget.
-const UNIT: usize = 16 << 10;
+/// Longest time that a whole body may take to arrive; a peer must not hold its memory for longer.
+const DEADLINE: Duration = Duration::from_secs(120);
 
-pub(super) struct BodyBudget {
+/// Reads the body of a request of at most `max_body` bytes. One that is too large is refused by its announced length,
+/// before it arrives; memory is taken as it arrives, for a length is easily announced.
+pub(super) async fn read(
+    request: Request,
     max_body: usize,
-    units: Arc<Semaphore>,
-}
-
-/// A whole body, with its share of the budget.
-pub(super) struct ReadBody {
-    bytes: Vec<u8>,
-    _share: Option<OwnedSemaphorePermit>,
-}
-
-impl ReadBody {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    share: &mut BodyShare,
+) -> Result<Vec<u8>, Refusal> {
+    // Layers around the body do not pass its size hint on.
+    let announced = request.headers().get(CONTENT_LENGTH).map(|length| {
+        length
+            .to_str()
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(usize::MAX)
+    });
+    if announced.is_some_and(|announced| announced > max_body) {
+        return Err(Refusal::TooLarge);
     }
+    let expected = announced.unwrap_or(max_body);
+    tokio::time::timeout(DEADLINE, receive(request, max_body, expected, share))
+        .await
+        .unwrap_or(Err(Refusal::TooSlow))
 }
 
-impl BodyBudget {
-    pub(super) fn new(limits: Limits) -> Self {
-        let units = (limits.body_memory / UNIT).clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            max_body: limits.max_body,
-            units: Arc::new(Semaphore::new(units)),
-        }
-    }
-
-    /// Reads the body of a request. What is too large is refused by its announced length, before it arrives.
-    pub(super) async fn read(&self, request: Request) -> Result<ReadBody, Refusal> {
-        // Layers around the body do not pass its size hint on.
-        let announced = match request.headers().get(CONTENT_LENGTH) {
-            Some(length) => length
-                .to_str()
-                .ok()
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(usize::MAX),
-            None => 0,
+async fn receive(
+    request: Request,
+    max_body: usize,
+    expected: usize,
+    share: &mut BodyShare,
+) -> Result<Vec<u8>, Refusal> {
+    let mut body = request.into_body();
+    let mut bytes = Vec::new();
+    while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let Ok(data) = frame.map_err(|_| Refusal::Disconnected)?.into_data() else {
+            continue;
         };
-        if announced > self.max_body {
+        let length = bytes.len() + data.len();
+        if length > max_body {
             return Err(Refusal::TooLarge);
         }
-        let mut body = request.into_body();
-        let mut share = None;
-        self.grow(&mut share, announced)?;
-        let mut bytes = Vec::with_capacity(announced);
-        while let Some(frame) =
-            std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await
-        {
-            let Ok(data) = frame.map_err(|_| Refusal::Disconnected)?.into_data() else {
-                continue;
-            };
-            if bytes.len() + data.len() > self.max_body {
-                return Err(Refusal::TooLarge);
-            }
-            self.grow(&mut share, bytes.len() + data.len())?;
-            bytes.extend_from_slice(&data);
+        if length > bytes.capacity() {
+            // Doubled as long as more is expected, so that not every frame copies all that came before.
+            let capacity = (2 * bytes.capacity()).min(expected).max(length);
+            share.grow(capacity)?;
+            bytes.reserve_exact(capacity - bytes.len());
         }
-        Ok(ReadBody { bytes, _share: share })
+        bytes.extend_from_slice(&data);
     }
-
-    /// Takes memory so that `share` covers `bytes`. Waiting here could wait for ever, as others hold shares and wait too.
-    fn grow(&self, share: &mut Option<OwnedSemaphorePermit>, bytes: usize) -> Result<(), Refusal> {
-        let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let wanted = bytes.div_ceil(UNIT).saturating_sub(held);
-        if wanted == 0 {
-            return Ok(());
-        }
-        let count = u32::try_from(wanted).map_err(|_| Refusal::TooLarge)?;
-        let more = self
-            .units
-            .clone()
-            .try_acquire_many_owned(count)
-            .map_err(|_| Refusal::Overloaded)?;
-        match share {
-            Some(held) => held.merge(more),
-            None => *share = Some(more),
-        }
-        Ok(())
-    }
+    Ok(bytes)
 }

@@ -297,7 +297,6 @@ const fn code_of(reason: CloseReason) -> ReasonCode {
         CloseReason::KeepAlive => ReasonCode::KeepAliveTimeout,
         CloseReason::Inactive => ReasonCode::MaximumConnectTime,
         CloseReason::Shutdown => ReasonCode::ServerShuttingDown,
-        CloseReason::ConnectTimeout => ReasonCode::NotAuthorized,
     }
 }
 

@@ -280,7 +280,7 @@ fn api(
         access_token_ttl: Span::secs(366 * 86_400),
         ..Options::default()
     };
-    Arc::new(ApiState::new(deps, options).unwrap())
+    Arc::new(ApiState::new(deps, options))
 }
 
 async fn tenant_profile(entities: &EntityStores) -> Result<TenantProfileId, StoreError> {

@@ -1,0 +1,283 @@
+//! The activity of devices as values: what is known of each, what is news, and what follows from it at a given time.
+
+use std::collections::VecDeque;
+
+use fieldline_model::kv::{Value, ValueRef, pack};
+use fieldline_model::timeseries::Attribute;
+use fieldline_model::{Subject, TenantId};
+use rustc_hash::FxHashMap;
+
+const ACTIVE: &str = "active";
+const LAST_ACTIVITY: &str = "lastActivityTime";
+const LAST_CONNECT: &str = "lastConnectTime";
+const LAST_DISCONNECT: &str = "lastDisconnectTime";
+const INACTIVITY_ALARM: &str = "inactivityAlarmTime";
+const INACTIVITY_TIMEOUT: &str = "inactivityTimeout";
+
+/// The attributes that a state is read from.
+pub(super) const READ: [&str; 4] = [ACTIVE, LAST_ACTIVITY, INACTIVITY_ALARM, INACTIVITY_TIMEOUT];
+
+/// What is known of one device.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    // News: not written yet.
+    heard: bool,
+    last_connect: Option<i64>,
+    last_disconnect: Option<i64>,
+    last_activity: i64,
+    // As they are stored.
+    active: bool,
+    inactivity_alarm: i64,
+    timeout_ms: Option<i64>,
+    // Whether lists of devices show it as active; `None` until that was read.
+    listed: Option<bool>,
+    // Counts the times that what is stored may have become another; what was read holds for the count it was read at.
+    revision: u32,
+    read_at: Option<u32>,
+    queued: bool,
+}
+
+/// What is to be written of a device. Its state follows only once that is done, so a failed write can be repeated.
+#[derive(Debug)]
+pub(super) struct Settled {
+    /// Whose it is.
+    pub(super) subject: Subject,
+    /// Packed attributes; may be empty.
+    pub(super) values: Vec<u8>,
+    /// What lists of devices are to show, where that is something else than now.
+    pub(super) relist: Option<bool>,
+    active: bool,
+    inactivity_alarm: i64,
+    last_activity: i64,
+    last_connect: Option<i64>,
+    last_disconnect: Option<i64>,
+}
+
+impl State {
+    /// Notes a message.
+    pub(super) fn heard_at(&mut self, at: i64) {
+        self.last_activity = self.last_activity.max(at);
+        self.heard = true;
+    }
+
+    /// Notes a session's beginning.
+    pub(super) fn connected_at(&mut self, at: i64) {
+        self.last_connect = Some(at);
+    }
+
+    /// Notes a session's end.
+    pub(super) fn disconnected_at(&mut self, at: i64) {
+        self.last_disconnect = Some(at);
+    }
+
+    /// Takes over what is stored, as it was read at a revision.
+    pub(super) fn take_stored(&mut self, stored: &[Attribute], listed: bool, revision: u32) {
+        self.active = false;
+        self.inactivity_alarm = 0;
+        self.timeout_ms = None;
+        for attribute in stored {
+            let number = attribute.value.as_number().map(|number| number as i64);
+            match attribute.key.as_str() {
+                ACTIVE => self.active = attribute.value == Value::Bool(true),
+                LAST_ACTIVITY => self.last_activity = self.last_activity.max(number.unwrap_or(0)),
+                INACTIVITY_ALARM => self.inactivity_alarm = number.unwrap_or(0),
+                INACTIVITY_TIMEOUT => self.timeout_ms = number.filter(|timeout| *timeout > 0),
+                _ => {}
+            }
+        }
+        self.listed = Some(listed);
+        self.read_at = Some(revision);
+    }
+
+    fn is_read(&self) -> bool {
+        self.read_at == Some(self.revision)
+    }
+
+    fn has_news(&self) -> bool {
+        self.heard || self.last_connect.is_some() || self.last_disconnect.is_some()
+    }
+
+    fn is_alive(&self, now: i64, default_timeout_ms: i64) -> bool {
+        now < self
+            .last_activity
+            .saturating_add(self.timeout_ms.unwrap_or(default_timeout_ms))
+    }
+
+    fn settle(&self, subject: Subject, now: i64, default_timeout_ms: i64) -> Settled {
+        let mut values = Vec::new();
+        if let Some(at) = self.last_connect {
+            pack(LAST_CONNECT, ValueRef::Long(at), &mut values);
+        }
+        if let Some(at) = self.last_disconnect {
+            pack(LAST_DISCONNECT, ValueRef::Long(at), &mut values);
+        }
+        if self.heard {
+            pack(LAST_ACTIVITY, ValueRef::Long(self.last_activity), &mut values);
+        }
+        let active = (self.active || self.heard) && self.is_alive(now, default_timeout_ms);
+        let inactivity_alarm = match (self.active, active) {
+            (false, true) => 0,
+            (true, false) => now,
+            _ => self.inactivity_alarm,
+        };
+        if active != self.active {
+            pack(ACTIVE, ValueRef::Bool(active), &mut values);
+        }
+        if inactivity_alarm != self.inactivity_alarm {
+            pack(INACTIVITY_ALARM, ValueRef::Long(inactivity_alarm), &mut values);
+        }
+        Settled {
+            subject,
+            values,
+            relist: (self.listed != Some(active)).then_some(active),
+            active,
+            inactivity_alarm,
+            last_activity: self.last_activity,
+            last_connect: self.last_connect,
+            last_disconnect: self.last_disconnect,
+        }
+    }
+
+    /// Follows what was written; what was noted meanwhile stays news.
+    fn written(&mut self, settled: &Settled) {
+        self.active = settled.active;
+        self.inactivity_alarm = settled.inactivity_alarm;
+        self.listed = Some(settled.active);
+        if self.last_activity == settled.last_activity {
+            self.heard = false;
+        }
+        if self.last_connect == settled.last_connect {
+            self.last_connect = None;
+        }
+        if self.last_disconnect == settled.last_disconnect {
+            self.last_disconnect = None;
+        }
+    }
+}
+
+/// The devices that are watched, and who of them waits for being looked at.
+#[derive(Default)]
+pub(super) struct States {
+    by_device: FxHashMap<Subject, State>,
+    // Those that have `queued` set. At most one entry a device, but for devices that were deleted and heard again.
+    queue: VecDeque<Subject>,
+}
+
+impl States {
+    /// The state of a device, which is queued.
+    pub(super) fn touch(&mut self, subject: Subject) -> &mut State {
+        let state = self.by_device.entry(subject).or_default();
+        if !state.queued {
+            state.queued = true;
+            self.queue.push_back(subject);
+        }
+        state
+    }
+
+    /// The state of a device, if it is watched.
+    pub(super) fn get_mut(&mut self, subject: &Subject) -> Option<&mut State> {
+        self.by_device.get_mut(subject)
+    }
+
+    /// Watches a device that lists show as active.
+    pub(super) fn restore(&mut self, subject: Subject) {
+        self.touch(subject).listed.get_or_insert(true);
+    }
+
+    /// Forgets a device.
+    pub(super) fn remove(&mut self, subject: &Subject) {
+        self.by_device.remove(subject);
+    }
+
+    /// Forgets the devices of a tenant.
+    pub(super) fn remove_tenant(&mut self, tenant: TenantId) {
+        self.by_device.retain(|subject, _| subject.tenant != tenant);
+    }
+
+    /// What is stored of a device was changed by somebody else: reads it again before it is looked at.
+    pub(super) fn outdate(&mut self, subject: Subject) {
+        if let Some(state) = self.by_device.get_mut(&subject) {
+            state.revision = state.revision.wrapping_add(1);
+            self.touch(subject);
+        }
+    }
+
+    /// How many devices are queued.
+    pub(super) fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Takes the first `count` of the queue, without those that are gone or, where only news is wanted, have none.
+    pub(super) fn take(&mut self, count: usize, only_news: bool) -> Vec<Subject> {
+        let count = count.min(self.queue.len());
+        let by_device = &mut self.by_device;
+        self.queue
+            .drain(..count)
+            .filter(|subject| {
+                by_device.get_mut(subject).is_some_and(|state| {
+                    std::mem::take(&mut state.queued) && (state.has_news() || !only_news)
+                })
+            })
+            .collect()
+    }
+
+    /// Queues devices again that could not be read or written. Nobody knows what a failed write has left behind, so what
+    /// is stored of them is read again.
+    pub(super) fn put_back(&mut self, subjects: &[Subject]) {
+        for subject in subjects {
+            if let Some(state) = self.by_device.get_mut(subject) {
+                state.read_at = None;
+                state.listed = None;
+                self.touch(*subject);
+            }
+        }
+    }
+
+    /// If what is stored of a device has to be read: the revision it is read for, and whether lists show it as active.
+    pub(super) fn unread(&self, subject: &Subject) -> Option<(u32, Option<bool>)> {
+        self.by_device
+            .get(subject)
+            .filter(|state| !state.is_read())
+            .map(|state| (state.revision, state.listed))
+    }
+
+    /// Queues the devices whose time-out has passed.
+    pub(super) fn find_silent(&mut self, now: i64, default_timeout_ms: i64) {
+        let silent: Vec<_> = self
+            .by_device
+            .iter()
+            .filter(|(_, state)| state.is_read() && state.active && !state.is_alive(now, default_timeout_ms))
+            .map(|(subject, _)| *subject)
+            .collect();
+        for subject in silent {
+            self.touch(subject);
+        }
+    }
+
+    /// What is to be written of the devices. One that was outdated since it was read is queued, and left for later.
+    pub(super) fn settle(&self, part: &[Subject], now: i64, default_timeout_ms: i64) -> Vec<Settled> {
+        part.iter()
+            .filter_map(|subject| {
+                let state = self.by_device.get(subject).filter(|state| state.is_read())?;
+                Some(state.settle(*subject, now, default_timeout_ms))
+            })
+            .collect()
+    }
+
+    /// Follows what was written. What is inactive and written down need not be remembered.
+    pub(super) fn written(&mut self, settled: &[Settled]) {
+        for settled in settled {
+            if let Some(state) = self.by_device.get_mut(&settled.subject) {
+                state.written(settled);
+                if !state.active && !state.queued {
+                    self.by_device.remove(&settled.subject);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn watched(&self) -> usize {
+        self.by_device.len()
+    }
+}

@@ -1,0 +1,207 @@
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+
+use fieldline_model::TenantId;
+use fieldline_model::kv::Value;
+
+use super::*;
+use crate::fakes::{Call, FakeStores, StandingClock, failure};
+use crate::ports::StoreErrorKind;
+
+const START: i64 = 1_700_000_000_000;
+
+struct World {
+    stores: Arc<FakeStores>,
+    clock: Arc<StandingClock>,
+    tracker: Arc<ActivityTracker>,
+}
+
+impl World {
+    fn new() -> Self {
+        let stores = FakeStores::new();
+        let clock = Arc::new(StandingClock(AtomicI64::new(START)));
+        let tracker = ActivityTracker::new(
+            stores.entities(),
+            stores.clone(),
+            clock.clone(),
+            &Options::default(),
+        );
+        Self {
+            stores,
+            clock,
+            tracker,
+        }
+    }
+
+    async fn round(&self) {
+        self.tracker.find_silent();
+        self.tracker.write_changes(false, || false).await;
+    }
+
+    fn is_active(&self, device: Subject) -> bool {
+        self.stores.attribute(device, "active") == Some(Value::Bool(true))
+    }
+
+    fn queued(&self) -> usize {
+        self.tracker.states.lock().queued()
+    }
+
+    /// Has the next write of each kind fail once.
+    fn fail_writes_once(&self) {
+        let attributes = AtomicBool::new(true);
+        let lists = AtomicBool::new(true);
+        self.stores.watch(move |call| {
+            let armed = match call {
+                Call::SaveAttributes(_) => attributes.swap(false, Ordering::SeqCst),
+                Call::SetActive(_) => lists.swap(false, Ordering::SeqCst),
+                _ => false,
+            };
+            if armed {
+                return Err(failure(StoreErrorKind::DiskFull));
+            }
+            Ok(())
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_transition_whose_write_failed_is_written_by_a_later_round() {
+    let world = World::new();
+    let device = world.stores.add_device("a");
+
+    world.fail_writes_once();
+    world.tracker.connected(device);
+    for _ in 0..2 {
+        world.tracker.heard(device);
+        world.round().await;
+        assert!(!world.is_active(device));
+        // It waits once, however often it was heard and failed.
+        assert_eq!(world.queued(), 1);
+    }
+    world.round().await;
+    assert!(world.is_active(device) && world.stores.is_listed(device));
+    for key in ["lastConnectTime", "lastActivityTime"] {
+        assert_eq!(world.stores.attribute(device, key), Some(Value::Long(START)));
+    }
+
+    world.fail_writes_once();
+    world.clock.0.fetch_add(600_000, Ordering::SeqCst);
+    for _ in 0..2 {
+        world.round().await;
+        // Who is still active in one place is watched after a restart.
+        assert!(world.stores.is_listed(device));
+    }
+    world.round().await;
+    assert!(!world.is_active(device) && !world.stores.is_listed(device));
+    assert_eq!(world.queued(), 0);
+    assert_eq!(world.tracker.states.lock().watched(), 0);
+}
+
+#[tokio::test]
+async fn one_device_that_cannot_be_read_or_written_does_not_hold_others_back() {
+    for unreadable in [true, false] {
+        let world = World::new();
+        let devices: Vec<_> = (0..PART * 2)
+            .map(|n| world.stores.add_device(&n.to_string()))
+            .collect();
+        let (bad, good) = devices.split_first().expect("there are devices");
+        let culprit = *bad;
+        world.stores.watch(move |call| match call {
+            Call::GetAttributes(subject) if unreadable && subject == culprit => {
+                Err(failure(StoreErrorKind::Corrupt))
+            }
+            Call::SaveAttributes(subjects) if !unreadable && subjects.contains(&culprit) => {
+                Err(failure(StoreErrorKind::Invalid))
+            }
+            _ => Ok(()),
+        });
+        let heard: Vec<_> = devices.iter().map(|device| (*device, START)).collect();
+        world.tracker.heard_all(&heard);
+        world.round().await;
+        assert!(good.iter().all(|device| world.is_active(*device)));
+        assert!(!world.is_active(*bad));
+        assert_eq!(world.queued(), 1);
+
+        world.stores.unwatch();
+        world.round().await;
+        assert!(world.is_active(*bad));
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_serves_nobody_is_not_asked_for_every_device() {
+    let world = World::new();
+    let heard: Vec<_> = (0..PART)
+        .map(|n| (world.stores.add_device(&n.to_string()), START))
+        .collect();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    world.stores.watch(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Err(failure(StoreErrorKind::Unavailable))
+    });
+    world.tracker.heard_all(&heard);
+    world.round().await;
+    assert!(calls.load(Ordering::SeqCst) < 10);
+    assert_eq!(world.queued(), PART);
+
+    world.stores.unwatch();
+    world.round().await;
+    assert!(heard.iter().all(|(device, _)| world.is_active(*device)));
+}
+
+#[tokio::test]
+async fn a_timeout_that_is_changed_while_it_is_read_counts() {
+    let world = World::new();
+    let device = world.stores.add_device("a");
+    let (stores, tracker) = (world.stores.clone(), world.tracker.clone());
+    let changed = AtomicBool::new(false);
+    world.stores.watch(move |call| {
+        if matches!(call, Call::GetAttributes(_)) && !changed.swap(true, Ordering::SeqCst) {
+            stores.set_attribute(device, "inactivityTimeout", Value::Long(1_000));
+            tracker.on_change(EntityChange::AttributesChanged(device, AttributeScope::Server));
+        }
+        Ok(())
+    });
+    world.tracker.heard(device);
+    world.round().await;
+    world.round().await;
+    assert!(world.is_active(device));
+    world.clock.0.fetch_add(1_000, Ordering::SeqCst);
+    world.round().await;
+    assert!(!world.is_active(device));
+}
+
+#[tokio::test(start_paused = true)]
+async fn devices_that_were_active_are_watched_although_reading_them_failed_at_first() {
+    let world = World::new();
+    let device = world.stores.add_device("a");
+    world.stores.set_listed(device, true);
+    world.stores.set_attribute(device, "active", Value::Bool(true));
+    let failing = AtomicBool::new(true);
+    let (done, mut is_done) = watch::channel(false);
+    world.stores.watch(move |call| {
+        if matches!(call, Call::ListTenants) && failing.swap(false, Ordering::SeqCst) {
+            return Err(failure(StoreErrorKind::Unavailable));
+        }
+        if matches!(call, Call::SetActive([(_, false)])) {
+            done.send_replace(true);
+        }
+        Ok(())
+    });
+    let (stop, stopping) = watch::channel(false);
+    let running = tokio::spawn(world.tracker.clone().run(Options::default(), stopping));
+    is_done.wait_for(|done| *done).await.expect("the store is there");
+    stop.send_replace(true);
+    running.await.expect("it does not panic");
+    assert!(!world.is_active(device) && !world.stores.is_listed(device));
+}
+
+#[tokio::test]
+async fn a_device_that_does_not_exist_is_forgotten() {
+    let world = World::new();
+    world
+        .tracker
+        .heard(Subject::device(TenantId::new(), DeviceId::new()));
+    world.round().await;
+    assert_eq!(world.tracker.states.lock().watched(), 0);
+}

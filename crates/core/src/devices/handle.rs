@@ -1,0 +1,122 @@
+//! A device as transports hold it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantProfileId};
+use parking_lot::RwLock;
+
+use crate::clock::MonotonicTimes;
+use crate::events::EntityChange;
+
+/// What transports need of a device's profile and tenant profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceSettings {
+    /// The device's profile.
+    pub profile: DeviceProfileId,
+    /// The tenant's profile.
+    pub tenant_profile: TenantProfileId,
+    /// Seconds its points are kept; 0 for ever.
+    pub ttl_seconds: u32,
+    /// Whether an MQTT 3 publish that fails validation is acknowledged instead of closing the connection.
+    pub ack_on_validation_error: bool,
+    /// Topic (filter) of telemetry that replaces the default one.
+    pub telemetry_topic: Option<String>,
+    /// Topic (filter) of attributes that replaces the default one.
+    pub attributes_topic: Option<String>,
+    /// Rate limits of messages, telemetry messages and telemetry points, as the tenant profile writes them.
+    pub message_limits: [Option<String>; 3],
+}
+
+/// A device as transports hold it. Cheap to share; all connections and requests of a device use the same one.
+#[derive(Debug)]
+pub struct DeviceHandle {
+    /// The device within its tenant.
+    pub subject: Subject,
+    /// Its id.
+    pub id: DeviceId,
+    /// Server-assigned times of its points. A handle that replaces a revoked one has the same.
+    pub times: Arc<MonotonicTimes>,
+    settings: RwLock<Arc<DeviceSettings>>,
+    stale: AtomicBool,
+    revoked: AtomicBool,
+}
+
+/// What becomes of a handle when something has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// Its settings are to be read again.
+    Stale,
+    /// It admits nobody any more.
+    Revoked,
+}
+
+impl DeviceHandle {
+    pub(super) fn new(
+        subject: Subject,
+        id: DeviceId,
+        times: Arc<MonotonicTimes>,
+        settings: Arc<DeviceSettings>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            subject,
+            id,
+            times,
+            settings: RwLock::new(settings),
+            stale: AtomicBool::new(false),
+            revoked: AtomicBool::new(false),
+        })
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Arc<DeviceSettings> {
+        self.settings.read().clone()
+    }
+
+    /// Whether its settings should be read again: see [`DeviceDirectory::refresh`](super::DeviceDirectory::refresh).
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Acquire)
+    }
+
+    /// Whether the device was deleted or its credentials were changed: nothing more is accepted through this handle.
+    pub fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Acquire)
+    }
+
+    pub(super) fn mark(&self, mark: Mark) {
+        let flag = match mark {
+            Mark::Stale => &self.stale,
+            Mark::Revoked => &self.revoked,
+        };
+        flag.store(true, Ordering::Release);
+    }
+
+    /// Puts settings in force that are known to be current.
+    pub(super) fn renew(&self, settings: Arc<DeviceSettings>) {
+        *self.settings.write() = settings;
+        self.stale.store(false, Ordering::Release);
+    }
+}
+
+/// What a change means for a device with these settings, if it concerns it.
+pub(super) fn meaning(
+    change: EntityChange,
+    subject: Subject,
+    id: DeviceId,
+    settings: &DeviceSettings,
+) -> Option<Mark> {
+    let (concerns, mark) = match change {
+        EntityChange::DeviceSaved(_, device) => (device == id, Mark::Stale),
+        EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
+            (device == id, Mark::Revoked)
+        }
+        EntityChange::DeviceProfileChanged(_, profile) => (settings.profile == profile, Mark::Stale),
+        EntityChange::TenantProfileChanged(profile) => (settings.tenant_profile == profile, Mark::Stale),
+        EntityChange::TenantSaved(tenant) => (subject.tenant == tenant, Mark::Stale),
+        EntityChange::TenantDeleted(tenant) => (subject.tenant == tenant, Mark::Revoked),
+        EntityChange::CustomerDeleted(..)
+        | EntityChange::UserChanged(..)
+        | EntityChange::AttributesChanged(..) => return None,
+    };
+    concerns.then_some(mark)
+}

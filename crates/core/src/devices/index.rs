@@ -1,0 +1,169 @@
+//! The devices that somebody holds a handle of, and what has changed lately. Both are kept under one lock, so that a
+//! handle is either made before a change, and marked by it, or made from what was read after it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use fieldline_model::{DeviceId, DeviceProfileId, Subject};
+use rustc_hash::FxHashMap;
+
+use super::handle::{DeviceHandle, DeviceSettings, meaning};
+use crate::clock::MonotonicTimes;
+use crate::events::EntityChange;
+
+/// How many changes are remembered for those who were reading when they happened.
+const REMEMBERED: usize = 256;
+
+/// A moment between two changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moment(u64);
+
+/// A device as it was read.
+pub(super) struct Loaded {
+    pub(super) subject: Subject,
+    pub(super) id: DeviceId,
+    pub(super) settings: DeviceSettings,
+    /// When reading began.
+    pub(super) since: Moment,
+}
+
+#[derive(Default)]
+pub(super) struct Index {
+    by_device: FxHashMap<DeviceId, Entry>,
+    prune_at: usize,
+    // Devices of one profile share their settings.
+    settings: FxHashMap<DeviceProfileId, Weak<DeviceSettings>>,
+    changes: u64,
+    latest: VecDeque<EntityChange>,
+}
+
+struct Entry {
+    handle: Weak<DeviceHandle>,
+    // Outlives the handle while it is ahead of the clock.
+    times: Arc<MonotonicTimes>,
+}
+
+impl Index {
+    /// The moment to read something at.
+    pub(super) const fn now(&self) -> Moment {
+        Moment(self.changes)
+    }
+
+    /// Marks the handles that a change concerns.
+    pub(super) fn note(&mut self, change: EntityChange) {
+        let mark = |entry: &Entry| {
+            if let Some(handle) = entry.handle.upgrade()
+                && let Some(mark) = meaning(change, handle.subject, handle.id, &handle.settings())
+            {
+                handle.mark(mark);
+            }
+        };
+        match change {
+            EntityChange::CustomerDeleted(..)
+            | EntityChange::UserChanged(..)
+            | EntityChange::AttributesChanged(..) => return,
+            EntityChange::DeviceSaved(_, device)
+            | EntityChange::DeviceDeleted(_, device)
+            | EntityChange::DeviceCredentialsChanged(_, device) => {
+                self.by_device.get(&device).into_iter().for_each(mark);
+            }
+            EntityChange::DeviceProfileChanged(..)
+            | EntityChange::TenantProfileChanged(..)
+            | EntityChange::TenantSaved(..)
+            | EntityChange::TenantDeleted(..) => self.by_device.values().for_each(mark),
+        }
+        self.changes += 1;
+        if self.latest.len() == REMEMBERED {
+            self.latest.pop_front();
+        }
+        self.latest.push_back(change);
+    }
+
+    /// Whether nothing has happened since the device was read that concerns it.
+    fn is_current(&self, loaded: &Loaded) -> bool {
+        let passed = usize::try_from(self.changes - loaded.since.0).unwrap_or(usize::MAX);
+        passed <= self.latest.len()
+            && self
+                .latest
+                .iter()
+                .rev()
+                .take(passed)
+                .all(|change| meaning(*change, loaded.subject, loaded.id, &loaded.settings).is_none())
+    }
+
+    /// Whether the last time given out for a device is known, if that matters.
+    pub(super) fn knows_times(&self, device: DeviceId) -> bool {
+        self.by_device.contains_key(&device)
+    }
+
+    /// The handle of a device, with these settings; a revoked one is replaced. `None` if what was read may be out of date.
+    /// Times that are not known continue after `last_ms`.
+    pub(super) fn keep(&mut self, loaded: Loaded, last_ms: i64, now_ms: i64) -> Option<Arc<DeviceHandle>> {
+        if !self.is_current(&loaded) {
+            return None;
+        }
+        let Loaded {
+            subject,
+            id,
+            settings,
+            ..
+        } = loaded;
+        let settings = self.intern(settings);
+        let known = self.by_device.get(&id);
+        let live = known.and_then(|entry| entry.handle.upgrade());
+        if let Some(handle) = live.filter(|handle| !handle.is_revoked() && handle.subject == subject) {
+            handle.renew(settings);
+            return Some(handle);
+        }
+        let times = match known {
+            Some(entry) => entry.times.clone(),
+            None => {
+                self.make_room(now_ms);
+                Arc::new(MonotonicTimes::after(last_ms))
+            }
+        };
+        let handle = DeviceHandle::new(subject, id, times.clone(), settings);
+        let entry = Entry {
+            handle: Arc::downgrade(&handle),
+            times,
+        };
+        self.by_device.insert(id, entry);
+        Some(handle)
+    }
+
+    /// Puts settings in force that were read for a handle, unless they may be out of date; returns whether it did.
+    pub(super) fn renew(&mut self, handle: &DeviceHandle, loaded: Loaded) -> bool {
+        let current = self.is_current(&loaded);
+        if current {
+            handle.renew(self.intern(loaded.settings));
+        }
+        current
+    }
+
+    /// Forgets the devices that nobody holds a handle of. What is not ahead of the clock cannot be given out twice.
+    fn make_room(&mut self, now_ms: i64) {
+        if self.by_device.len() < self.prune_at {
+            return;
+        }
+        self.by_device
+            .retain(|_, entry| Arc::strong_count(&entry.times) > 1 || entry.times.last() > now_ms);
+        self.prune_at = (self.by_device.len() * 2).max(1_024);
+    }
+
+    /// The same settings, shared with other devices of the profile that have them.
+    fn intern(&mut self, settings: DeviceSettings) -> Arc<DeviceSettings> {
+        let known = self.settings.get(&settings.profile).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| **known == settings) {
+            return known;
+        }
+        self.settings.retain(|_, known| known.strong_count() > 0);
+        let settings = Arc::new(settings);
+        self.settings.insert(settings.profile, Arc::downgrade(&settings));
+        settings
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.by_device.len()
+    }
+}

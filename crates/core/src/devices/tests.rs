@@ -1,0 +1,158 @@
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use fieldline_model::DeviceId;
+
+use super::*;
+use crate::fakes::{Call, FakeStores, StandingClock};
+
+const START: i64 = 1_700_000_000_000;
+
+fn directory(stores: &Arc<FakeStores>) -> Arc<DeviceDirectory> {
+    let clock = Arc::new(StandingClock(AtomicI64::new(START)));
+    let options = Options { cached_devices: 16 };
+    DeviceDirectory::new(stores.entities(), stores.clone(), clock, &options)
+}
+
+async fn log_in(directory: &DeviceDirectory, token: &str) -> Option<Arc<DeviceHandle>> {
+    directory.by_token(token).await.expect("the store serves")
+}
+
+/// Runs an action with the first calls that a predicate picks, and counts them.
+fn with_first(
+    stores: &FakeStores,
+    picks: impl Fn(&Call<'_>) -> bool + Send + Sync + 'static,
+    first: usize,
+    action: impl Fn() + Send + Sync + 'static,
+) -> Arc<AtomicUsize> {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    stores.watch(move |call| {
+        if picks(&call) && counted.fetch_add(1, Ordering::SeqCst) < first {
+            action();
+        }
+        Ok(())
+    });
+    calls
+}
+
+#[tokio::test]
+async fn credentials_that_change_while_they_are_looked_up_are_not_kept() {
+    let stores = FakeStores::new();
+    let directory = directory(&stores);
+    let device = stores.add_device("old");
+    let id = DeviceId(device.entity.id);
+    let (held, told) = (stores.clone(), directory.clone());
+    let finds = with_first(
+        &stores,
+        |call| matches!(call, Call::FindCredentials),
+        1,
+        move || {
+            held.set_token(id, "new");
+            told.on_change(EntityChange::DeviceCredentialsChanged(held.tenant, id));
+        },
+    );
+    assert!(log_in(&directory, "old").await.is_none());
+    assert_eq!(finds.load(Ordering::SeqCst), 2);
+    assert!(log_in(&directory, "old").await.is_none());
+    let handle = log_in(&directory, "new").await.expect("the new token admits");
+    assert!(!handle.is_revoked());
+}
+
+#[tokio::test]
+async fn a_device_that_changes_all_the_time_is_unavailable_but_other_changes_do_not_matter() {
+    let stores = FakeStores::new();
+    let directory = directory(&stores);
+    let device = DeviceId(stores.add_device("busy").entity.id);
+    let find = |call: &Call<'_>| matches!(call, Call::FindCredentials);
+
+    let (told, tenant) = (directory.clone(), stores.tenant);
+    with_first(&stores, find, usize::MAX, move || {
+        told.on_change(EntityChange::DeviceSaved(tenant, device));
+    });
+    let error = directory.by_token("busy").await.expect_err("it changes");
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+
+    let told = directory.clone();
+    let finds = with_first(&stores, find, usize::MAX, move || {
+        told.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
+        told.on_change(EntityChange::TenantSaved(fieldline_model::TenantId::new()));
+    });
+    assert!(log_in(&directory, "busy").await.is_some());
+    assert_eq!(finds.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_refresh_that_a_change_overtakes_ends_with_the_new_settings() {
+    let stores = FakeStores::new();
+    let directory = directory(&stores);
+    stores.add_device("token");
+    let handle = log_in(&directory, "token").await.expect("it exists");
+    let changed = EntityChange::DeviceProfileChanged(stores.tenant, stores.profile);
+    stores.set_ttl_days(1);
+    directory.on_change(changed);
+    assert!(handle.is_stale());
+
+    let (held, told) = (stores.clone(), directory.clone());
+    with_first(
+        &stores,
+        |call| matches!(call, Call::GetProfile),
+        1,
+        move || {
+            held.set_ttl_days(2);
+            told.on_change(changed);
+        },
+    );
+    directory.refresh(&handle).await.expect("the store serves");
+    assert!(!handle.is_stale());
+    assert_eq!(handle.settings().ttl_seconds, 2 * 86_400);
+}
+
+/// Asks for more times than milliseconds pass, and checks that they follow those given out before.
+fn pipeline(handle: &DeviceHandle, last: &mut i64) {
+    for _ in 0..5_000 {
+        let next = handle.times.next(START);
+        assert!(next > *last, "{next} was given out before");
+        *last = next;
+    }
+}
+
+#[tokio::test]
+async fn a_device_faster_than_the_clock_gets_no_time_twice() {
+    let stores = FakeStores::new();
+    let first = directory(&stores);
+    let device = stores.add_device("fast");
+    let id = DeviceId(device.entity.id);
+    let mut last = 0;
+
+    let handle = log_in(&first, "fast").await.expect("it exists");
+    pipeline(&handle, &mut last);
+    first.on_change(EntityChange::DeviceCredentialsChanged(stores.tenant, id));
+    let replacement = log_in(&first, "fast").await.expect("it exists");
+    assert!(handle.is_revoked() && !Arc::ptr_eq(&handle, &replacement));
+    pipeline(&replacement, &mut last);
+    pipeline(&handle, &mut last);
+
+    // Nobody holds a handle any more, and so many other devices come by that some are forgotten.
+    let forgotten = Arc::downgrade(&replacement);
+    drop((handle, replacement));
+    first.known.clear();
+    assert!(forgotten.upgrade().is_none());
+    for n in 0..1_100 {
+        let token = n.to_string();
+        stores.add_device(&token);
+        log_in(&first, &token).await.expect("it exists");
+    }
+    assert!(first.index.lock().len() < 1_100);
+    let evicted = log_in(&first, "fast").await.expect("it exists");
+    pipeline(&evicted, &mut last);
+
+    // After a restart the newest point tells how far it was.
+    stores.set_latest(device, last);
+    let handle = log_in(&directory(&stores), "fast").await.expect("it exists");
+    pipeline(&handle, &mut last);
+
+    // A device whose own clock is a day ahead does not move the server's times.
+    stores.set_latest(device, START + 86_400_000);
+    let handle = log_in(&directory(&stores), "fast").await.expect("it exists");
+    assert_eq!(handle.times.next(START), START);
+}

@@ -1,0 +1,291 @@
+//! The workers' threads, and what they share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fieldline_model::Subject;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tracing::{error, warn};
+
+use super::worker::Worker;
+use super::{Options, Uplink, metrics};
+use crate::activity::ActivityTracker;
+use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, StoreError, StoreResult};
+
+/// Consumer group of the ingest workers.
+const GROUP: &str = "ingest";
+
+/// Where the effects of records go.
+#[derive(Clone)]
+pub struct IngestStores {
+    /// Time series, latest values and attributes.
+    pub store: Arc<dyn IngestStore>,
+    /// Who hears that devices are alive.
+    pub activity: Arc<ActivityTracker>,
+}
+
+/// Why ingest did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The store cannot be brought in line with the journal.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The running workers.
+pub struct IngestService {
+    threads: Vec<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+/// Told who was heard, and when.
+type Heard = Box<dyn Fn(&[(Subject, i64)]) + Send + Sync>;
+
+/// What the threads share.
+pub(super) struct Shared {
+    pub(super) store: Arc<dyn IngestStore>,
+    pub(super) heard: Heard,
+    journal: Arc<dyn Journal>,
+    stored: Mutex<HashMap<Partition, Offset>>,
+    durable: Mutex<HashMap<Partition, Offset>>,
+    /// Where each partition ended at the start, until ingest has come there.
+    to_replay: Mutex<HashMap<Partition, Offset>>,
+    checkpointed: Notify,
+    failure: Mutex<Option<String>>,
+    stop: watch::Sender<bool>,
+}
+
+impl IngestService {
+    /// Brings the store in line with the journal, then starts the workers and the thread that makes checkpoints. Nothing
+    /// may be appended before it has returned.
+    pub async fn start(uplink: &Uplink, stores: IngestStores, options: &Options) -> Result<Self, StartError> {
+        let activity = stores.activity;
+        let heard = Box::new(move |heard: &[(Subject, i64)]| activity.heard_all(heard));
+        Self::start_with(uplink, stores.store, heard, options).await
+    }
+
+    pub(super) async fn start_with(
+        uplink: &Uplink,
+        store: Arc<dyn IngestStore>,
+        heard: Heard,
+        options: &Options,
+    ) -> Result<Self, StartError> {
+        rewind_what_was_lost(uplink, store.as_ref()).await?;
+        let shared = Arc::new(Shared::new(uplink, store, heard));
+        let consumers = uplink
+            .journal()
+            .subscribe(uplink.queue(), GROUP, options.workers.max(1))?;
+        let mut service = Self {
+            threads: Vec::new(),
+            shared,
+        };
+        for (index, consumer) in consumers.into_iter().enumerate() {
+            let worker = Worker::new(service.shared.clone(), consumer);
+            service.spawn(
+                format!("ingest-{index}"),
+                worker.run(options.batch.as_usize().max(1)),
+            )?;
+        }
+        let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
+        let checkpoints = make_checkpoints(service.shared.clone(), every);
+        service.spawn("checkpoint".to_owned(), checkpoints)?;
+        Ok(service)
+    }
+
+    /// Runs a future on a thread of its own, because stores may block.
+    fn spawn(
+        &mut self,
+        name: String,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), JournalError> {
+        let failed = |source| JournalError::Io {
+            context: format!("starting thread {name}"),
+            source,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(failed)?;
+        let guard = PanicGuard {
+            shared: self.shared.clone(),
+            thread: name.clone(),
+        };
+        let thread = std::thread::Builder::new()
+            .name(name.clone())
+            .spawn(move || {
+                let _guard = guard;
+                runtime.block_on(work);
+            })
+            .map_err(failed)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Whether everything that the journal held at the start is stored.
+    pub fn has_replayed(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let shared = self.shared.clone();
+        move || shared.to_replay.lock().is_empty()
+    }
+
+    /// Asks why ingest has ended for good and the program needs a restart; `None` while it works.
+    pub fn failure(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        let shared = self.shared.clone();
+        move || shared.failure.lock().clone()
+    }
+
+    /// Waits until what the (closed) journal holds is stored, for at most `patience`, and makes it durable. What is not
+    /// stored by then is when the program starts again.
+    pub fn stop(self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        let workers = self
+            .threads
+            .split_last()
+            .map_or([].as_slice(), |(_, workers)| workers);
+        while workers.iter().any(|thread| !thread.is_finished()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.shared.stop.send_replace(true);
+        for thread in self.threads {
+            if thread.join().is_err() {
+                error!("an ingest thread has panicked");
+            }
+        }
+    }
+}
+
+/// Notes that a thread ends by a panic.
+struct PanicGuard {
+    shared: Arc<Shared>,
+    thread: String,
+}
+
+impl Drop for PanicGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let failure = format!(
+                "the thread {} has panicked, the program needs a restart",
+                self.thread
+            );
+            error!(%failure, "ingest has failed");
+            *self.shared.failure.lock() = Some(failure);
+        }
+    }
+}
+
+fn partitions(uplink: &Uplink) -> impl Iterator<Item = Partition> {
+    let queue = uplink.queue();
+    (0..uplink.journal().partitions(queue)).map(move |index| Partition { queue, index })
+}
+
+/// Sets the store back where it is ahead of the journal, which has lost its end: in a crash of the machine without
+/// `fsync`, or by hand. The journal gives the lost positions to new records, and those must not count as stored.
+async fn rewind_what_was_lost(uplink: &Uplink, store: &dyn IngestStore) -> StoreResult<()> {
+    for partition in partitions(uplink) {
+        let end = uplink.journal().end(partition);
+        let position = store.resume_position(partition).await?;
+        if let Some(position) = position.filter(|position| *position > end) {
+            warn!(%partition, stored = position.0, end = end.0, "the journal has lost records that are stored already, their positions go to new ones");
+            store.rewind(partition, end).await?;
+        }
+    }
+    Ok(())
+}
+
+impl Shared {
+    pub(super) fn new(uplink: &Uplink, store: Arc<dyn IngestStore>, heard: Heard) -> Self {
+        let journal = uplink.journal().clone();
+        let to_replay = partitions(uplink)
+            .map(|partition| (partition, journal.end(partition)))
+            .filter(|(_, end)| *end > Offset(0))
+            .collect();
+        Self {
+            store,
+            heard,
+            journal,
+            stored: Mutex::default(),
+            durable: Mutex::default(),
+            to_replay: Mutex::new(to_replay),
+            checkpointed: Notify::new(),
+            failure: Mutex::default(),
+            stop: watch::Sender::new(false),
+        }
+    }
+
+    /// Notes that everything before a position is stored.
+    pub(super) fn arrived_at(&self, partition: Partition, position: Offset) {
+        self.stored.lock().insert(partition, position);
+        let mut to_replay = self.to_replay.lock();
+        if to_replay.get(&partition).is_some_and(|end| position >= *end) {
+            to_replay.remove(&partition);
+        }
+    }
+
+    /// Notes that somebody else works on a partition from here on.
+    pub(super) fn left(&self, partition: Partition) {
+        self.stored.lock().remove(&partition);
+    }
+
+    /// Sets the lag's gauge of a partition.
+    pub(super) fn show_lag(&self, partition: Partition) {
+        let stored = self.stored.lock().get(&partition).copied();
+        if let Some(stored) = stored {
+            let lag = self.journal.end(partition).0.saturating_sub(stored.0);
+            ::metrics::gauge!(metrics::LAG_RECORDS, "partition" => partition.index.to_string())
+                .set(lag as f64);
+        }
+    }
+
+    /// How far a partition is stored durably, as of the last checkpoint.
+    pub(super) fn durable(&self, partition: Partition) -> Option<Offset> {
+        self.durable.lock().get(&partition).copied()
+    }
+
+    /// Waits for the next checkpoint.
+    pub(super) async fn checkpointed(&self) {
+        self.checkpointed.notified().await;
+    }
+
+    /// Waits until the program stops.
+    pub(super) async fn stopped(&self) {
+        // The sender lives in `self`, so waiting fails never.
+        let _ = self.stop.subscribe().wait_for(|stop| *stop).await;
+    }
+
+    /// Waits before another try.
+    pub(super) async fn pause(&self, time: Duration) -> Result<(), Stopping> {
+        tokio::select! {
+            () = tokio::time::sleep(time) => Ok(()),
+            () = self.stopped() => Err(Stopping),
+        }
+    }
+}
+
+/// The program stops: leave everything as it is.
+pub(super) struct Stopping;
+
+async fn make_checkpoints(shared: Arc<Shared>, every: Duration) {
+    loop {
+        let stopping = shared.pause(every).await.is_err();
+        // Also while the store fails, or a worker does: then it is needed most.
+        let partitions: Vec<Partition> = shared.stored.lock().keys().copied().collect();
+        for partition in partitions {
+            shared.show_lag(partition);
+        }
+        match shared.store.checkpoint().await {
+            Ok(positions) => {
+                shared.durable.lock().extend(positions);
+                shared.checkpointed.notify_waiters();
+            }
+            Err(error) => warn!(%error, "checkpoint failed, the journal keeps what it covers"),
+        }
+        if stopping {
+            return;
+        }
+    }
+}

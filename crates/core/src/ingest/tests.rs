@@ -1,0 +1,147 @@
+//! Workers over a journal and a store in memory.
+
+mod fakes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::fakes::{FakeJournal, FakeStore, record};
+use super::service::Shared;
+use super::worker::Worker;
+use super::{IngestService, Options, Uplink};
+use crate::ports::{Journal, Offset, Partition, QueueId, StoreErrorKind};
+
+const FIRST: Partition = Partition {
+    queue: QueueId(0),
+    index: 0,
+};
+const SECOND: Partition = Partition {
+    queue: QueueId(0),
+    index: 1,
+};
+
+fn uplink(journal: &Arc<FakeJournal>) -> Uplink {
+    Uplink::open(journal.clone(), 2).unwrap()
+}
+
+/// One worker, until it has read everything that is not paused.
+async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) -> Arc<Shared> {
+    let uplink = uplink(journal);
+    let shared = Arc::new(Shared::new(&uplink, store.clone(), Box::new(|_| {})));
+    let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
+    Worker::new(shared.clone(), consumer).run(1 << 20).await;
+    shared
+}
+
+#[tokio::test]
+async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
+    let journal = FakeJournal::holding(&[(FIRST, vec![record(1), record(2)]), (SECOND, vec![record(3)])]);
+    let store = FakeStore::standing_at(&[(FIRST, 10), (SECOND, 1)]);
+    let service = IngestService::start_with(
+        &uplink(&journal),
+        store.clone(),
+        Box::new(|_| {}),
+        &Options::default(),
+    )
+    .await
+    .unwrap();
+    assert_eq!(store.rewinds(), [(FIRST, Offset(2))], "done when it has started");
+    journal.put(FIRST, record(4));
+    journal.close().await;
+    let failure = service.failure();
+    service.stop(Duration::from_secs(60));
+    assert_eq!(
+        store.rows(FIRST),
+        [4],
+        "a new record at a position that was used before"
+    );
+    assert_eq!(
+        store.rows(SECOND),
+        [0; 0],
+        "a store that is not ahead keeps its position"
+    );
+    assert_eq!(failure(), None);
+}
+
+#[tokio::test]
+async fn a_record_that_is_refused_does_not_hold_up_the_others() {
+    let records = vec![record(1), record(2), record(3)];
+    let journal = FakeJournal::closed_with(&[(FIRST, records)]);
+    let store = FakeStore::refusing(2, StoreErrorKind::Invalid);
+    run(&journal, &store).await;
+    assert_eq!(store.rows(FIRST), [1, 3]);
+    assert_eq!(store.position(FIRST), Some(Offset(3)));
+
+    let journal = FakeJournal::closed_with(&[(FIRST, vec![record(1), record(2)])]);
+    let store = FakeStore::refusing(2, StoreErrorKind::Invalid);
+    run(&journal, &store).await;
+    assert_eq!(
+        store.position(FIRST),
+        Some(Offset(2)),
+        "the position passes a refused last record"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_fails_gets_the_same_records_again_in_order() {
+    let journal = FakeJournal::closed_with(&[(FIRST, vec![record(1), record(2)]), (SECOND, vec![record(3)])]);
+    let store = FakeStore::failing(&[
+        StoreErrorKind::Unavailable,
+        StoreErrorKind::DiskFull,
+        StoreErrorKind::Corrupt,
+    ]);
+    run(&journal, &store).await;
+    assert_eq!(store.rows(FIRST), [1, 2]);
+    assert_eq!(store.rows(SECOND), [3]);
+    assert_eq!(store.attempts(), 5);
+}
+
+#[tokio::test]
+async fn ingest_stands_still_before_a_record_of_another_version() {
+    let mut foreign = record(2);
+    foreign[0] += 1;
+    let records = vec![record(1), foreign, record(3)];
+    let journal = FakeJournal::closed_with(&[(FIRST, records), (SECOND, vec![record(4)])]);
+    let store = FakeStore::default_shared();
+    run(&journal, &store).await;
+    assert_eq!(store.rows(FIRST), [1], "what comes before is stored");
+    assert_eq!(store.position(FIRST), Some(Offset(1)));
+    assert_eq!(store.rows(SECOND), [4], "others go on");
+    assert_eq!(journal.paused(), [(FIRST, Duration::from_millis(500))]);
+
+    journal.put_at(FIRST, 1, record(2));
+    run(&journal, &store).await;
+    assert_eq!(
+        store.rows(FIRST),
+        [1, 2, 3],
+        "a version that understands the record goes on with it"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_cannot_be_read_pauses_alone() {
+    let journal = FakeJournal::closed_with(&[(FIRST, vec![record(1)]), (SECOND, vec![record(2)])]);
+    journal.damage(FIRST);
+    let store = FakeStore::default_shared();
+    run(&journal, &store).await;
+    assert_eq!(store.rows(SECOND), [2]);
+    assert_eq!(journal.paused(), [(FIRST, Duration::from_millis(500))]);
+}
+
+#[tokio::test]
+async fn a_worker_that_panics_is_seen() {
+    let journal = FakeJournal::holding(&[(FIRST, vec![record(1)])]);
+    let store = FakeStore::default_shared();
+    let heard = Box::new(|_: &[_]| panic!("as the test wants it"));
+    let service = IngestService::start_with(&uplink(&journal), store, heard, &Options::default())
+        .await
+        .unwrap();
+    let failure = service.failure();
+    journal.close().await;
+    service.stop(Duration::from_secs(60));
+    assert!(
+        failure().is_some_and(|failure| failure.contains("ingest-0")),
+        "{:?}",
+        failure()
+    );
+}

@@ -1,0 +1,328 @@
+//! A journal and a store that keep to their ports, in memory, and fail on demand.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::record::{RecordBatch, split};
+use fieldline_model::{DeviceId, Subject, TenantId};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::ports::{
+    Append, AppendError, Consumer, Delivery, Effects, IngestStore, Journal, JournalError, Offset, Partition,
+    QueueId, Records, StoreError, StoreErrorKind, StoreResult,
+};
+
+/// A telemetry record with one row, which is known by its time.
+pub(super) fn record(ts: i64) -> Vec<u8> {
+    let mut batch = RecordBatch::new();
+    let subject = Subject::device(TenantId::new(), DeviceId::new());
+    let mut telemetry = batch.telemetry(subject, ts, 0);
+    telemetry.begin_row(ts);
+    pack("k", ValueRef::Long(ts), telemetry.buffer());
+    telemetry.count_point();
+    telemetry.finish();
+    split(batch.as_bytes()).next().unwrap().unwrap().to_vec()
+}
+
+#[derive(Default)]
+struct Log {
+    records: BTreeMap<Partition, Vec<Vec<u8>>>,
+    damaged: BTreeSet<Partition>,
+    paused: Vec<(Partition, Duration)>,
+    closed: bool,
+}
+
+/// Two partitions; its consumers' pauses never end.
+pub(super) struct FakeJournal {
+    log: Arc<Mutex<Log>>,
+    changed: watch::Sender<()>,
+}
+
+impl FakeJournal {
+    pub(super) fn holding(records: &[(Partition, Vec<Vec<u8>>)]) -> Arc<Self> {
+        let log = Log {
+            records: records.iter().cloned().collect(),
+            ..Log::default()
+        };
+        Arc::new(Self {
+            log: Arc::new(Mutex::new(log)),
+            changed: watch::Sender::new(()),
+        })
+    }
+
+    pub(super) fn closed_with(records: &[(Partition, Vec<Vec<u8>>)]) -> Arc<Self> {
+        let journal = Self::holding(records);
+        journal.log.lock().closed = true;
+        journal
+    }
+
+    pub(super) fn put(&self, partition: Partition, record: Vec<u8>) {
+        self.log.lock().records.entry(partition).or_default().push(record);
+        self.changed.send_replace(());
+    }
+
+    /// Replaces a record, as if it had always been that one.
+    pub(super) fn put_at(&self, partition: Partition, at: usize, record: Vec<u8>) {
+        self.log.lock().records.get_mut(&partition).unwrap()[at] = record;
+    }
+
+    pub(super) fn damage(&self, partition: Partition) {
+        self.log.lock().damaged.insert(partition);
+    }
+
+    pub(super) fn paused(&self) -> Vec<(Partition, Duration)> {
+        self.log.lock().paused.clone()
+    }
+}
+
+#[async_trait]
+impl Journal for FakeJournal {
+    fn open_queue(&self, _: &str, _: u16) -> Result<QueueId, JournalError> {
+        Ok(QueueId(0))
+    }
+
+    fn partitions(&self, _: QueueId) -> u16 {
+        2
+    }
+
+    fn append(&self, _: Partition, _: &RecordBatch) -> Result<Append, AppendError> {
+        Err(AppendError::Closed)
+    }
+
+    async fn ready(&self) {}
+
+    fn subscribe(
+        &self,
+        queue: QueueId,
+        _: &str,
+        members: u16,
+    ) -> Result<Vec<Box<dyn Consumer>>, JournalError> {
+        let members = members.max(1);
+        let consumer = |member| -> Box<dyn Consumer> {
+            let mine = (member..2).step_by(usize::from(members));
+            Box::new(FakeConsumer {
+                log: self.log.clone(),
+                changed: self.changed.subscribe(),
+                positions: mine.map(|index| (Partition { queue, index }, 0)).collect(),
+                paused: BTreeSet::new(),
+                is_assigned: false,
+            })
+        };
+        Ok((0..members).map(consumer).collect())
+    }
+
+    fn end(&self, partition: Partition) -> Offset {
+        let log = self.log.lock();
+        Offset(log.records.get(&partition).map_or(0, Vec::len) as u64)
+    }
+
+    fn refusal(&self) -> Option<AppendError> {
+        None
+    }
+
+    async fn close(&self) {
+        self.log.lock().closed = true;
+        self.changed.send_replace(());
+    }
+}
+
+struct FakeConsumer {
+    log: Arc<Mutex<Log>>,
+    changed: watch::Receiver<()>,
+    positions: BTreeMap<Partition, u64>,
+    paused: BTreeSet<Partition>,
+    is_assigned: bool,
+}
+
+impl FakeConsumer {
+    /// Everything there is of the first partition that has anything.
+    fn poll(&mut self) -> Option<Delivery> {
+        let log = self.log.lock();
+        for (partition, position) in &mut self.positions {
+            let first = *position;
+            let records = log.records.get(partition).map_or(&[][..], Vec::as_slice);
+            let records = &records[first as usize..];
+            if records.is_empty() || self.paused.contains(partition) {
+                continue;
+            }
+            if log.damaged.contains(partition) {
+                let error = JournalError::Corrupt("damaged by the test".to_owned());
+                return Some(Delivery::Unreadable(*partition, error));
+            }
+            let mut batch = RecordBatch::new();
+            for record in records {
+                batch.push(record);
+            }
+            *position += records.len() as u64;
+            return Some(Delivery::Records(Records {
+                partition: *partition,
+                first: Offset(first),
+                next: Offset(*position),
+                bytes: batch.as_bytes().to_vec().into(),
+            }));
+        }
+        None
+    }
+}
+
+#[async_trait]
+impl Consumer for FakeConsumer {
+    async fn next(&mut self, _: usize) -> Result<Delivery, JournalError> {
+        if !self.is_assigned {
+            self.is_assigned = true;
+            let positions = self.positions.iter();
+            let positions = positions.map(|(partition, at)| (*partition, Offset(*at)));
+            return Ok(Delivery::Assigned(positions.collect()));
+        }
+        loop {
+            self.changed.borrow_and_update();
+            let closed = self.log.lock().closed;
+            if let Some(delivery) = self.poll() {
+                return Ok(delivery);
+            }
+            if closed || self.changed.changed().await.is_err() {
+                return Ok(Delivery::Closed);
+            }
+        }
+    }
+
+    fn pause(&mut self, partition: Partition, time: Duration) {
+        self.paused.insert(partition);
+        self.log.lock().paused.push((partition, time));
+    }
+
+    fn seek(&mut self, partition: Partition, offset: Offset) -> Result<(), JournalError> {
+        let end = self.log.lock().records.get(&partition).map_or(0, Vec::len) as u64;
+        if offset.0 > end {
+            return Err(JournalError::OutOfRange {
+                partition,
+                asked: offset.0,
+                first: 0,
+                next: end,
+            });
+        }
+        self.positions.insert(partition, offset.0);
+        Ok(())
+    }
+
+    async fn commit(&mut self, _: Partition, _: Offset) -> Result<(), JournalError> {
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Stored {
+    positions: BTreeMap<Partition, Offset>,
+    rows: BTreeMap<Partition, Vec<i64>>,
+    rewinds: Vec<(Partition, Offset)>,
+    attempts: usize,
+}
+
+/// Keeps the times of rows.
+#[derive(Default)]
+pub(super) struct FakeStore {
+    stored: Mutex<Stored>,
+    /// Errors of the next calls to `apply`.
+    failures: Mutex<VecDeque<StoreErrorKind>>,
+    /// A row that is never stored.
+    refused: Option<(i64, StoreErrorKind)>,
+}
+
+impl FakeStore {
+    pub(super) fn default_shared() -> Arc<Self> {
+        Arc::default()
+    }
+
+    pub(super) fn standing_at(positions: &[(Partition, u64)]) -> Arc<Self> {
+        let store = Self::default();
+        store.stored.lock().positions = positions.iter().map(|(at, next)| (*at, Offset(*next))).collect();
+        Arc::new(store)
+    }
+
+    pub(super) fn refusing(ts: i64, kind: StoreErrorKind) -> Arc<Self> {
+        Arc::new(Self {
+            refused: Some((ts, kind)),
+            ..Self::default()
+        })
+    }
+
+    pub(super) fn failing(kinds: &[StoreErrorKind]) -> Arc<Self> {
+        Arc::new(Self {
+            failures: Mutex::new(kinds.iter().copied().collect()),
+            ..Self::default()
+        })
+    }
+
+    pub(super) fn rows(&self, partition: Partition) -> Vec<i64> {
+        self.stored
+            .lock()
+            .rows
+            .get(&partition)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    pub(super) fn position(&self, partition: Partition) -> Option<Offset> {
+        self.stored.lock().positions.get(&partition).copied()
+    }
+
+    pub(super) fn rewinds(&self) -> Vec<(Partition, Offset)> {
+        self.stored.lock().rewinds.clone()
+    }
+
+    pub(super) fn attempts(&self) -> usize {
+        self.stored.lock().attempts
+    }
+}
+
+fn failed<T>(kind: StoreErrorKind) -> StoreResult<T> {
+    Err(StoreError::new(kind, "as the test wants it"))
+}
+
+#[async_trait]
+impl IngestStore for FakeStore {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        let mut stored = self.stored.lock();
+        stored.attempts += 1;
+        if let Some(kind) = self.failures.lock().pop_front() {
+            return failed(kind);
+        }
+        let times = || effects.telemetry.iter().map(|row| row.ts);
+        if let Some((_, kind)) = self
+            .refused
+            .filter(|(refused, _)| times().any(|ts| ts == *refused))
+        {
+            return failed(kind);
+        }
+        if stored
+            .positions
+            .get(&partition)
+            .is_some_and(|applied| next <= *applied)
+        {
+            return Ok(());
+        }
+        stored.rows.entry(partition).or_default().extend(times());
+        stored.positions.insert(partition, next);
+        Ok(())
+    }
+
+    async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {
+        Ok(self.position(partition))
+    }
+
+    async fn rewind(&self, partition: Partition, to: Offset) -> StoreResult<()> {
+        let mut stored = self.stored.lock();
+        stored.positions.insert(partition, to);
+        stored.rewinds.push((partition, to));
+        Ok(())
+    }
+
+    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
+        let stored = self.stored.lock();
+        Ok(stored.positions.iter().map(|(at, next)| (*at, *next)).collect())
+    }
+}

@@ -1,0 +1,236 @@
+//! What the types of the settings do not rule out: values that cannot work, and settings that contradict each other.
+
+use fieldline_core::options::Span;
+use tracing_subscriber::EnvFilter;
+
+use super::Config;
+
+const SECOND: Span = Span::secs(1);
+const MILLISECOND: Span = Span::millis(1);
+
+/// What is wrong, each with the key and what is allowed.
+pub(super) fn contradictions(config: &Config) -> Vec<String> {
+    let mut found: Vec<String> = [general(config), http(config), devices(config), ingest(config)]
+        .into_iter()
+        .flatten()
+        .filter(|(holds, _)| !holds)
+        .map(|(_, text)| text.to_owned())
+        .collect();
+    // The parts that check themselves name their keys without the section.
+    let parts = [
+        ("journal", config.journal.check().err()),
+        ("series", config.series.problem()),
+        ("api", config.api.problem()),
+    ];
+    found.extend(
+        parts
+            .into_iter()
+            .filter_map(|(part, problem)| problem.map(|text| format!("`{part}`: {text}"))),
+    );
+    found
+}
+
+/// Whether something holds, and what is said where it does not.
+type Check = (bool, &'static str);
+
+fn general(config: &Config) -> Vec<Check> {
+    vec![
+        (
+            !config.data_dir.as_os_str().is_empty(),
+            "`data-dir` must not be empty",
+        ),
+        (
+            is_filter(&config.log),
+            "`log` must be off, error, warn, info, debug or trace, or directives such as info,fieldline_transport=debug",
+        ),
+        (
+            config.admin_password.as_ref().is_none_or(|text| text.len() >= 6),
+            "`admin-password` must have 6 characters or more",
+        ),
+        (
+            config.shutdown_timeout >= SECOND,
+            "`shutdown-timeout` must be 1s or more",
+        ),
+    ]
+}
+
+fn http(config: &Config) -> Vec<Check> {
+    let http = &config.http;
+    vec![
+        (
+            http.max_connections >= 1,
+            "`http.max-connections` must be 1 or more",
+        ),
+        (
+            http.header_timeout >= MILLISECOND,
+            "`http.header-timeout` must be more than 0",
+        ),
+        (
+            http.body_timeout >= MILLISECOND,
+            "`http.body-timeout` must be more than 0",
+        ),
+        (
+            http.request_timeout >= MILLISECOND,
+            "`http.request-timeout` must be more than 0",
+        ),
+        (
+            http.write_timeout >= MILLISECOND,
+            "`http.write-timeout` must be more than 0",
+        ),
+        (
+            http.max_device_body.0 >= 1,
+            "`http.max-device-body` must be more than 0",
+        ),
+        (
+            http.device_body_memory >= http.max_device_body,
+            "`http.device-body-memory` must be at least `http.max-device-body`, or the largest bodies are never taken",
+        ),
+    ]
+}
+
+fn devices(config: &Config) -> Vec<Check> {
+    let mqtt = &config.mqtt;
+    vec![
+        (
+            mqtt.max_connections >= 1,
+            "`mqtt.max-connections` must be 1 or more",
+        ),
+        (
+            (256..=268_435_455).contains(&mqtt.max_packet.0),
+            "`mqtt.max-packet` must be 256B to 268435455B, the largest packet of MQTT",
+        ),
+        // Records are larger than the text they come from. A device sends a packet again whose records do not fit.
+        (
+            mqtt.max_packet.0.saturating_mul(2) <= config.journal.max_append.0,
+            "`journal.max-append` must be at least twice `mqtt.max-packet`, or the largest packets are never taken",
+        ),
+        (
+            mqtt.connect_timeout >= MILLISECOND,
+            "`mqtt.connect-timeout` must be more than 0",
+        ),
+        (
+            mqtt.inactivity_timeout >= SECOND,
+            "`mqtt.inactivity-timeout` must be 1s or more",
+        ),
+        (
+            mqtt.sessions_per_device >= 1,
+            "`mqtt.sessions-per-device` must be 1 or more",
+        ),
+        (
+            config.mqtts.listen.is_none()
+                || (config.mqtts.certificate.is_some() && config.mqtts.private_key.is_some()),
+            "`mqtts.listen` needs `mqtts.certificate` and `mqtts.private-key`",
+        ),
+        (
+            config.activity.inactivity_timeout >= SECOND,
+            "`activity.inactivity-timeout` must be 1s or more",
+        ),
+    ]
+}
+
+fn ingest(config: &Config) -> Vec<Check> {
+    let ingest = &config.ingest;
+    vec![
+        (
+            (1..=1_024).contains(&ingest.partitions),
+            "`ingest.partitions` must be 1 to 1024",
+        ),
+        (
+            (1..=256).contains(&ingest.workers),
+            "`ingest.workers` must be 1 to 256",
+        ),
+        (ingest.batch.0 >= 4_096, "`ingest.batch` must be 4KiB or more"),
+    ]
+}
+
+/// Whether the text is a level or directives that each name one: `inof` alone would count as the name of a target, of
+/// which everything is logged, and of all others nothing.
+fn is_filter(text: &str) -> bool {
+    let is_level = |text: &str| {
+        ["off", "error", "warn", "info", "debug", "trace"]
+            .iter()
+            .any(|level| text.eq_ignore_ascii_case(level))
+    };
+    let names_level = |directive: &str| {
+        is_level(match directive.rsplit_once('=') {
+            Some((_, level)) => level,
+            None => directive,
+        })
+    };
+    text.split(',').all(names_level) && text.parse::<EnvFilter>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_core::options::ByteSize;
+
+    use super::*;
+
+    type Change = fn(&mut Config);
+
+    #[test]
+    fn the_defaults_contradict_nothing() {
+        assert_eq!(contradictions(&Config::default()), [""; 0]);
+    }
+
+    #[test]
+    fn limits_that_rule_each_other_out_are_named() {
+        let cases: [(Change, &str); 6] = [
+            (
+                |config| config.http.device_body_memory = ByteSize::mib(1),
+                "`http.device-body-memory`",
+            ),
+            (
+                |config| config.mqtt.max_packet = ByteSize::mib(8),
+                "`journal.max-append`",
+            ),
+            (
+                |config| config.mqtt.inactivity_timeout = Span::millis(999),
+                "`mqtt.inactivity-timeout`",
+            ),
+            (
+                |config| config.mqtt.connect_timeout = Span::secs(0),
+                "`mqtt.connect-timeout`",
+            ),
+            (
+                |config| config.http.request_timeout = Span::secs(0),
+                "`http.request-timeout`",
+            ),
+            (
+                |config| config.shutdown_timeout = Span::millis(10),
+                "`shutdown-timeout`",
+            ),
+        ];
+        for (change, key) in cases {
+            let mut config = Config::default();
+            change(&mut config);
+            let found = contradictions(&config);
+            assert!(
+                matches!(found.as_slice(), [only] if only.contains(key)),
+                "{key}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_log_directive_without_a_level_is_refused() {
+        for text in [
+            "info",
+            "WARN",
+            "info,fieldline_transport=debug",
+            "off,[login{device}]=trace",
+        ] {
+            assert!(is_filter(text), "{text}");
+        }
+        for text in [
+            "",
+            "inof",
+            "verbose",
+            "info,fieldline_transport",
+            "info,=",
+            "info,hyper=loud",
+        ] {
+            assert!(!is_filter(text), "{text}");
+        }
+    }
+}

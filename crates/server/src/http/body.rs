@@ -1,0 +1,74 @@
+//! Bodies of requests that must arrive in time.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long a body is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// Longest silence.
+    pub(super) silence: Duration,
+    /// Until all of it has arrived.
+    pub(super) whole: Duration,
+}
+
+/// The body did not arrive in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the body of the request did not arrive in time")]
+struct TimedOut;
+
+/// A body that fails when it is late. Reading what has arrived never fails, however late it is read.
+pub(super) struct TimedBody<B> {
+    body: B,
+    silence: Duration,
+    deadline: Instant,
+    /// There while the peer is waited for.
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl<B> TimedBody<B> {
+    pub(super) fn new(body: B, patience: Patience) -> Self {
+        Self {
+            body,
+            silence: patience.silence,
+            deadline: Instant::now() + patience.whole,
+            sleep: None,
+        }
+    }
+}
+
+impl<B> Body for TimedBody<B>
+where
+    B: Body + Unpin,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Data = B::Data;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            self.sleep = None;
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let until = self.deadline.min(Instant::now() + self.silence);
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        ready!(sleep.as_mut().poll(context));
+        Poll::Ready(Some(Err(TimedOut.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,103 @@
+use axum::body::Bytes;
+use axum::routing::{get, post};
+use fieldline_core::options::Span;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::*;
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+fn start(options: HttpOptions) -> HttpServer {
+    let routes = Router::new()
+        .route("/echo", post(async |body: Bytes| body))
+        .route("/large", get(async || vec![7_u8; 64 << 20]));
+    HttpServer::start("127.0.0.1:0".parse().unwrap(), routes, Limits::of(&options)).unwrap()
+}
+
+/// Everything the server says until it closes the connection.
+async fn answer(mut connection: TcpStream) -> String {
+    let mut said = Vec::new();
+    let _ = connection.read_to_end(&mut said).await;
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[test]
+fn a_body_that_drips_without_end_is_refused_when_the_whole_takes_too_long() {
+    runtime().block_on(async {
+        let server = start(HttpOptions {
+            request_timeout: Span::millis(200),
+            header_timeout: Span::millis(200),
+            ..HttpOptions::default()
+        });
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        connection
+            .write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+            .await
+            .unwrap();
+        let (mut reading, mut writing) = connection.into_split();
+        let dripping = tokio::spawn(async move {
+            // Never silent for as long as `body-timeout`.
+            while writing.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let mut head = [0; 12];
+        reading.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 400");
+        // The server has closed; the next bytes find nobody.
+        dripping.await.unwrap();
+    });
+}
+
+#[test]
+fn a_body_in_time_is_served_and_a_head_beyond_the_limit_is_not() {
+    runtime().block_on(async {
+        let server = start(HttpOptions::default());
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        let request = "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let said = answer(connection).await;
+        assert!(
+            said.starts_with("HTTP/1.1 200") && said.ends_with("hello"),
+            "{said}"
+        );
+
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        let head = format!(
+            "GET /{} HTTP/1.1\r\nHost: x\r\n\r\n",
+            "x".repeat(CONNECTION_BUFFER)
+        );
+        // It may be refused before all of it is sent.
+        let _ = connection.write_all(head.as_bytes()).await;
+        let said = answer(connection).await;
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{said}");
+    });
+}
+
+#[test]
+fn a_peer_that_does_not_read_its_answer_loses_its_connection() {
+    runtime().block_on(async {
+        let server = start(HttpOptions {
+            write_timeout: Span::millis(100),
+            max_connections: 1,
+            ..HttpOptions::default()
+        });
+        let mut stuck = TcpStream::connect(server.address).await.unwrap();
+        stuck
+            .write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+            .await
+            .unwrap();
+        // The only connection there is becomes free again although the first peer does nothing.
+        let mut next = TcpStream::connect(server.address).await.unwrap();
+        next.write_all(b"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        assert!(answer(next).await.starts_with("HTTP/1.1 404"));
+        drop(stuck);
+    });
+}

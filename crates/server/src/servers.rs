@@ -1,0 +1,166 @@
+//! The servers that devices, people and probes connect to.
+
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::Redirect;
+use axum::routing::get;
+use fieldline_transport::{Services, http as device_http, mqtt, mqtts};
+use tokio_rustls::TlsAcceptor;
+use tracing::warn;
+
+use crate::config::{Config, Loaded, Source};
+use crate::data_dir::Listening;
+use crate::http::{HttpServer, Limits};
+use crate::probes::{self, Probes};
+use crate::serve::ServeError;
+
+/// Reads certificate and key where there is a listener with TLS.
+pub(crate) fn tls(options: &mqtts::Options) -> Result<Option<(SocketAddr, TlsAcceptor)>, ServeError> {
+    match (&options.listen, &options.certificate, &options.private_key) {
+        (Some(address), Some(certificate), Some(key)) => {
+            Ok(Some((*address, mqtts::acceptor(certificate, key)?)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The addresses to listen on.
+pub(crate) struct Addresses {
+    http: SocketAddr,
+    probes: Option<SocketAddr>,
+    mqtt: SocketAddr,
+    mqtts: Option<(SocketAddr, TlsAcceptor)>,
+}
+
+impl Addresses {
+    /// Those of the configuration. The demo's passwords are known to everybody: it is for this machine only, unless
+    /// somebody says otherwise.
+    pub(crate) fn of(loaded: &Loaded, demo: bool, mqtts: Option<(SocketAddr, TlsAcceptor)>) -> Self {
+        let public = |key: &str, address: SocketAddr| {
+            if demo && *loaded.source(key) == Source::Default {
+                SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())
+            } else {
+                address
+            }
+        };
+        let config = &loaded.config;
+        Self {
+            http: public("http.listen", config.http.listen),
+            probes: config.http.probe_listen,
+            mqtt: public("mqtt.listen", config.mqtt.listen),
+            mqtts,
+        }
+    }
+}
+
+/// The servers that run. To be stopped, also when some of them did not start.
+pub(crate) struct Servers {
+    services: Arc<Services>,
+    mqtt: Arc<mqtt::MqttServer>,
+    http: Vec<HttpServer>,
+}
+
+impl Servers {
+    /// Servers that listen nowhere yet.
+    pub(crate) fn new(services: Services, config: &Config) -> Self {
+        crate::http::describe_metrics();
+        let services = Arc::new(services);
+        Self {
+            mqtt: mqtt::MqttServer::new(services.clone(), &config.mqtt),
+            services,
+            http: Vec::new(),
+        }
+    }
+
+    /// Serves on all addresses: the API with the device API and the probes, the probes alone, and MQTT.
+    pub(crate) async fn open(
+        &mut self,
+        addresses: Addresses,
+        api: Router,
+        probes: Probes,
+        config: &Config,
+    ) -> Result<Listening, ServeError> {
+        let options = &config.http;
+        let limits = Limits::of(options);
+        let probes = probes::router(Arc::new(probes));
+        let device_limits = device_http::Limits {
+            max_body: options.max_device_body.as_usize(),
+            body_memory: options.device_body_memory.as_usize(),
+            max_append: config.journal.max_append.as_usize(),
+        };
+        let routes = api
+            .route("/", get(async || Redirect::to("/swagger-ui.html")))
+            .merge(device_http::router(self.services.clone(), device_limits))
+            .merge(probes.clone());
+        let probe_address = match addresses.probes {
+            Some(address) => {
+                let limits = limits.clone().for_probes();
+                Some(self.open_http("http.probe-listen", address, probes, limits)?)
+            }
+            None => None,
+        };
+        let http = self.open_http("http.listen", addresses.http, routes, limits)?;
+        let binding = self.mqtt.listen(addresses.mqtt, None);
+        let mqtt = listening("mqtt.listen", addresses.mqtt, binding).await?;
+        let mqtts = match addresses.mqtts {
+            Some((address, acceptor)) => {
+                let binding = self.mqtt.listen(address, Some(acceptor));
+                Some(listening("mqtts.listen", address, binding).await?)
+            }
+            None => None,
+        };
+        Ok(Listening {
+            http,
+            probes: probe_address,
+            mqtt,
+            mqtts,
+        })
+    }
+
+    fn open_http(
+        &mut self,
+        key: &'static str,
+        address: SocketAddr,
+        routes: Router,
+        limits: Limits,
+    ) -> Result<SocketAddr, ServeError> {
+        let server = HttpServer::start(address, routes, limits).map_err(|source| ServeError::Listen {
+            key,
+            address,
+            source,
+        })?;
+        let bound = server.address;
+        self.http.push(server);
+        Ok(bound)
+    }
+
+    /// Accepts nothing further, ends the sessions of devices and waits for what is being served, at most `patience`.
+    pub(crate) async fn stop(self, patience: Duration) {
+        let http: Vec<_> = self
+            .http
+            .into_iter()
+            .map(|server| tokio::spawn(server.stop(patience)))
+            .collect();
+        if !self.mqtt.stop(patience).await {
+            warn!("device connections were still open");
+        }
+        for server in http {
+            // A panic in there was reported, and what counts is that it has ended.
+            let _ = server.await;
+        }
+    }
+}
+
+async fn listening(
+    key: &'static str,
+    address: SocketAddr,
+    binding: impl Future<Output = std::io::Result<SocketAddr>>,
+) -> Result<SocketAddr, ServeError> {
+    binding
+        .await
+        .map_err(|source| ServeError::Listen { key, address, source })
+}

@@ -1,0 +1,235 @@
+//! What the platform is made of, put together: the stores, and the path of messages between them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_core::activity::ActivityTracker;
+use fieldline_core::clock::{SharedClock, SystemClock};
+use fieldline_core::devices::DeviceDirectory;
+use fieldline_core::events::EntityEvents;
+use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
+use fieldline_core::password::Passwords;
+use fieldline_core::ports::Journal;
+use fieldline_core::services::{self, seed};
+use fieldline_core::sessions::Sessions;
+use fieldline_journal::EmbeddedJournal;
+use fieldline_model::json::JsonRules;
+use fieldline_storage::series::SeriesStore;
+use fieldline_storage::sql::Database;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+use crate::banner;
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::serve::ServeError;
+use crate::shutdown::{Deadline, Stop};
+
+/// How long the start waits for what the journal held. A short replay is waited for, so that nobody sees values older
+/// than before a crash; a long lag is no reason to turn devices away.
+const REPLAY_PATIENCE: Duration = Duration::from_secs(10);
+const REPLAY_CHECK: Duration = Duration::from_millis(5);
+
+/// Everything that holds data, and who is told when it changes.
+pub(crate) struct Stores {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) series: Arc<SeriesStore>,
+    database: Database,
+    events: Arc<EntityEvents>,
+    clock: SharedClock,
+}
+
+impl Stores {
+    pub(crate) async fn open(dir: &DataDir, config: &Config) -> Result<Self, ServeError> {
+        let clock: SharedClock = Arc::new(SystemClock);
+        let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
+        let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
+        let database = Database::sqlite(&dir.entities(), &config.sql).await?;
+        Ok(Self {
+            journal,
+            series,
+            database,
+            events: Arc::default(),
+            clock,
+        })
+    }
+
+    /// Creates what a new installation starts with.
+    pub(crate) async fn seed(&self, config: &Config, demo: bool) -> Result<(), ServeError> {
+        let context = services::Context {
+            stores: self.database.entity_stores(),
+            series: self.series.clone(),
+            attributes: self.series.clone(),
+            events: self.events.clone(),
+            clock: self.clock.clone(),
+            passwords: Passwords::new(1),
+        };
+        let mut password = config.admin_password.clone();
+        if demo {
+            password.get_or_insert_with(|| seed::DEMO_ADMIN_PASSWORD.to_owned());
+        }
+        if password.is_none() && !seed::has_admin(&context).await? {
+            // Printed before it is stored: whenever the program ends, no administrator has a password that nobody saw.
+            let generated = seed::new_password();
+            banner::print_admin(seed::ADMIN_EMAIL, &generated);
+            password = Some(generated);
+        }
+        seed::ensure_system(&context, password.as_deref()).await?;
+        if demo {
+            seed::seed_demo(&context).await?;
+        }
+        Ok(())
+    }
+
+    /// The routes of the REST API.
+    pub(crate) fn api(&self, dir: &DataDir, config: &Config) -> Result<axum::Router, ServeError> {
+        let deps = fieldline_api::Deps {
+            entities: self.database.entity_stores(),
+            series: self.series.clone(),
+            attributes: self.series.clone(),
+            events: self.events.clone(),
+            clock: self.clock.clone(),
+            token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
+                .map_err(ServeError::start)?,
+        };
+        Ok(fieldline_api::router(deps, config.api.clone()))
+    }
+
+    /// Closes what is open, as far as the time allows; what is not closed recovers at the next start.
+    pub(crate) async fn close(&self, deadline: Deadline) {
+        deadline.step("journal", 0.4, self.journal.close()).await;
+        let series = self.series.clone();
+        let closing = tokio::task::spawn_blocking(move || series.close());
+        match deadline.step("series", 0.6, closing).await {
+            Some(Ok(Err(error))) => warn!(%error, "the time-series store did not close cleanly"),
+            Some(Err(error)) => warn!(%error, "the time-series store did not close cleanly"),
+            Some(Ok(Ok(()))) | None => {}
+        }
+        deadline.step("entities", 1.0, self.database.close()).await;
+    }
+}
+
+/// The path of messages and those who listen to it.
+pub(crate) struct Core {
+    pub(crate) sessions: Arc<Sessions>,
+    directory: Arc<DeviceDirectory>,
+    activity: Arc<ActivityTracker>,
+    uplink: Uplink,
+    ingest: IngestService,
+    /// Ends the activity tracker. Not before ingest has ended, or what is heard last is never written.
+    stop_activity: watch::Sender<bool>,
+    watching: JoinHandle<()>,
+}
+
+impl Core {
+    pub(crate) async fn start(stores: &Stores, config: &Config) -> Result<Self, ServeError> {
+        fieldline_core::ingest::describe_metrics();
+        fieldline_transport::describe_metrics();
+        let entities = stores.database.entity_stores();
+        let directory = DeviceDirectory::new(
+            entities.clone(),
+            stores.series.clone(),
+            stores.clock.clone(),
+            &config.devices,
+        );
+        let sessions = Sessions::new(config.mqtt.sessions_per_device);
+        let activity = ActivityTracker::new(
+            entities,
+            stores.series.clone(),
+            stores.clock.clone(),
+            &config.activity,
+        );
+        stores.events.listen(directory.clone());
+        stores.events.listen(sessions.clone());
+        stores.events.listen(activity.clone());
+        let uplink = open_uplink(stores, config)?;
+        let ingest_stores = IngestStores {
+            store: stores.series.clone(),
+            activity: activity.clone(),
+        };
+        let ingest = IngestService::start(&uplink, ingest_stores, &config.ingest).await?;
+        let stop_activity = watch::Sender::new(false);
+        let tracker = activity.clone();
+        let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
+        Ok(Self {
+            sessions,
+            directory,
+            activity,
+            uplink,
+            ingest,
+            stop_activity,
+            watching,
+        })
+    }
+
+    /// What the device servers work with.
+    pub(crate) fn device_services(&self, stores: &Stores, config: &Config) -> fieldline_transport::Services {
+        fieldline_transport::Services {
+            directory: self.directory.clone(),
+            sessions: self.sessions.clone(),
+            uplink: self.uplink.clone(),
+            attributes: stores.series.clone(),
+            activity: self.activity.clone(),
+            clock: stores.clock.clone(),
+            json: JsonRules {
+                type_cast: config.mqtt.json_type_cast,
+                max_string_length: config.mqtt.json_max_text,
+                ..JsonRules::default()
+            },
+        }
+    }
+
+    /// Asks why ingest has ended for good, `None` while it works.
+    pub(crate) fn ingest_failure(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        self.ingest.failure()
+    }
+
+    /// Waits until what the journal held at the start is stored, for a while. Returns false when the program was told to
+    /// stop meanwhile.
+    pub(crate) async fn replay(&self, stop: &Stop) -> bool {
+        let has_replayed = self.ingest.has_replayed();
+        let replayed = async {
+            while !has_replayed() {
+                tokio::time::sleep(REPLAY_CHECK).await;
+            }
+        };
+        tokio::select! {
+            done = tokio::time::timeout(REPLAY_PATIENCE, replayed) => {
+                if done.is_err() {
+                    info!("the journal holds more than is stored in a moment, serving meanwhile");
+                }
+                true
+            }
+            _ = stop.requested() => false,
+        }
+    }
+
+    /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
+    pub(crate) async fn finish(self, stores: &Stores, deadline: Deadline) {
+        deadline.step("journal", 0.4, stores.journal.close()).await;
+        let (ingest, patience) = (self.ingest, deadline.share(0.5));
+        let stopping = tokio::task::spawn_blocking(move || ingest.stop(patience));
+        if let Some(Err(error)) = deadline.step("ingest", 0.7, stopping).await {
+            warn!(%error, "ingest did not stop cleanly");
+        }
+        self.stop_activity.send_replace(true);
+        let writer = self.watching.abort_handle();
+        deadline.step("activity", 0.5, self.watching).await;
+        writer.abort();
+    }
+}
+
+fn open_uplink(stores: &Stores, config: &Config) -> Result<Uplink, ServeError> {
+    let configured = config.ingest.partitions;
+    let uplink = Uplink::open(stores.journal.clone(), configured)?;
+    let stored = stores.journal.partitions(uplink.queue());
+    if stored != configured {
+        warn!(
+            configured,
+            stored,
+            "`ingest.partitions` is fixed since the data directory was created, the setting has no effect"
+        );
+    }
+    Ok(uplink)
+}

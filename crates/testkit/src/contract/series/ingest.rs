@@ -1,0 +1,153 @@
+//! What the ingest port promises: positions, crashes and replays.
+
+use fieldline_core::ports::{AttributeRow, DeleteSeries, Effects, Offset};
+use fieldline_model::Subject;
+use fieldline_model::timeseries::AttributeScope;
+
+use super::{
+    ALL, Backend, apply, attribute, fresh_partition, latest, long, ok, packed, range, save, subject, times,
+};
+
+/// Effects are seen at once, and a record is not applied twice.
+pub async fn applied_effects_are_seen_and_skipped_the_second_time(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition) = (subject(), fresh_partition());
+    assert_eq!(ok(stores.ingest.resume_position(partition).await), None);
+    apply(
+        &stores,
+        partition,
+        10,
+        &[(subject, 1, "k", 1), (subject, 2, "k", 2)],
+    )
+    .await;
+    assert_eq!(times(&stores, subject, "k").await, [1, 2]);
+    assert_eq!(latest(&stores, subject, "k").await, Some((2, long(2))));
+    apply(&stores, partition, 10, &[(subject, 2, "k", 99)]).await;
+    assert_eq!(
+        latest(&stores, subject, "k").await,
+        Some((2, long(2))),
+        "already applied"
+    );
+    let positions = ok(stores.ingest.checkpoint().await);
+    assert!(positions.contains(&(partition, Offset(10))));
+    let stores = backend.crash().await;
+    assert_eq!(
+        ok(stores.ingest.resume_position(partition).await),
+        Some(Offset(10))
+    );
+    assert_eq!(
+        times(&stores, subject, "k").await,
+        [1, 2],
+        "checkpointed effects are durable"
+    );
+    assert_eq!(latest(&stores, subject, "k").await, Some((2, long(2))));
+}
+
+/// After a crash, replaying from the resume position leads to the state in which each record was applied once.
+pub async fn a_replay_completes_what_a_crash_cut_off(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition) = (subject(), fresh_partition());
+    let records: Vec<Vec<(Subject, i64, &str, i64)>> = (0..6)
+        .map(|n| vec![(subject, n / 2, "k", n), (subject, n, "j", n)])
+        .collect();
+    for (at, record) in records.iter().enumerate() {
+        apply(&stores, partition, at as u64 + 1, record).await;
+        if at == 2 {
+            ok(stores.ingest.checkpoint().await);
+        }
+    }
+    let stores = backend.crash().await;
+    let resume = ok(stores.ingest.resume_position(partition).await).map_or(0, |offset| offset.0);
+    assert!(
+        (3..=6).contains(&resume),
+        "a checkpointed record came back: {resume}"
+    );
+    for (at, record) in records.iter().enumerate().skip(resume as usize) {
+        apply(&stores, partition, at as u64 + 1, record).await;
+    }
+    let expected = [(0, long(1)), (1, long(3)), (2, long(5))];
+    assert_eq!(
+        range(&stores, subject, "k", ALL).await,
+        expected,
+        "the last value of each time"
+    );
+    assert_eq!(latest(&stores, subject, "k").await, Some((2, long(5))));
+    assert_eq!(times(&stores, subject, "j").await, [0, 1, 2, 3, 4, 5]);
+}
+
+/// A replay undoes neither writes nor deletions that people made meanwhile.
+pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition) = (subject(), fresh_partition());
+    let record = [(subject, 1, "deleted", 1), (subject, 1, "overwritten", 1)];
+    let attributes = packed(&[("a", long(1))]);
+    apply(&stores, partition, 1, &record).await;
+    let client = AttributeRow {
+        subject,
+        scope: AttributeScope::Client,
+        ts: 1,
+        values: &attributes,
+    };
+    let effects = Effects {
+        telemetry: Vec::new(),
+        attributes: vec![client],
+    };
+    ok(stores.ingest.apply(partition, Offset(2), &effects).await);
+    let whole = DeleteSeries {
+        range: None,
+        delete_latest: true,
+        rewrite_latest: false,
+    };
+    ok(stores
+        .series
+        .delete(subject, &["deleted".to_owned()], whole)
+        .await);
+    save(&stores, subject, 1, &[("overwritten", long(2))]).await;
+    ok(stores
+        .attributes
+        .delete(subject, AttributeScope::Client, &["a".to_owned()])
+        .await);
+    let stores = backend.crash().await;
+    let resume = ok(stores.ingest.resume_position(partition).await).map_or(0, |offset| offset.0);
+    if resume < 1 {
+        apply(&stores, partition, 1, &record).await;
+    }
+    if resume < 2 {
+        ok(stores.ingest.apply(partition, Offset(2), &effects).await);
+    }
+    assert_eq!(times(&stores, subject, "deleted").await, [0; 0]);
+    assert_eq!(latest(&stores, subject, "deleted").await, None);
+    assert_eq!(range(&stores, subject, "overwritten", ALL).await, [(1, long(2))]);
+    assert_eq!(latest(&stores, subject, "overwritten").await, Some((1, long(2))));
+    assert_eq!(
+        attribute(&stores, subject, AttributeScope::Client, "a").await,
+        None
+    );
+}
+
+/// After a rewind the positions from there on belong to new records, which are applied; what was applied before stays.
+pub async fn records_after_a_rewind_are_new_ones(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition, other) = (subject(), fresh_partition(), fresh_partition());
+    apply(&stores, partition, 10, &[(subject, 1, "k", 1)]).await;
+    apply(&stores, other, 10, &[(subject, 2, "k", 2)]).await;
+    ok(stores.ingest.checkpoint().await);
+    ok(stores.ingest.rewind(partition, Offset(5)).await);
+    let position = ok(stores.ingest.resume_position(partition).await);
+    assert_eq!(position, Some(Offset(5)));
+    let positions = ok(stores.ingest.checkpoint().await);
+    assert!(positions.contains(&(partition, Offset(5))), "{positions:?}");
+    assert!(positions.contains(&(other, Offset(10))), "{positions:?}");
+
+    let stores = backend.crash().await;
+    let position = ok(stores.ingest.resume_position(partition).await);
+    assert_eq!(position, Some(Offset(5)), "a rewind is durable");
+    apply(&stores, partition, 6, &[(subject, 3, "k", 3)]).await;
+    assert_eq!(times(&stores, subject, "k").await, [1, 2, 3]);
+    ok(stores.ingest.rewind(partition, Offset(20)).await);
+    let unknown = fresh_partition();
+    ok(stores.ingest.rewind(unknown, Offset(20)).await);
+    let position = ok(stores.ingest.resume_position(partition).await);
+    assert_eq!(position, Some(Offset(6)), "a rewind does not go forward");
+    assert_eq!(ok(stores.ingest.resume_position(unknown).await), None);
+}

@@ -1,0 +1,128 @@
+//! The memory that posts take: what has arrived of their bodies, and the records made of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fieldline_model::DeviceId;
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Limits, Refusal};
+
+/// Unit in which memory is counted.
+pub(super) const UNIT: usize = 16 << 10;
+/// The records made of a body are at most about so many times its size; the worst is an array of empty slots, which
+/// become `null`.
+const EXPANSION: usize = 5;
+
+/// What all posts take together.
+pub(super) struct Memory {
+    bodies: Arc<Semaphore>,
+    records: Arc<Semaphore>,
+    record_units: usize,
+    /// Units of bodies that one device may take.
+    most_of_device: usize,
+    by_device: Mutex<HashMap<DeviceId, usize>>,
+}
+
+/// What the body of one post takes; given back when dropped.
+pub(super) struct BodyShare {
+    memory: Arc<Memory>,
+    device: DeviceId,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+/// What the records of one post take; given back when dropped.
+pub(super) struct RecordShare(OwnedSemaphorePermit);
+
+impl Memory {
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+        let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
+        let units = (limits.body_memory / UNIT).clamp(1, most);
+        Arc::new(Self {
+            bodies: Arc::new(Semaphore::new(units)),
+            records: Arc::new(Semaphore::new(units)),
+            record_units: units,
+            // One device must be able to send the largest body, and should not keep the others from sending theirs.
+            most_of_device: (units / 4).max(limits.max_body.div_ceil(UNIT)),
+            by_device: Mutex::default(),
+        })
+    }
+
+    /// A share for a body of which nothing has arrived yet.
+    pub(super) fn for_body(self: &Arc<Self>, device: DeviceId) -> BodyShare {
+        BodyShare {
+            memory: Arc::clone(self),
+            device,
+            permit: None,
+        }
+    }
+
+    /// Waits until there is room for the records that a body may become. One that may become more than all the room there
+    /// is waits until it has all of it.
+    pub(super) async fn for_records(&self, body_bytes: usize) -> Result<RecordShare, Refusal> {
+        let units = units(body_bytes.saturating_mul(EXPANSION)).clamp(1, self.record_units);
+        let count = u32::try_from(units).map_err(|_| Refusal::TooLarge)?;
+        let permit = Arc::clone(&self.records).acquire_many_owned(count).await;
+        permit.map(RecordShare).map_err(|_| Refusal::NotTaken)
+    }
+}
+
+impl BodyShare {
+    /// Takes memory so that the share covers `bytes`. Waiting here could wait for ever, as others hold shares and wait too.
+    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+        let more = units(bytes).saturating_sub(self.units());
+        if more == 0 {
+            return Ok(());
+        }
+        let count = u32::try_from(more).map_err(|_| Refusal::TooLarge)?;
+        let mut by_device = self.memory.by_device.lock();
+        let of_device = by_device.get(&self.device).copied().unwrap_or(0) + more;
+        if of_device > self.memory.most_of_device {
+            return Err(Refusal::Overloaded);
+        }
+        let taken = Arc::clone(&self.memory.bodies)
+            .try_acquire_many_owned(count)
+            .map_err(|_| Refusal::Overloaded)?;
+        by_device.insert(self.device, of_device);
+        match &mut self.permit {
+            Some(permit) => permit.merge(taken),
+            None => self.permit = Some(taken),
+        }
+        Ok(())
+    }
+
+    fn units(&self) -> usize {
+        self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
+    }
+}
+
+impl Drop for BodyShare {
+    fn drop(&mut self) {
+        let held = self.units();
+        if held == 0 {
+            return;
+        }
+        let mut by_device = self.memory.by_device.lock();
+        if let Some(units) = by_device.get_mut(&self.device) {
+            *units = units.saturating_sub(held);
+            if *units == 0 {
+                by_device.remove(&self.device);
+            }
+        }
+    }
+}
+
+impl RecordShare {
+    /// Gives back what is not needed for records that turned out to have `bytes`.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        let needed = units(bytes).max(1);
+        if let Some(excess) = self.0.num_permits().checked_sub(needed) {
+            drop(self.0.split(excess));
+        }
+    }
+}
+
+fn units(bytes: usize) -> usize {
+    bytes.div_ceil(UNIT)
+}
