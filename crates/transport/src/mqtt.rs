@@ -40,9 +40,9 @@ pub struct Options {
     pub inactivity_timeout: Span,
     /// Sessions of one device at a time; a further one ends the oldest.
     pub sessions_per_device: usize,
-    /// Whether text that reads as a number is stored as one.
+    /// Whether text that reads as a number is stored as one; for HTTP too.
     pub json_type_cast: bool,
-    /// Longest text value, in bytes; 0 for no limit.
+    /// Longest text value, in UTF-16 units, for HTTP too; 0 for no limit.
     pub json_max_text: usize,
 }
 
