@@ -129,7 +129,7 @@ def test_a_journal_whose_end_is_missing_starts(killed, bytes_lost):
 def test_what_is_acknowledged_after_the_journal_has_lost_records_is_stored(make_server, loss):
     """The stores are ahead of the journal then: positions that were used already are used again."""
     # What the stores have applied is durable at once, and the journal keeps what is to be damaged.
-    often = {"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "20ms", "FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "20ms"}
+    often = {"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "20ms"}
     server = make_server(env=often | {"FIELDLINE_JOURNAL_RETAIN_BYTES": "1GiB"})
     rest = server.start().rest()
     devices = [rest.create_device() for _ in range(6)]

@@ -16,7 +16,6 @@ SMALL = {
     "FIELDLINE_SERIES_MEMTABLE": "1MiB",
     "FIELDLINE_SERIES_PACK_BYTES": "64KiB",
     "FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "50ms",
-    "FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "50ms",
 }
 # A log that is full most of the time, so that senders are slowed down.
 FULL = SMALL | {

@@ -108,9 +108,7 @@ def test_what_people_write_survives_a_kill(make_server):
 
 
 def test_a_deletion_is_not_undone_by_the_replay_after_a_kill(make_server):
-    server = make_server(
-        env={"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "1h", "FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "1h"}
-    )
+    server = make_server(env={"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "1h"})
     rest = server.start().rest()
     device = rest.create_device()
     for body in ('{"ts":1000,"values":{"a":1,"b":1}}', '{"ts":2000,"values":{"a":2,"b":2}}'):
