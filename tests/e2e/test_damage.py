@@ -206,22 +206,28 @@ def test_a_corrupt_byte_in_a_time_series_table_is_an_error_of_some_series_alone(
     for device, values in series.items():
         path = telemetry(device.id, "values/timeseries")
         query = {"keys": "v", "startTs": 0, "endTs": now_ms(), "limit": 100_000, "orderBy": "ASC"}
-        answer = rest.get(path, **query, useStrictDataTypes="true", expect=None)
+        try:
+            answer = rest.get(path, **query, useStrictDataTypes="true", expect=None)
+        except requests.exceptions.ChunkedEncodingError:
+            # A long answer that is under way when the damage is found is broken off, which no client takes for whole.
+            broken.append(None)
+            continue
         if answer.status_code == 200:
             assert [point["value"] for point in answer.json()["v"]] == values, "damage was served as data"
         else:
             broken.append(answer)
     assert broken, "the damage was not noticed"
     assert len(broken) <= len(series) // 3, f"{len(broken)} of {len(series)} series fail for one damaged byte"
-    assert {answer.status_code for answer in broken} == {500} and all(answer.text for answer in broken)
+    assert all(answer is None or (answer.status_code == 500 and answer.text) for answer in broken)
     report = server.log().rsplit("--- ", 1)[-1]
     assert "corrupt" in report, f"the operator is not told: {report}"
 
-    # Everybody goes on sending.
+    # Everybody goes on sending, those with damaged series too: only ranges that the damage lies in cannot be read.
     for device in series:
         assert post(server, device, '{"later":1}') == 200
     for device in series:
-        assert eventually(lambda: rest.values(device.id, "later")) == [1]
+        path, query = telemetry(device.id, "values/timeseries"), {"keys": "later", "useStrictDataTypes": "true"}
+        assert eventually(lambda: rest.get(path, **query).json()["later"][0]["value"]) == 1
     server.stop()
 
 

@@ -55,7 +55,7 @@ def test_a_message_is_stored_once_whatever_its_quality_of_service(shared, tenant
         client.connect()
         for value in range(20):
             client.publish("v1/devices/me/telemetry", f'{{"v":{value}}}', qos)
-    assert eventually(lambda: sorted(tenant.values(device.id, "v"))) == list(range(20))
+    assert eventually(lambda: sorted(tenant.values(device.id, "v")) == list(range(20)))
 
 
 # Each body of the reference's §2, and what it must become: key, value, and the time if it was given.
