@@ -91,6 +91,7 @@ impl Servers {
             max_body: options.max_device_body.as_usize(),
             body_memory: options.device_body_memory.as_usize(),
             max_append: config.journal.max_append.as_usize(),
+            body_deadline: options.request_timeout.0,
         };
         let routes = api
             .route("/", get(async || Redirect::to("/swagger-ui.html")))

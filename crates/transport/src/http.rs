@@ -8,6 +8,7 @@ mod intake;
 mod memory;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -37,6 +38,8 @@ pub struct Limits {
     pub body_memory: usize,
     /// Largest append that the journal takes, bytes; what a post has become is divided into appends of this size.
     pub max_append: usize,
+    /// Longest time that a whole body may take to arrive; a peer must not hold its memory for longer.
+    pub body_deadline: Duration,
 }
 
 struct Shared {

@@ -43,6 +43,7 @@ const LIMITS: Limits = Limits {
     max_body: 1 << 20,
     body_memory: 16 << 20,
     max_append: 64 << 10,
+    body_deadline: Duration::from_secs(120),
 };
 
 /// A node with two devices, whose access tokens are `first` and `second`.

@@ -1,6 +1,7 @@
 //! Bodies of requests that must arrive in time.
 
 use std::future::Future as _;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -16,11 +17,6 @@ pub(super) struct Patience {
     /// Until all of it has arrived.
     pub(super) whole: Duration,
 }
-
-/// The body did not arrive in time.
-#[derive(Debug, thiserror::Error)]
-#[error("the body of the request did not arrive in time")]
-struct TimedOut;
 
 /// A body that fails when it is late. Reading what has arrived never fails, however late it is read.
 pub(super) struct TimedBody<B> {
@@ -61,7 +57,11 @@ where
         let until = self.deadline.min(Instant::now() + self.silence);
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
         ready!(sleep.as_mut().poll(context));
-        Poll::Ready(Some(Err(TimedOut.into())))
+        let late = io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the body of the request did not arrive in time",
+        );
+        Poll::Ready(Some(Err(late.into())))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,25 +1,23 @@
 //! Reading the body of a post: within its limit, its time, and the memory that there is for bodies.
 
+use std::io;
 use std::pin::Pin;
-use std::time::Duration;
 
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::CONTENT_LENGTH;
 
-use super::Refusal;
 use super::memory::BodyShare;
+use super::{Limits, Refusal};
 
-/// Longest time that a whole body may take to arrive; a peer must not hold its memory for longer.
-const DEADLINE: Duration = Duration::from_secs(120);
-
-/// Reads the body of a request of at most `max_body` bytes. One that is too large is refused by its announced length,
+/// Reads the body of a request within its limits. One that is too large is refused by its announced length,
 /// before it arrives; memory is taken as it arrives, for a length is easily announced.
 pub(super) async fn read(
     request: Request,
-    max_body: usize,
+    limits: Limits,
     share: &mut BodyShare,
 ) -> Result<Vec<u8>, Refusal> {
+    let max_body = limits.max_body;
     // Layers around the body do not pass its size hint on.
     let announced = request.headers().get(CONTENT_LENGTH).map(|length| {
         length
@@ -32,7 +30,7 @@ pub(super) async fn read(
         return Err(Refusal::TooLarge);
     }
     let expected = announced.unwrap_or(max_body);
-    tokio::time::timeout(DEADLINE, receive(request, max_body, expected, share))
+    tokio::time::timeout(limits.body_deadline, receive(request, max_body, expected, share))
         .await
         .unwrap_or(Err(Refusal::TooSlow))
 }
@@ -46,7 +44,7 @@ async fn receive(
     let mut body = request.into_body();
     let mut bytes = Vec::new();
     while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let Ok(data) = frame.map_err(|_| Refusal::Disconnected)?.into_data() else {
+        let Ok(data) = frame.map_err(|error| cut_short(&error))?.into_data() else {
             continue;
         };
         let length = bytes.len() + data.len();
@@ -62,4 +60,19 @@ async fn receive(
         bytes.extend_from_slice(&data);
     }
     Ok(bytes)
+}
+
+/// Why a body ended early: whoever serves the connection may have lost patience before.
+fn cut_short(error: &(dyn std::error::Error + 'static)) -> Refusal {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let is_late = causes.any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
+    });
+    if is_late {
+        Refusal::TooSlow
+    } else {
+        Refusal::Disconnected
+    }
 }

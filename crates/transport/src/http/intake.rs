@@ -49,7 +49,7 @@ impl Shared {
     ) -> Result<StatusCode, Refusal> {
         let device = self.device(token).await?;
         let mut body_share = self.memory.for_body(device.id);
-        let body = body::read(request, self.limits.max_body, &mut body_share).await?;
+        let body = body::read(request, self.limits, &mut body_share).await?;
         // The device may have been changed or deleted while the body arrived.
         self.check(&device).await?;
         let taken = async {
