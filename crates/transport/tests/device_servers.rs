@@ -1,6 +1,9 @@
-//! The HTTP device API over real stores, asked the way devices ask.
+//! The device servers over real stores: the HTTP device API, and what MQTT does while the journal takes nothing.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "device_servers/mqtt.rs"]
+mod mqtt;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -49,6 +52,7 @@ const LIMITS: Limits = Limits {
 /// A node with two devices, whose access tokens are `first` and `second`.
 struct World {
     router: Router,
+    services: Arc<Services>,
     devices: services::Devices,
     /// The first device.
     subject: Subject,
@@ -117,7 +121,7 @@ impl World {
         let ingest = IngestService::start(&uplink, ingest_stores, &ingest::Options::default())
             .await
             .unwrap();
-        let services = Services {
+        let services = Arc::new(Services {
             directory,
             sessions: Sessions::new(1),
             uplink: uplink.clone(),
@@ -125,9 +129,10 @@ impl World {
             activity,
             clock,
             json: JsonRules::default(),
-        };
+        });
         Self {
-            router: router(Arc::new(services), limits),
+            router: router(services.clone(), limits),
+            services,
             devices,
             subject,
             uplink,
@@ -462,8 +467,8 @@ async fn a_device_that_is_deleted_while_its_body_arrives_is_refused() {
     assert!(world.journaled().await.is_empty());
 }
 
-#[tokio::test]
-async fn a_post_waits_for_a_busy_journal_for_a_minute_and_no_longer() {
+/// A node whose journal is full and stays so, because nobody reads it for the group `everything`.
+async fn busy_world() -> World {
     let options = fieldline_journal::Options {
         segment_bytes: ByteSize::kib(4),
         max_pending: ByteSize::kib(4),
@@ -477,7 +482,6 @@ async fn a_post_waits_for_a_busy_journal_for_a_minute_and_no_longer() {
     };
     let world = World::with(limits, options).await;
     assert_eq!(world.post(TELEMETRY, r#"{"a":1}"#).await, ok());
-    // Nobody reads it for the group `everything`, so nothing makes room in it.
     let mut batch = RecordBatch::new();
     let mut record = batch.attributes(world.subject, 0, AttributeScope::Client);
     pack("a", ValueRef::Text(&"x".repeat(1_000)), record.buffer());
@@ -488,6 +492,12 @@ async fn a_post_waits_for_a_busy_journal_for_a_minute_and_no_longer() {
             Err(error) => assert_eq!(error, AppendError::Busy),
         }
     }
+    world
+}
+
+#[tokio::test]
+async fn a_post_waits_for_a_busy_journal_for_a_minute_and_no_longer() {
+    let world = busy_world().await;
     tokio::time::pause();
     let started = tokio::time::Instant::now();
     let answer = world.post(TELEMETRY, r#"{"a":2}"#).await;
