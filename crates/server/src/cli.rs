@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use fieldline_api::Access;
+use fieldline_loadgen::BenchCommand;
 
 use crate::config::{self, Loaded};
-use crate::{logging, serve};
+use crate::{bench, logging, serve};
 
 /// An IoT platform in one program.
 #[derive(Parser)]
@@ -36,6 +37,9 @@ enum Command {
     },
     /// Prints the REST endpoints, each with the roles that may call it.
     Endpoints,
+    /// Puts load on a server and measures it, this one or another with the same APIs.
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 #[derive(Args)]
@@ -72,6 +76,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve { settings, demo } => settings.load().map(|loaded| run_platform(&loaded, demo)),
         Command::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
         Command::Endpoints => Ok(print_endpoints()),
+        Command::Bench(command) => Ok(bench::run(&command)),
     };
     done.unwrap_or_else(|refused| refused)
 }

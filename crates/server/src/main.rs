@@ -1,6 +1,7 @@
 //! The `fieldline` program.
 
 mod banner;
+mod bench;
 mod cli;
 mod config;
 mod data_dir;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each crate may depend on, of ours, outside of its tests.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("codec", &[]),
     ("core", &["model"]),
@@ -12,10 +12,13 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("storage", &["core", "model"]),
     ("transport", &["core", "model", "codec"]),
     ("api", &["core", "model"]),
+    ("loadgen", &["codec"]),
     ("testkit", &["core", "model", "codec"]),
     (
         "server",
-        &["core", "model", "journal", "storage", "transport", "api"],
+        &[
+            "core", "model", "journal", "storage", "transport", "api", "loadgen",
+        ],
     ),
 ];
 

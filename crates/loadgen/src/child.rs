@@ -1,0 +1,160 @@
+//! Servers of its own: the platform on a temporary directory, and the limit server. They end with their handle.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::{LoadError, LoadResult};
+
+const START_WITHIN: Duration = Duration::from_secs(30);
+const STOP_WITHIN: Duration = Duration::from_secs(15);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Lines of the log that are shown when a server does not start.
+const SHOWN_LINES: usize = 10;
+
+/// A process that is stopped when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Child(std::process::Child);
+
+impl Child {
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let asked = Instant::now();
+        while asked.elapsed() < STOP_WITHIN {
+            if !matches!(self.0.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The platform with its demo tenant on a directory of its own.
+#[derive(Debug)]
+pub(crate) struct OwnServer {
+    pub(crate) process: Child,
+    /// Address of REST and HTTP devices.
+    pub(crate) url: String,
+    /// Address of MQTT devices.
+    pub(crate) mqtt: SocketAddr,
+}
+
+/// Starts the platform. `home` has to be empty and to outlive it.
+pub(crate) fn own_server(home: &Path) -> LoadResult<OwnServer> {
+    let data = home.join("data");
+    let log_path = home.join("server.log");
+    let log = File::create(&log_path).map_err(|error| LoadError::Io {
+        path: log_path.clone(),
+        error,
+    })?;
+    let mut command = Command::new(program()?);
+    command.args(["serve", "--demo", "--data-dir"]).arg(&data);
+    command
+        .env("FIELDLINE_HTTP_LISTEN", "127.0.0.1:0")
+        .env("FIELDLINE_MQTT_LISTEN", "127.0.0.1:0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    let mut process = Child(command.spawn().map_err(cannot_start)?);
+    let asked = Instant::now();
+    let listening: BTreeMap<String, SocketAddr> = loop {
+        let found = std::fs::read(data.join("listening.json")).ok();
+        if let Some(found) = found.and_then(|text| serde_json::from_slice(&text).ok()) {
+            break found;
+        }
+        let ended = !matches!(process.0.try_wait(), Ok(None));
+        if ended || asked.elapsed() > START_WITHIN {
+            let text = std::fs::read_to_string(&log_path).unwrap_or_default();
+            let lines: Vec<_> = text.lines().rev().take(SHOWN_LINES).collect();
+            let lines: Vec<_> = lines.into_iter().rev().collect();
+            return Err(LoadError::Engine(format!(
+                "the server did not start:\n{}",
+                lines.join("\n")
+            )));
+        }
+        std::thread::sleep(LOOK_EVERY);
+    };
+    match (listening.get("http"), listening.get("mqtt")) {
+        (Some(http), Some(mqtt)) => Ok(OwnServer {
+            process,
+            url: format!("http://{http}"),
+            mqtt: *mqtt,
+        }),
+        _ => Err(LoadError::Engine(
+            "the server does not listen for HTTP and MQTT".to_owned(),
+        )),
+    }
+}
+
+/// Which limit server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitServer {
+    /// Parses and acknowledges MQTT.
+    Plain,
+    /// Appends and commits first.
+    Fsync,
+    /// A bare HTTP handler that appends to the journal.
+    Http,
+}
+
+impl LimitServer {
+    /// What it does, for the report.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Self::Plain => "parse and acknowledge",
+            Self::Fsync => "append, group commit and acknowledge",
+            Self::Http => "bare HTTP handler that appends to the journal",
+        }
+    }
+}
+
+/// Starts a limit server whose file, if any, is in `home`.
+pub(crate) fn limit_server(kind: LimitServer, home: &Path) -> LoadResult<(Child, SocketAddr)> {
+    let mut command = Command::new(program()?);
+    command
+        .args(["bench", "limit", "--listen", "127.0.0.1:0", "--dir"])
+        .arg(home.join("limit"));
+    match kind {
+        LimitServer::Plain => &mut command,
+        LimitServer::Fsync => command.arg("--fsync"),
+        LimitServer::Http => command.arg("--http"),
+    };
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut process = Child(command.spawn().map_err(cannot_start)?);
+    let mut line = String::new();
+    if let Some(output) = process.0.stdout.take() {
+        // An empty line fails below.
+        let _ = BufReader::new(output).read_line(&mut line);
+    }
+    line.trim()
+        .strip_prefix("listening on ")
+        .and_then(|address| address.parse().ok())
+        .map(|address| (process, address))
+        .ok_or_else(|| LoadError::Engine("the limit server did not start".to_owned()))
+}
+
+fn program() -> LoadResult<PathBuf> {
+    std::env::current_exe().map_err(cannot_start)
+}
+
+fn cannot_start(error: std::io::Error) -> LoadError {
+    LoadError::Engine(format!("starting a server: {error}"))
+}

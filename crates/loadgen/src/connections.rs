@@ -1,0 +1,191 @@
+//! Idle connections: how fast they are accepted, and how much memory each takes.
+
+use std::time::Duration;
+
+use fieldline_codec::QoS;
+use serde::Serialize;
+
+use crate::child::{LimitServer, limit_server};
+use crate::cli::ConnectionsArgs;
+use crate::devices::{DeviceRange, ProfileSpec, create_devices, ensure_profile};
+use crate::engine::{Alarms, Engine, Pace, Plan, Protocol};
+use crate::error::{LoadError, LoadResult};
+use crate::payload::PayloadKind;
+use crate::process::{ProcessSample, raise_file_limit};
+use crate::target::Target;
+
+/// Files beside the connections.
+const OTHER_FILES: u64 = 64;
+/// Looking whether the server has come to rest.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Measured {
+    steps: Vec<Step>,
+    /// Bytes of anonymous memory a connection, between the first and the last step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_connection: Option<f64>,
+    /// Connections a second of a limit server, for the last step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_connections_per_second: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Step {
+    connections: usize,
+    connections_per_second: f64,
+    resident_bytes: u64,
+    anonymous_bytes: u64,
+}
+
+/// Opens idle connections and prints what they take. Whether all were accepted.
+pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
+    let counts = &args.counts;
+    let (Some(most), true) = (
+        counts.last().copied(),
+        counts.is_sorted_by(|one, next| one < next),
+    ) else {
+        return Err(LoadError::InvalidOption("--counts must be ascending".to_owned()));
+    };
+    let files = raise_file_limit();
+    if u64::from(most) + OTHER_FILES > files {
+        return Err(LoadError::InvalidOption(format!(
+            "{most} connections need {} open files, and this process may have {files}: raise it with `ulimit -n`",
+            u64::from(most) + OTHER_FILES
+        )));
+    }
+    let target = Target::find(&args.target)?;
+    let pid = target.pid.ok_or_else(|| {
+        LoadError::InvalidOption(
+            "the server's process was not found on this machine; give --server-pid".to_owned(),
+        )
+    })?;
+    target.client.wait_until_up(Duration::from_secs(10))?;
+    let range = DeviceRange { start: 0, end: most };
+    let profile = ensure_profile(&target.client, &ProfileSpec::named("SMART_METER"))?;
+    let created = create_devices(
+        &target.client,
+        range,
+        &profile,
+        args.target.rest_pool_size.clamp(1, 64),
+        &|_| {},
+    )?;
+    if created.failed > 0 {
+        return Err(LoadError::Engine(format!(
+            "devices could not be made: {}",
+            created.failures.join("; ")
+        )));
+    }
+    let plan = |target| Plan {
+        target,
+        protocol: Protocol::Mqtt {
+            qos: QoS::AtLeastOnce,
+            tls: None,
+        },
+        tokens: (0..range.len()).map(|position| range.name(position)).collect(),
+        payload: PayloadKind::SmartMeter,
+        attributes: false,
+        pace: Pace::Open { per_second: 1.0 },
+        duration: Duration::from_secs(1),
+        alarms: Alarms {
+            per_second: 0.0,
+            from: 0.0,
+            until: 0.0,
+        },
+        sequential: true,
+        seed: 0,
+        opening: args.opening.max(1),
+        patience: Duration::from_secs(30),
+    };
+    let settle = Duration::try_from_secs_f64(args.settle).unwrap_or(Duration::ZERO);
+    rest(pid, settle);
+    let mut plan_of_server = plan(target.mqtt);
+    if let Protocol::Mqtt { tls, .. } = &mut plan_of_server.protocol {
+        tls.clone_from(&target.tls);
+    }
+    let mut engine = Engine::new(plan_of_server)?;
+    let mut steps = Vec::new();
+    let mut before = 0;
+    println!("connections  opened/s  resident MiB  anonymous MiB");
+    for count in counts.iter().map(|count| *count as usize) {
+        let took = engine.connect(count, &mut |_| {})?;
+        for _ in 0..args.messages {
+            engine.warm_up(
+                b"{\"pulseCounter\":73,\"leakage\":false,\"batteryLevel\":81}",
+                500,
+            )?;
+        }
+        rest(pid, settle);
+        let sample = ProcessSample::of(pid).unwrap_or_default();
+        let step = Step {
+            connections: count,
+            connections_per_second: (count - before) as f64 / took.as_secs_f64().max(1e-9),
+            resident_bytes: sample.rss_bytes,
+            anonymous_bytes: sample.anon_bytes,
+        };
+        println!(
+            "{count:>11}  {:>8.0}  {:>12.1}  {:>13.1}",
+            step.connections_per_second,
+            mib(step.resident_bytes),
+            mib(step.anonymous_bytes)
+        );
+        before = count;
+        steps.push(step);
+    }
+    let (_, refused, reason) = engine.connected();
+    if let Some(reason) = reason {
+        println!("{refused} connections were not accepted, the first with: {reason}");
+    }
+    let all = refused == 0;
+    engine.disconnect();
+    let mut measured = Measured {
+        bytes_per_connection: slope(&steps),
+        limit_connections_per_second: None,
+        steps,
+    };
+    if let Some(bytes) = measured.bytes_per_connection {
+        println!("{:.2} KiB of anonymous memory a connection", bytes / 1024.0);
+    }
+    if args.limit {
+        let (_process, address) = limit_server(LimitServer::Plain, target.home.path())?;
+        let mut engine = Engine::new(plan(address))?;
+        let took = engine.connect(most as usize, &mut |_| {})?;
+        let rate = f64::from(most) / took.as_secs_f64().max(1e-9);
+        println!("{rate:.0} connections/s of a server that only acknowledges");
+        measured.limit_connections_per_second = Some(rate);
+    }
+    if let Some(path) = &args.json {
+        crate::report::write_json(&measured, path)?;
+    }
+    Ok(all)
+}
+
+/// Waits for so long, and then until the process has nothing to do.
+fn rest(pid: u32, settle: Duration) {
+    std::thread::sleep(settle);
+    let mut before = ProcessSample::of(pid).unwrap_or_default().cpu_us;
+    for _ in 0..30 {
+        std::thread::sleep(LOOK_EVERY);
+        let now = ProcessSample::of(pid).unwrap_or_default().cpu_us;
+        if now - before < 50_000 {
+            return;
+        }
+        before = now;
+    }
+}
+
+fn slope(steps: &[Step]) -> Option<f64> {
+    let (first, last) = (steps.first()?, steps.last()?);
+    let connections = last
+        .connections
+        .checked_sub(first.connections)
+        .filter(|count| *count > 0)?;
+    Some((last.anonymous_bytes as f64 - first.anonymous_bytes as f64) / connections as f64)
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}

@@ -1,0 +1,120 @@
+//! HTTP/1.1 as the simulated devices speak it: one request at a time over a connection that is kept.
+
+use std::io::Write as _;
+
+use super::Heard;
+use crate::error::LoadError;
+
+const MAX_HEADERS: usize = 64;
+
+/// Appends a POST of a device.
+pub(super) fn put_post(host: &str, token: &str, what: &str, payload: &[u8], out: &mut Vec<u8>) {
+    // Writing to memory does not fail.
+    let _ = write!(
+        out,
+        "POST /api/v1/{token}/{what} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        payload.len()
+    );
+    out.extend_from_slice(payload);
+}
+
+/// Takes one whole answer from the beginning of `input`, returns how many bytes it had, 0 while it is incomplete.
+pub(super) fn hear(
+    input: &[u8],
+    heard: impl FnOnce(Heard<'_>) -> Result<(), LoadError>,
+) -> Result<usize, LoadError> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut answer = httparse::Response::new(&mut headers);
+    let head = match answer.parse(input) {
+        Ok(httparse::Status::Complete(head)) => head,
+        Ok(httparse::Status::Partial) => return Ok(0),
+        Err(error) => return Err(LoadError::Engine(format!("the server sent no HTTP: {error}"))),
+    };
+    let value = |name: &str| {
+        answer
+            .headers
+            .iter()
+            .find(|header| header.name.eq_ignore_ascii_case(name))
+            .and_then(|header| std::str::from_utf8(header.value).ok())
+    };
+    let body = match (value("content-length"), value("transfer-encoding")) {
+        (_, Some(coding)) if coding.eq_ignore_ascii_case("chunked") => {
+            match chunked_len(input.get(head..).unwrap_or_default())? {
+                Some(length) => length,
+                None => return Ok(0),
+            }
+        }
+        (Some(length), _) => length
+            .trim()
+            .parse()
+            .map_err(|_| LoadError::Engine(format!("an answer has the length `{length}`")))?,
+        (None, _) => 0,
+    };
+    if input.len() < head + body {
+        return Ok(0);
+    }
+    let closes = value("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+    let status = answer.code.unwrap_or_default();
+    heard(Heard::Answered { status, closes })?;
+    Ok(head + body)
+}
+
+/// Bytes of a chunked body, trailer included; none while it is incomplete.
+fn chunked_len(input: &[u8]) -> Result<Option<usize>, LoadError> {
+    let mut used = 0;
+    loop {
+        match httparse::parse_chunk_size(input.get(used..).unwrap_or_default()) {
+            Ok(httparse::Status::Complete((line, size))) => {
+                let size = usize::try_from(size).unwrap_or(usize::MAX);
+                used = used.saturating_add(line).saturating_add(size).saturating_add(2);
+                if used > input.len() {
+                    return Ok(None);
+                }
+                if size == 0 {
+                    return Ok(Some(used));
+                }
+            }
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => return Err(LoadError::Engine("an answer has a wrong chunk".to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers(input: &[u8]) -> Result<(usize, Option<u16>), LoadError> {
+        let mut status = None;
+        let used = hear(input, |heard| {
+            if let Heard::Answered { status: code, .. } = heard {
+                status = Some(code);
+            }
+            Ok(())
+        })?;
+        Ok((used, status))
+    }
+
+    #[test]
+    fn answers_with_and_without_bodies_are_taken_when_whole() {
+        for whole in [
+            &b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"[..],
+            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 5\r\n\r\nwrong",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        ] {
+            for cut in 0..whole.len() {
+                let part = whole.get(..cut).expect("a part");
+                assert_eq!(answers(part).expect("no error"), (0, None), "{cut}");
+            }
+            let (used, status) = answers(whole).expect("an answer");
+            assert_eq!(used, whole.len());
+            assert!(matches!(status, Some(200 | 400)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_http_is_an_error() {
+        assert!(answers(b"\x20\x02\x00\x00").is_err());
+        assert!(answers(b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n").is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! MQTT as the simulated devices speak it.
+
+use fieldline_codec::{
+    Ack, Connect, Disconnect, Packet, PacketId, Publish, QoS, ReasonCode, Version, decode_frame,
+};
+
+use super::Heard;
+use super::client::packet_id;
+use crate::error::LoadError;
+
+/// Topic of telemetry.
+pub(super) const TELEMETRY: &str = "v1/devices/me/telemetry";
+/// Topic of attributes.
+pub(super) const ATTRIBUTES: &str = "v1/devices/me/attributes";
+const VERSION: Version = Version::V311;
+/// Servers answer devices with small packets only.
+const MAX_PACKET: u32 = 64 << 10;
+
+/// Appends CONNECT with the token as user name.
+pub(super) fn put_connect(token: &str, keep_alive: u16, out: &mut Vec<u8>) -> Result<(), LoadError> {
+    let connect = Connect {
+        username: Some(token),
+        keep_alive,
+        ..Connect::new(VERSION, token)
+    };
+    connect
+        .encode(out)
+        .map_err(|error| LoadError::Engine(format!("CONNECT of {token}: {error}")))
+}
+
+/// Appends PUBLISH for the message with that number on its connection.
+pub(super) fn put_message(
+    topic: &str,
+    qos: QoS,
+    number: u64,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), LoadError> {
+    let id = PacketId::new(packet_id(number)).unwrap_or(PacketId::MIN);
+    let publish = Publish {
+        qos,
+        packet_id: (qos != QoS::AtMostOnce).then_some(id),
+        ..Publish::new(topic, payload)
+    };
+    publish
+        .encode(VERSION, out)
+        .map_err(|error| LoadError::Engine(format!("PUBLISH: {error}")))
+}
+
+/// Appends DISCONNECT.
+pub(super) fn put_disconnect(out: &mut Vec<u8>) {
+    // A normal DISCONNECT of 3.1.1 is two fixed bytes and cannot fail.
+    let _ = Disconnect::default().encode(VERSION, out);
+}
+
+/// Takes whole packets from the beginning of `input`, returns how many bytes they had. Answers go to `out`.
+pub(super) fn hear(
+    input: &[u8],
+    out: &mut Vec<u8>,
+    mut heard: impl FnMut(Heard<'_>, &mut Vec<u8>) -> Result<(), LoadError>,
+) -> Result<usize, LoadError> {
+    let mut used = 0;
+    while let Some((packet, length)) =
+        decode_frame(input.get(used..).unwrap_or_default(), MAX_PACKET, VERSION)
+            .map_err(|error| LoadError::Engine(format!("the server sent no MQTT: {error}")))?
+    {
+        used += length;
+        match packet {
+            Packet::Puback(ack) | Packet::Pubcomp(ack) => {
+                heard(Heard::Acknowledged(ack.packet_id.get()), out)?
+            }
+            Packet::Pubrec(ack) => {
+                // A PUBREL of 3.1.1 is four fixed bytes and cannot fail.
+                let _ = Packet::Pubrel(Ack::new(ack.packet_id, ReasonCode::Success)).encode(VERSION, out);
+            }
+            Packet::Connack(connack) if connack.code == ReasonCode::Success => heard(Heard::Accepted, out)?,
+            Packet::Connack(connack) => heard(Heard::Refused(&format!("CONNACK {:?}", connack.code)), out)?,
+            _ => {}
+        }
+    }
+    Ok(used)
+}

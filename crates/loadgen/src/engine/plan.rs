@@ -1,0 +1,101 @@
+//! What the event loop is asked to do.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use fieldline_codec::QoS;
+
+use super::link::Tls;
+use crate::payload::PayloadKind;
+
+/// A load.
+pub struct Plan {
+    /// The server.
+    pub target: SocketAddr,
+    /// How devices talk to it.
+    pub protocol: Protocol,
+    /// Access tokens of the devices. Over MQTT each has a connection of its own.
+    pub tokens: Vec<String>,
+    /// What they send.
+    pub payload: PayloadKind,
+    /// Whether it is sent as attributes instead of telemetry.
+    pub attributes: bool,
+    /// When they send.
+    pub pace: Pace,
+    /// How long.
+    pub duration: Duration,
+    /// Messages that raise an alarm.
+    pub alarms: Alarms,
+    /// Devices in the order of their numbers instead of a shuffled one.
+    pub sequential: bool,
+    /// Start of all random choices.
+    pub seed: u64,
+    /// Connections that are opened at a time.
+    pub opening: usize,
+    /// How long acknowledgements are waited for after the load, and connections before it.
+    pub patience: Duration,
+}
+
+/// How devices talk to the server.
+#[derive(Clone)]
+pub enum Protocol {
+    /// MQTT 3.1.1.
+    Mqtt {
+        /// Quality of service.
+        qos: QoS,
+        /// TLS, if any.
+        tls: Option<Tls>,
+    },
+    /// HTTP/1.1 over connections that are kept.
+    Http {
+        /// Host and port as requests name them.
+        host: String,
+        /// Connections, that is users at a time.
+        users: usize,
+    },
+}
+
+/// When messages are sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// That many a second in all, whatever the server does; latency counts from the scheduled time.
+    Open {
+        /// Messages a second.
+        per_second: f64,
+    },
+    /// As soon as fewer than that many of a connection are unacknowledged.
+    Closed {
+        /// Messages in flight on a connection; one over HTTP.
+        in_flight: u16,
+    },
+}
+
+/// Messages that raise an alarm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Alarms {
+    /// A second.
+    pub per_second: f64,
+    /// From this second of the load on.
+    pub from: f64,
+    /// Until this second.
+    pub until: f64,
+}
+
+impl Plan {
+    /// How many connections it takes.
+    pub fn connections(&self) -> usize {
+        match &self.protocol {
+            Protocol::Mqtt { .. } => self.tokens.len(),
+            Protocol::Http { users, .. } => *users,
+        }
+    }
+
+    /// Seconds within which a device sends something, as it promises the server.
+    pub(super) fn keep_alive(&self) -> u16 {
+        let between = match self.pace {
+            Pace::Open { per_second } => self.tokens.len() as f64 / per_second.max(0.001),
+            Pace::Closed { .. } => 0.0,
+        };
+        (between * 3.0).clamp(600.0, f64::from(u16::MAX)) as u16
+    }
+}

@@ -1,0 +1,64 @@
+//! What a load has counted.
+
+use std::time::Duration;
+
+use crate::report::Latency;
+
+/// What one device has sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceTally {
+    /// Messages sent.
+    pub sent: u32,
+    /// Messages acknowledged.
+    pub acknowledged: u32,
+    /// Its place in the order of sending.
+    pub(super) turn: u32,
+    /// Time of its last message.
+    pub(super) last_ts: i64,
+}
+
+/// What a load came to.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// Messages handed to the system.
+    pub sent: u64,
+    /// Messages acknowledged, those after the end included.
+    pub acknowledged: u64,
+    /// Messages acknowledged while the load lasted.
+    pub acknowledged_in_time: u64,
+    /// Messages refused, lost with their connection, or never answered.
+    pub failed: u64,
+    /// Messages that were never answered.
+    pub unanswered: u64,
+    /// Messages of the schedule that no connection could take.
+    pub unsent: u64,
+    /// Connections that were lost.
+    pub lost: u64,
+    /// Answers to nothing that was asked.
+    pub strange: u64,
+    /// Bytes of the payloads sent.
+    pub payload_bytes: u64,
+    /// Why the first message was refused.
+    pub first_failure: Option<String>,
+    /// Seconds that messages were sent for.
+    pub seconds: f64,
+    /// Times until the acknowledgement.
+    pub latency: Latency,
+}
+
+/// What happened in an interval of about a second.
+#[derive(Debug, Clone, Copy)]
+pub struct Interval {
+    /// Its end, from the beginning of the load.
+    pub at: Duration,
+    /// How long it was.
+    pub length: Duration,
+    /// Messages sent in it.
+    pub sent: u64,
+    /// Messages acknowledged in it.
+    pub acknowledged: u64,
+    /// Messages refused or lost in it.
+    pub failed: u64,
+    /// Times until the acknowledgements of the interval.
+    pub latency: Latency,
+}

@@ -1,0 +1,206 @@
+//! Measures how long an acknowledged message takes until a query shows it.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use ureq::Agent;
+use ureq::http::header::CONTENT_TYPE;
+
+use crate::error::{LoadError, LoadResult};
+use crate::latency::LatencyRecorder;
+use crate::report::Latency;
+use crate::rest::{RestClient, agent, base_url, connection_error, message_of};
+
+const KEY: &str = "fieldlineProbe";
+
+/// A point that no query shows by then is given up.
+const GIVE_UP: Duration = Duration::from_secs(30);
+
+/// A post or a query that is not answered by then has failed.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Points are not further apart.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The pauses between queries: the first are short, so that a fast server is seen as such.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+
+/// What a probe measured.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Probed {
+    /// From the receipt of the acknowledgement to the answer of the first query that shows the point. Those that were given
+    /// up are not in it.
+    pub latency: Latency,
+    /// Points that no query showed in time.
+    pub given_up: u64,
+    /// Posts that were refused, and points whose queries failed.
+    pub failed: u64,
+    /// Why, the last time.
+    pub last_failure: Option<String>,
+}
+
+/// The thread that measures. Dropping it ends the thread as well.
+#[derive(Debug)]
+pub struct Probe {
+    /// Nothing is sent; that it is dropped ends the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<Probed>>,
+}
+
+impl Probe {
+    /// Begins to post, as the device of that token and id, `per_second` points a second to the device API at `http_base`. A
+    /// point whose predecessor is not visible yet waits for it.
+    ///
+    /// # Errors
+    /// The address or the rate make no sense, or the system has no thread left.
+    pub fn start(
+        client: &RestClient,
+        http_base: &str,
+        token: &str,
+        device_id: &str,
+        per_second: f64,
+    ) -> LoadResult<Self> {
+        let interval = Duration::try_from_secs_f64(1.0 / per_second)
+            .ok()
+            .filter(|interval| !interval.is_zero() && *interval <= LONGEST_INTERVAL)
+            .ok_or_else(|| {
+                LoadError::InvalidOption(format!("{per_second} points a second cannot be sent"))
+            })?;
+        let worker = Worker {
+            client: client.clone(),
+            agent: agent(1, TIMEOUT),
+            post_url: format!("{}/api/v1/{token}/telemetry", base_url(http_base)?),
+            query_path: format!("/api/plugins/telemetry/DEVICE/{device_id}/values/timeseries"),
+            recorder: LatencyRecorder::new(),
+            probed: Probed::default(),
+            last_ts: 0,
+        };
+        let (stop, stopped) = channel::<()>();
+        let thread = thread::Builder::new()
+            .name("probe".to_owned())
+            .spawn(move || worker.run(interval, &stopped))
+            .map_err(|error| LoadError::Engine(format!("there is no thread for the probe: {error}")))?;
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends it and gives what it measured. A point that is under way is waited for, so that slow ones count as well.
+    ///
+    /// # Errors
+    /// The thread has panicked.
+    pub fn stop(mut self) -> LoadResult<Probed> {
+        self.stop = None;
+        let ended = self.thread.take().map(JoinHandle::join);
+        match ended {
+            Some(Ok(probed)) => Ok(probed),
+            _ => Err(LoadError::Engine(
+                "the thread of the probe has panicked".to_owned(),
+            )),
+        }
+    }
+}
+
+struct Worker {
+    client: RestClient,
+    agent: Agent,
+    post_url: String,
+    query_path: String,
+    recorder: LatencyRecorder,
+    probed: Probed,
+    last_ts: i64,
+}
+
+impl Worker {
+    fn run(mut self, interval: Duration, stopped: &Receiver<()>) -> Probed {
+        let mut due = Instant::now();
+        loop {
+            let wait = due.saturating_duration_since(Instant::now());
+            if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
+            match self.measure() {
+                Ok(Some(delay)) => self.recorder.record_duration(delay),
+                Ok(None) => self.probed.given_up += 1,
+                Err(reason) => {
+                    self.probed.failed += 1;
+                    self.probed.last_failure = Some(reason);
+                }
+            }
+            due = (due + interval).max(Instant::now());
+        }
+        Probed {
+            latency: self.recorder.total(),
+            ..self.probed
+        }
+    }
+
+    /// Posts a point and waits until it can be queried; `None` where that took too long.
+    fn measure(&mut self) -> Result<Option<Duration>, String> {
+        let ts = self.next_ts();
+        let acknowledged_at = self.post(ts)?;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if self.is_visible(ts)? {
+                return Ok(Some(acknowledged_at.elapsed()));
+            }
+            if acknowledged_at.elapsed() >= GIVE_UP {
+                return Ok(None);
+            }
+            thread::sleep(pause);
+            pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// A time that no other point has.
+    fn next_ts(&mut self) -> i64 {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX - 1);
+        self.last_ts = now.max(self.last_ts + 1);
+        self.last_ts
+    }
+
+    /// Posts a point, and says when it was acknowledged.
+    fn post(&self, ts: i64) -> Result<Instant, String> {
+        let body = json!({"ts": ts, "values": {KEY: ts}}).to_string();
+        let request = self
+            .agent
+            .post(&self.post_url)
+            .header(CONTENT_TYPE, "application/json");
+        let text = |error| match connection_error(error) {
+            Ok(error) => format!("a point could not be posted: {error}"),
+            Err(error) => format!("a point could not be posted: {error}"),
+        };
+        let mut response = request.send(body).map_err(text)?;
+        let acknowledged_at = Instant::now();
+        let status = response.status();
+        let body = response.body_mut().read_to_vec().map_err(text)?;
+        if !status.is_success() {
+            return Err(format!(
+                "a point was refused with {}: {}",
+                status.as_u16(),
+                message_of(&body)
+            ));
+        }
+        Ok(acknowledged_at)
+    }
+
+    fn is_visible(&self, ts: i64) -> Result<bool, String> {
+        let (start, end) = (ts.to_string(), (ts + 1).to_string());
+        let query = [
+            ("keys", KEY),
+            ("startTs", start.as_str()),
+            ("endTs", &end),
+            ("limit", "1"),
+        ];
+        let answer = self
+            .client
+            .get(&self.query_path, &query)
+            .map_err(|error| error.to_string())?;
+        Ok(answer[KEY][0]["ts"] == ts)
+    }
+}

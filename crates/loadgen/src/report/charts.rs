@@ -1,0 +1,180 @@
+//! Which plots a report has.
+
+use super::axis::{Merge, Scale, plausible};
+use super::figures;
+use super::plot::{Mark, Plot, Series};
+use super::units::{Unit, bytes, count, figure, ms, plural, rate};
+use super::{Latency, Report, Second};
+
+/// The seconds of a report that plots can use.
+#[derive(Debug)]
+pub(super) struct Charts<'a> {
+    report: &'a Report,
+    seconds: Vec<&'a Second>,
+    times: Vec<f64>,
+}
+
+impl<'a> Charts<'a> {
+    pub(super) fn new(report: &'a Report) -> Self {
+        let seconds: Vec<&Second> = report
+            .seconds
+            .iter()
+            .filter(|second| plausible(second.at).is_some())
+            .collect();
+        let times = seconds.iter().map(|second| second.at).collect();
+        Self {
+            report,
+            seconds,
+            times,
+        }
+    }
+
+    /// All plots, in the order of the page; those without any value draw as nothing.
+    pub(super) fn plots(&self) -> Vec<Plot<'_>> {
+        vec![
+            self.rates(),
+            self.latencies(),
+            self.cores(),
+            self.memory(),
+            self.lag(),
+        ]
+    }
+
+    /// Seconds that share a point of a line where there are too many of them.
+    pub(super) fn seconds_a_point(&self) -> usize {
+        self.times.len().div_ceil(super::plot::MOST_POINTS)
+    }
+
+    fn rates(&self) -> Plot<'_> {
+        let Report {
+            load, outcome, limit, ..
+        } = self.report;
+        let mut series = vec![
+            self.series("sent", "wide-b", Merge::Mean, |second| Some(second.sent)),
+            self.series(figures::acknowledged(load), "a", Merge::Mean, |second| {
+                Some(second.acknowledged)
+            })
+            .with_note(format!("{} on average", rate(outcome.rate))),
+        ];
+        if self.seconds.iter().any(|second| second.failed > 0.0) {
+            let failed = self.series("failed", "c", Merge::Mean, |second| Some(second.failed));
+            series.push(failed.with_note(format!("{} in all", count(outcome.failed))));
+        }
+        let mut marks = Vec::new();
+        if let Some(limit) = limit {
+            marks.push(Mark {
+                name: format!("limit {}", rate(limit.rate)),
+                value: limit.rate,
+            });
+        }
+        if let Some(asked) = load.rate {
+            marks.push(Mark {
+                name: format!("asked {}", rate(asked)),
+                value: asked,
+            });
+        }
+        Plot {
+            marks,
+            wide: true,
+            ..self.plot("Messages a second", Unit::PerSecond, series)
+        }
+    }
+
+    fn latencies(&self) -> Plot<'_> {
+        let total = self.report.outcome.latency;
+        let line = |name, style, of: fn(&Latency) -> u64| {
+            // Without an acknowledgement there is no time, and zero would look like a good one.
+            let known = |latency: &Latency| (latency.count > 0).then(|| of(latency) as f64);
+            self.series(name, style, Merge::Max, |second| known(&second.latency))
+                .with_note(known(&total).map(ms).unwrap_or_default())
+        };
+        let series = vec![
+            line("max", "c", |latency| latency.max),
+            line("p99", "b", |latency| latency.p99),
+            line("p50", "a", |latency| latency.p50),
+        ];
+        Plot {
+            scale: Scale::Log,
+            wide: true,
+            ..self.plot("Latency, on a logarithmic scale", Unit::Micros, series)
+        }
+    }
+
+    fn cores(&self) -> Plot<'_> {
+        let mut series = vec![self.series("generator", "b", Merge::Mean, |second| {
+            Some(second.generator_cores)
+        })];
+        if self.seconds.iter().any(|second| second.server_cores.is_some()) {
+            series.push(self.series("server", "a", Merge::Mean, |second| second.server_cores));
+        }
+        for line in &mut series {
+            let known: Vec<f64> = line
+                .values
+                .iter()
+                .filter_map(|value| plausible((*value)?))
+                .collect();
+            if !known.is_empty() {
+                line.note = format!(
+                    "{} on average",
+                    figure(known.iter().sum::<f64>() / known.len() as f64)
+                );
+            }
+        }
+        let cores = self.report.machine.cores;
+        Plot {
+            marks: vec![Mark {
+                name: format!("machine {}", plural(cores, "core")),
+                value: cores as f64,
+            }],
+            ..self.plot("Processor time, in cores", Unit::Cores, series)
+        }
+    }
+
+    fn memory(&self) -> Plot<'_> {
+        let peak = self.report.outcome.server_memory_peak;
+        let note = peak
+            .map(|peak| format!("{} at most", bytes(peak as f64)))
+            .unwrap_or_default();
+        let line = self.series("resident", "a", Merge::Max, |second| {
+            second.server_memory.map(|bytes| bytes as f64)
+        });
+        self.plot("Server memory", Unit::Bytes, vec![line.with_note(note)])
+    }
+
+    fn lag(&self) -> Plot<'_> {
+        let peak = self.report.outcome.lag_peak;
+        let note = peak
+            .map(|peak| format!("{} at most", count(peak)))
+            .unwrap_or_default();
+        let line = self.series("lag", "d", Merge::Max, |second| second.lag.map(|lag| lag as f64));
+        self.plot("Lag, in messages", Unit::Messages, vec![line.with_note(note)])
+    }
+
+    fn plot(&self, title: &'static str, unit: Unit, series: Vec<Series>) -> Plot<'_> {
+        Plot {
+            title,
+            unit,
+            scale: Scale::Linear,
+            times: &self.times,
+            series,
+            marks: Vec::new(),
+            wide: false,
+        }
+    }
+
+    fn series(
+        &self,
+        name: &'static str,
+        style: &'static str,
+        merge: Merge,
+        value: impl Fn(&Second) -> Option<f64>,
+    ) -> Series {
+        Series {
+            name,
+            note: String::new(),
+            style,
+            merge,
+            values: self.seconds.iter().map(|second| value(second)).collect(),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Figures that follow from what was measured, and what they amount to. Text and page say the same by using these.
+
+use super::units::{count, plural, printable, rate, seconds};
+use super::{Connecting, Load, Machine, Report, Verification};
+
+impl Report {
+    /// Acknowledged messages a second, as a share of what the limit server reached.
+    #[must_use]
+    pub fn rate_ratio(&self) -> Option<f64> {
+        quotient(self.outcome.rate, self.limit.as_ref()?.rate)
+    }
+
+    /// Processor time of the server a message, as a multiple of what the limit server took.
+    #[must_use]
+    pub fn cpu_ratio(&self) -> Option<f64> {
+        quotient(
+            self.outcome.server_us_per_message?,
+            self.limit.as_ref()?.server_us_per_message?,
+        )
+    }
+
+    /// Connections accepted a second, as a share of what the limit server reached.
+    #[must_use]
+    pub fn connection_ratio(&self) -> Option<f64> {
+        quotient(
+            self.connecting.rate()?,
+            self.limit.as_ref()?.connections_per_second,
+        )
+    }
+}
+
+impl Connecting {
+    /// Connections accepted a second, log-in included.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        quotient(self.connected as f64, self.seconds)
+    }
+}
+
+/// A quotient that means something.
+fn quotient(value: f64, by: f64) -> Option<f64> {
+    let result = value / by;
+    (by > 0.0 && value > 0.0 && result.is_finite()).then_some(result)
+}
+
+/// How good or bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// As it should be.
+    Good,
+    /// Has to be known to judge the figures.
+    Warning,
+    /// The server broke its promise.
+    Bad,
+}
+
+/// One sentence about how the run went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) grade: Grade,
+    pub(super) text: String,
+}
+
+/// Everything about the run that is not as it should be, and whether all is stored; the worst first.
+pub(super) fn findings(report: &Report) -> Vec<Finding> {
+    let (outcome, connecting) = (&report.outcome, &report.connecting);
+    let mut findings: Vec<Finding> = report
+        .verification
+        .as_ref()
+        .map(|v| stored(v, &report.load))
+        .unwrap_or_default();
+    let warnings = [
+        (connecting.failed as u64, "connection", "failed to open"),
+        (outcome.lost_connections, "connection", "lost under load"),
+        (
+            outcome.failed,
+            "message",
+            "failed: refused, or in flight on a lost connection",
+        ),
+        (
+            outcome.unsent,
+            "message",
+            "never sent, as the server did not keep up",
+        ),
+        (
+            outcome.lag_end.unwrap_or(0),
+            "message",
+            "not yet stored when the load ended",
+        ),
+    ];
+    findings.extend(
+        warnings
+            .iter()
+            .filter(|(number, ..)| *number > 0)
+            .map(|(number, noun, what)| Finding {
+                grade: Grade::Warning,
+                text: format!("{} {what}", plural(*number, noun)),
+            }),
+    );
+    findings
+}
+
+/// Whether what was acknowledged is stored.
+pub(super) fn stored(verification: &Verification, load: &Load) -> Vec<Finding> {
+    let Verification {
+        devices,
+        acknowledged,
+        missing,
+        surplus,
+        ..
+    } = *verification;
+    let mut findings = Vec::new();
+    if missing > 0 {
+        let verb = if missing == 1 { "IS" } else { "ARE" };
+        let mut text = format!(
+            "{} {verb} MISSING of {} acknowledged",
+            plural(missing, "MESSAGE").to_uppercase(),
+            count(acknowledged)
+        );
+        if !verification.examples.is_empty() {
+            text = format!(
+                "{text}, for example of {}",
+                printable(&verification.examples.join(", "))
+            );
+        }
+        findings.push(Finding {
+            grade: Grade::Bad,
+            text,
+        });
+    } else if acknowledged == 0 {
+        findings.push(Finding {
+            grade: Grade::Warning,
+            text: "no message was acknowledged, so none was looked for".to_owned(),
+        });
+    } else {
+        // A sample of the devices proves nothing about the others.
+        let of_sample = if devices < load.devices {
+            format!(" of the {} looked at", plural(devices, "device"))
+        } else {
+            String::new()
+        };
+        let what = match acknowledged {
+            1 => format!("the one acknowledged message{of_sample} is stored"),
+            _ => format!(
+                "all {} acknowledged messages{of_sample} are stored",
+                count(acknowledged)
+            ),
+        };
+        findings.push(Finding {
+            grade: Grade::Good,
+            text: what,
+        });
+    }
+    if surplus > 0 {
+        findings.push(Finding {
+            grade: Grade::Bad,
+            text: format!(
+                "{} stored that were never sent",
+                plural(surplus, "MESSAGE").to_uppercase()
+            ),
+        });
+    }
+    findings
+}
+
+/// `MQTT QoS 1`
+pub(super) fn protocol(load: &Load) -> String {
+    match load.protocol.as_str() {
+        "mqtt" => format!("MQTT QoS {}", load.qos),
+        other => printable(other).to_uppercase(),
+    }
+}
+
+/// Whether the load follows a schedule, and which.
+pub(super) fn pace(load: &Load) -> String {
+    match (load.rate, load.in_flight) {
+        (Some(asked), _) => format!("open loop, {}", rate(asked)),
+        (None, Some(in_flight)) => format!("closed loop, {in_flight} in flight on a connection"),
+        (None, None) => "closed loop".to_owned(),
+    }
+}
+
+/// `smart-meter, 3 points in 52 bytes`
+pub(super) fn payload(load: &Load) -> String {
+    let mut parts = Vec::new();
+    if load.points > 0 {
+        parts.push(plural(load.points, "point"));
+    }
+    if load.payload_bytes > 0.0 {
+        parts.push(format!("{} bytes", super::units::figure(load.payload_bytes)));
+    }
+    let size = parts.join(" in ");
+    match (load.payload.is_empty(), size.is_empty()) {
+        (true, _) => size,
+        (false, true) => printable(&load.payload),
+        (false, false) => format!("{}, {size}", printable(&load.payload)),
+    }
+}
+
+/// The name of what is counted as acknowledged.
+pub(super) fn acknowledged(load: &Load) -> &'static str {
+    match (load.protocol.as_str(), load.qos) {
+        ("mqtt", 0) => "written",
+        _ => "acknowledged",
+    }
+}
+
+/// `2 cores, Xeon, 23.4 GiB, Linux 6.1`
+pub(super) fn machine(machine: &Machine) -> String {
+    let mut parts = Vec::new();
+    if machine.cores > 0 {
+        parts.push(plural(machine.cores, "core"));
+    }
+    if !machine.processor.is_empty() {
+        parts.push(printable(&machine.processor));
+    }
+    if machine.memory_bytes > 0 {
+        parts.push(super::units::bytes(machine.memory_bytes as f64));
+    }
+    if !machine.system.is_empty() {
+        parts.push(printable(&machine.system));
+    }
+    parts.join(", ")
+}
+
+/// `5,000 in 0.24 s, 20,833/s`
+pub(super) fn connections(connecting: &Connecting) -> String {
+    let opened = format!(
+        "{} in {}",
+        count(connecting.connected),
+        seconds(connecting.seconds)
+    );
+    match connecting.rate() {
+        Some(per_second) => format!("{opened}, {}", rate(per_second)),
+        None => opened,
+    }
+}

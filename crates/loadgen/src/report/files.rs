@@ -1,0 +1,159 @@
+//! Reports as files.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::ser::{CompactFormatter, Formatter};
+
+use super::{Report, html};
+use crate::error::{LoadError, LoadResult};
+
+/// Writes the report as JSON, indented, with one line an entry of a list; an existing file is replaced. Fractions keep
+/// nine significant digits, a number that is none becomes `null`, and what is read back is written the same again.
+///
+/// # Errors
+/// [`LoadError::Io`] with the path where the file cannot be written.
+pub fn write_json(report: &impl Serialize, path: &Path) -> LoadResult<()> {
+    write(path, |file| {
+        to_writer(report, &mut *file)?;
+        file.write_all(b"\n")
+    })
+}
+
+/// Writes the report as a page for the browser; an existing file is replaced.
+///
+/// # Errors
+/// [`LoadError::Io`] with the path where the file cannot be written.
+pub fn write_html(report: &Report, path: &Path) -> LoadResult<()> {
+    write(path, |file| file.write_all(html::page(report).as_bytes()))
+}
+
+fn write(path: &Path, content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> LoadResult<()> {
+    let attempt = || {
+        let mut file = BufWriter::new(File::create(path)?);
+        content(&mut file)?;
+        // Dropping would flush too, and lose the error.
+        file.flush()
+    };
+    attempt().map_err(|error| LoadError::Io {
+        path: path.to_owned(),
+        error,
+    })
+}
+
+/// The JSON of the report, as it is in the file.
+pub(super) fn to_json(report: &Report) -> String {
+    let mut json = Vec::new();
+    // Neither a report nor memory can refuse; an empty text would still leave the rest of the page.
+    match to_writer(report, &mut json) {
+        Ok(()) => String::from_utf8(json).unwrap_or_default(),
+        Err(_) => String::new(),
+    }
+}
+
+fn to_writer(report: &impl Serialize, to: impl Write) -> io::Result<()> {
+    let mut serializer = serde_json::Serializer::with_formatter(to, Lines::default());
+    report.serialize(&mut serializer).map_err(io::Error::from)
+}
+
+/// Reads a number that may be `null`, which is how JSON has to write what is not a number.
+pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+/// Indents objects, but keeps an entry of a list on one line: a run has thousands of seconds, and they read and compare
+/// well as a table.
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+    lists: usize,
+    has_value: bool,
+}
+
+impl Lines {
+    fn open(&mut self) {
+        self.depth += 1;
+        self.has_value = false;
+    }
+
+    fn close(&mut self, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        self.depth -= 1;
+        if self.has_value && self.lists == 0 {
+            self.new_line(to)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn new_line(&self, to: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        write!(to, "\n{:width$}", "", width = 2 * self.depth)
+    }
+}
+
+impl Formatter for Lines {
+    fn write_f64<W: ?Sized + Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
+        // Nothing is measured better than this; with more digits, the parser of serde_json may be off in the last one.
+        let rounded = format!("{value:.8e}").parse().unwrap_or(value);
+        CompactFormatter.write_f64(to, rounded)
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.open();
+        self.lists += 1;
+        to.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.lists -= 1;
+        self.close(to)?;
+        to.write_all(b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            to.write_all(b",")?;
+        }
+        if self.lists == 1 {
+            self.new_line(to)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.open();
+        to.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.close(to)?;
+        to.write_all(b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            to.write_all(b",")?;
+        }
+        match (self.lists, first) {
+            (0, _) => self.new_line(to),
+            (_, true) => Ok(()),
+            (_, false) => to.write_all(b" "),
+        }
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b": ")
+    }
+
+    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        self.has_value = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! Watches the server and this process during a load, from a thread of its own.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::error::{LoadError, LoadResult};
+use crate::metrics::MetricsSource;
+use crate::process::ProcessSample;
+
+/// Samples are not further apart.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What to watch.
+#[derive(Debug, Clone)]
+pub struct SamplerOptions {
+    /// The server's process, where it runs on this machine.
+    pub pid: Option<u32>,
+    /// Address of the server's metrics, where it has them.
+    pub metrics_url: Option<String>,
+    /// Time from one sample to the next.
+    pub interval: Duration,
+}
+
+impl Default for SamplerOptions {
+    /// Only this process, once a second.
+    fn default() -> Self {
+        Self {
+            pid: None,
+            metrics_url: None,
+            interval: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What was seen at one moment; `None` is what could not be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Processor time of the server since its start, in microseconds.
+    pub server_cpu_us: Option<u64>,
+    /// Resident memory of the server, in bytes.
+    pub server_rss_bytes: Option<u64>,
+    /// Processor time of this process since its start, in microseconds.
+    pub generator_cpu_us: Option<u64>,
+    /// Messages that wait to be stored.
+    pub lag_records: Option<u64>,
+}
+
+/// All samples, and what follows from them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// In the order of time; the first was taken at the start, the last at the stop.
+    pub samples: Vec<Sample>,
+}
+
+impl Series {
+    /// Resident memory of the server at most, in bytes.
+    #[must_use]
+    pub fn rss_peak(&self) -> Option<u64> {
+        self.samples
+            .iter()
+            .filter_map(|sample| sample.server_rss_bytes)
+            .max()
+    }
+
+    /// Messages that waited to be stored, at most.
+    #[must_use]
+    pub fn lag_peak(&self) -> Option<u64> {
+        self.samples.iter().filter_map(|sample| sample.lag_records).max()
+    }
+
+    /// Messages that waited to be stored in the last sample.
+    #[must_use]
+    pub fn lag_end(&self) -> Option<u64> {
+        self.samples.last().and_then(|sample| sample.lag_records)
+    }
+
+    /// Processor time of the server from the first to the last sample, in microseconds.
+    #[must_use]
+    pub fn server_cpu_us(&self) -> Option<u64> {
+        self.spent(|sample| sample.server_cpu_us)
+    }
+
+    /// Processor time of this process from the first to the last sample, in microseconds.
+    #[must_use]
+    pub fn generator_cpu_us(&self) -> Option<u64> {
+        self.spent(|sample| sample.generator_cpu_us)
+    }
+
+    fn spent(&self, counter: impl Fn(&Sample) -> Option<u64>) -> Option<u64> {
+        let (first, last) = (self.samples.first()?, self.samples.last()?);
+        counter(last)?.checked_sub(counter(first)?)
+    }
+}
+
+/// The thread that watches. Dropping it ends the thread as well.
+#[derive(Debug)]
+pub struct Sampler {
+    samples: Arc<Mutex<Vec<Sample>>>,
+    /// Nothing is sent; that it is dropped ends the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Takes the first sample and begins to take the others.
+    ///
+    /// # Errors
+    /// The interval is zero, or the system has no thread left.
+    pub fn start(options: SamplerOptions) -> LoadResult<Self> {
+        if options.interval.is_zero() || options.interval > LONGEST_INTERVAL {
+            return Err(LoadError::InvalidOption(
+                "there must be time between samples, a day at most".to_owned(),
+            ));
+        }
+        let mut watch = Watch {
+            pid: options.pid,
+            metrics: options.metrics_url.as_deref().map(MetricsSource::new),
+        };
+        let samples = Arc::new(Mutex::new(vec![watch.look()]));
+        let (stop, stopped) = channel::<()>();
+        let shared = Arc::clone(&samples);
+        let thread = thread::Builder::new()
+            .name("sampler".to_owned())
+            .spawn(move || {
+                let mut due = Instant::now() + options.interval;
+                loop {
+                    let wait = due.saturating_duration_since(Instant::now());
+                    let is_over = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
+                    let sample = watch.look();
+                    lock(&shared).push(sample);
+                    if is_over {
+                        return;
+                    }
+                    // What was missed while the server did not answer is not made up for.
+                    due = (due + options.interval).max(Instant::now());
+                }
+            })
+            .map_err(|error| LoadError::Engine(format!("there is no thread for the sampler: {error}")))?;
+        Ok(Self {
+            samples,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// The last sample.
+    #[must_use]
+    pub fn latest(&self) -> Option<Sample> {
+        lock(&self.samples).last().copied()
+    }
+
+    /// All samples until now.
+    #[must_use]
+    pub fn history(&self) -> Vec<Sample> {
+        lock(&self.samples).clone()
+    }
+
+    /// Takes a last sample and gives all.
+    #[must_use]
+    pub fn stop(mut self) -> Series {
+        self.end();
+        let samples = std::mem::take(&mut *lock(&self.samples));
+        Series { samples }
+    }
+
+    fn end(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic has been reported by the thread itself; the samples until then are good.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn lock(samples: &Mutex<Vec<Sample>>) -> MutexGuard<'_, Vec<Sample>> {
+    samples.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where samples come from.
+struct Watch {
+    pid: Option<u32>,
+    metrics: Option<MetricsSource>,
+}
+
+impl Watch {
+    fn look(&mut self) -> Sample {
+        let at = Instant::now();
+        let server = self.pid.and_then(ProcessSample::of);
+        let own = ProcessSample::own();
+        let metrics = self.metrics.as_mut().and_then(MetricsSource::scrape);
+        Sample {
+            at,
+            server_cpu_us: server.map(|server| server.cpu_us),
+            server_rss_bytes: server.map(|server| server.rss_bytes),
+            generator_cpu_us: own.map(|own| own.cpu_us),
+            lag_records: metrics.and_then(|metrics| metrics.lag_records()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(server_cpu_us: Option<u64>, server_rss_bytes: Option<u64>, lag_records: Option<u64>) -> Sample {
+        Sample {
+            at: Instant::now(),
+            server_cpu_us,
+            server_rss_bytes,
+            generator_cpu_us: Some(5),
+            lag_records,
+        }
+    }
+
+    #[test]
+    fn peaks_and_spent_time_follow_from_the_samples() {
+        let series = Series {
+            samples: vec![
+                sample(Some(100), Some(10), None),
+                sample(Some(150), Some(30), Some(9)),
+                sample(Some(400), Some(20), Some(2)),
+            ],
+        };
+        assert_eq!(
+            (series.rss_peak(), series.lag_peak(), series.lag_end()),
+            (Some(30), Some(9), Some(2))
+        );
+        assert_eq!(
+            (series.server_cpu_us(), series.generator_cpu_us()),
+            (Some(300), Some(0))
+        );
+        let blind = Series {
+            samples: vec![sample(None, None, None), sample(Some(7), None, None)],
+        };
+        assert_eq!(
+            (blind.rss_peak(), blind.lag_end(), blind.server_cpu_us()),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn the_first_sample_is_there_at_once_and_the_last_at_the_stop() {
+        let options = SamplerOptions {
+            pid: Some(std::process::id()),
+            interval: Duration::from_secs(3600),
+            ..SamplerOptions::default()
+        };
+        let sampler = Sampler::start(options).unwrap();
+        let first = sampler.latest().unwrap();
+        assert!(first.server_rss_bytes.is_some_and(|bytes| bytes > 0), "{first:?}");
+        assert_eq!(sampler.history(), [first]);
+        let series = sampler.stop();
+        assert_eq!(series.samples.len(), 2);
+        assert!(series.server_cpu_us().is_some() && series.generator_cpu_us().is_some());
+        assert_eq!(series.lag_peak(), None);
+    }
+
+    #[test]
+    fn samples_need_an_interval() {
+        for interval in [Duration::ZERO, Duration::MAX] {
+            let options = SamplerOptions {
+                interval,
+                ..SamplerOptions::default()
+            };
+            assert!(matches!(
+                Sampler::start(options),
+                Err(LoadError::InvalidOption(_))
+            ));
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Counts what is stored, and compares it with what was acknowledged.
+//!
+//! Every message of a device carries a time of its own, so that as many points of one key are stored as messages were. A
+//! message that was sent and not acknowledged may be stored or not.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::error::{LoadError, LoadResult};
+use crate::report::Verification;
+use crate::rest::RestClient;
+use crate::workers::for_each_index;
+
+/// Names of devices with missing messages that are given.
+const MAX_EXAMPLES: usize = 5;
+
+/// Devices found short after which the others are left for later: a server that still stores has better things to do than
+/// to be asked in vain.
+const SHORT_A_ROUND: usize = 32;
+
+/// The pauses before short devices are asked for again.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// Which points count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// A key that every message has.
+    pub key: String,
+    /// The earliest time of a message, in milliseconds since 1970.
+    pub from_ms: i64,
+    /// A time after the latest one.
+    pub to_ms: i64,
+}
+
+/// What a device sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// Name of the device.
+    pub name: String,
+    /// Id of the device.
+    pub id: String,
+    /// Messages that were acknowledged.
+    pub acknowledged: u64,
+    /// Messages that were sent, those included.
+    pub sent: u64,
+}
+
+/// Counts the stored messages of devices, `workers` at a time, and waits up to `patience` for those that are acknowledged
+/// and not stored yet; what is short after that is counted once more before it is called missing. `progress` is told how
+/// many devices are complete.
+///
+/// # Errors
+/// The time range is empty, the server refuses, or it is still out of reach or overloaded after `patience`.
+pub fn verify(
+    client: &RestClient,
+    check: &Check,
+    expected: &[Expected],
+    patience: Duration,
+    workers: usize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> LoadResult<Verification> {
+    let query = CountQuery::new(check)?;
+    let begin = Instant::now();
+    let mut stored = vec![0; expected.len()];
+    let mut short: Vec<usize> = (0..expected.len()).collect();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let is_last = begin.elapsed() >= patience;
+        let complete_before = expected.len() - short.len();
+        let enough = if is_last { usize::MAX } else { SHORT_A_ROUND };
+        let round = count_round(client, &query, expected, &short, workers, enough, &|complete| {
+            progress(complete_before + complete);
+        });
+        if let Some(error) = round.error
+            && (is_last || !error.is_transient())
+        {
+            return Err(error);
+        }
+        for (device, count) in round.counts {
+            stored[device] = count;
+        }
+        short = round.short;
+        if short.is_empty() || is_last {
+            return Ok(verdict(expected, &stored, begin.elapsed().as_secs_f64()));
+        }
+        thread::sleep(pause.min(patience.saturating_sub(begin.elapsed())));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// The part of a query that is the same for all devices: one interval that covers everything.
+struct CountQuery {
+    key: String,
+    start: String,
+    end: String,
+    interval: String,
+}
+
+impl CountQuery {
+    fn new(check: &Check) -> LoadResult<Self> {
+        let Check { key, from_ms, to_ms } = check;
+        let length = to_ms.checked_sub(*from_ms).filter(|length| *length > 0);
+        let length = length.ok_or_else(|| {
+            LoadError::InvalidOption(format!("there is no time from {from_ms} ms up to {to_ms} ms"))
+        })?;
+        Ok(Self {
+            key: key.clone(),
+            start: from_ms.to_string(),
+            end: to_ms.to_string(),
+            interval: length.to_string(),
+        })
+    }
+
+    /// How many points a device has.
+    fn count(&self, client: &RestClient, id: &str) -> LoadResult<u64> {
+        let path = format!("/api/plugins/telemetry/DEVICE/{id}/values/timeseries");
+        let query = [
+            ("keys", self.key.as_str()),
+            ("startTs", &self.start),
+            ("endTs", &self.end),
+            ("interval", &self.interval),
+            ("agg", "COUNT"),
+            ("limit", "1"),
+        ];
+        let answer = client.get(&path, &query)?;
+        count_of(&answer, &self.key).ok_or_else(|| LoadError::BadAnswer {
+            method: "GET",
+            path,
+            reason: "it holds no count".to_owned(),
+        })
+    }
+}
+
+/// The count in an answer, where values are strings unless they are asked for as they are. A series without points is absent.
+fn count_of(answer: &Value, key: &str) -> Option<u64> {
+    let Some(intervals) = answer.as_object()?.get(key) else {
+        return Some(0);
+    };
+    let counts = intervals
+        .as_array()?
+        .iter()
+        .map(|interval| match &interval["value"] {
+            Value::String(text) => text.parse().ok(),
+            value => value.as_u64(),
+        });
+    counts.sum()
+}
+
+/// What a walk over the devices found.
+#[derive(Default)]
+struct Round {
+    /// Devices and what they have.
+    counts: Vec<(usize, u64)>,
+    /// Devices that miss messages or were not reached; those that were not reached are first.
+    short: Vec<usize>,
+    error: Option<LoadError>,
+}
+
+/// Counts the points of `devices`, until all were asked for, `enough` of them were found short, or a request failed.
+fn count_round(
+    client: &RestClient,
+    query: &CountQuery,
+    expected: &[Expected],
+    devices: &[usize],
+    workers: usize,
+    enough: usize,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Round {
+    let complete = AtomicUsize::new(0);
+    let round = Mutex::new(Round::default());
+    let was_asked: Vec<_> = devices.iter().map(|_| AtomicBool::new(false)).collect();
+    for_each_index(devices.len(), workers, |index| {
+        let device = devices[index];
+        let result = query.count(client, &expected[device].id);
+        let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = match result {
+            Ok(count) => count,
+            Err(error) => {
+                round.error = Some(error);
+                return ControlFlow::Break(());
+            }
+        };
+        was_asked[index].store(true, Ordering::Relaxed);
+        round.counts.push((device, count));
+        if count >= expected[device].acknowledged {
+            drop(round);
+            progress(complete.fetch_add(1, Ordering::Relaxed) + 1);
+            return ControlFlow::Continue(());
+        }
+        round.short.push(device);
+        if round.short.len() >= enough {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    let mut round = round.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let not_asked = devices
+        .iter()
+        .zip(was_asked)
+        .filter(|(_, was_asked)| !was_asked.load(Ordering::Relaxed));
+    let mut short: Vec<_> = not_asked.map(|(device, _)| *device).collect();
+    short.append(&mut round.short);
+    Round { short, ..round }
+}
+
+fn verdict(expected: &[Expected], stored: &[u64], seconds: f64) -> Verification {
+    let mut verification = Verification {
+        devices: expected.len(),
+        seconds,
+        ..Verification::default()
+    };
+    for (device, &stored) in expected.iter().zip(stored) {
+        let missing = device.acknowledged.saturating_sub(stored);
+        verification.acknowledged += device.acknowledged;
+        verification.stored += stored;
+        verification.missing += missing;
+        verification.surplus += stored.saturating_sub(device.sent);
+        if missing > 0 && verification.examples.len() < MAX_EXAMPLES {
+            verification.examples.push(device.name.clone());
+        }
+    }
+    verification
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn expected(name: &str, acknowledged: u64, sent: u64) -> Expected {
+        Expected {
+            name: name.to_owned(),
+            id: format!("id-{name}"),
+            acknowledged,
+            sent,
+        }
+    }
+
+    #[test]
+    fn a_count_is_read_as_text_or_number_and_nothing_is_zero() {
+        for (answer, count) in [
+            (json!({"k": [{"ts": 5, "value": "12"}]}), Some(12)),
+            (json!({"k": [{"ts": 5, "value": 12}]}), Some(12)),
+            (
+                json!({"k": [{"ts": 5, "value": "12"}, {"ts": 9, "value": "1"}]}),
+                Some(13),
+            ),
+            (json!({"k": []}), Some(0)),
+            (json!({}), Some(0)),
+            (json!({"k": [{"ts": 5, "value": null}]}), None),
+            (json!({"k": "12"}), None),
+            (json!([]), None),
+        ] {
+            assert_eq!(count_of(&answer, "k"), count, "{answer}");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_and_not_acknowledged_may_be_stored_or_not() {
+        let devices = [expected("a", 3, 5), expected("b", 3, 5)];
+        let verification = verdict(&devices, &[3, 5], 1.5);
+        assert_eq!(
+            verification,
+            Verification {
+                devices: 2,
+                acknowledged: 6,
+                stored: 8,
+                missing: 0,
+                surplus: 0,
+                examples: vec![],
+                seconds: 1.5,
+            }
+        );
+    }
+
+    #[test]
+    fn missing_and_surplus_do_not_make_up_for_each_other() {
+        let devices = [expected("a", 3, 3), expected("b", 3, 4), expected("c", 1, 1)];
+        let verification = verdict(&devices, &[1, 6, 0], 0.0);
+        assert_eq!((verification.missing, verification.surplus), (3, 2));
+        assert_eq!(verification.examples, ["a", "c"]);
+    }
+
+    #[test]
+    fn examples_are_few() {
+        let devices: Vec<_> = (0..50).map(|index| expected(&index.to_string(), 1, 1)).collect();
+        let verification = verdict(&devices, &[0; 50], 0.0);
+        assert_eq!(
+            (verification.missing, verification.examples.len()),
+            (50, MAX_EXAMPLES)
+        );
+    }
+
+    #[test]
+    fn an_empty_time_range_is_refused() {
+        for (from_ms, to_ms) in [(5, 5), (6, 5), (i64::MIN, i64::MAX)] {
+            let key = "k".to_owned();
+            let query = CountQuery::new(&Check { key, from_ms, to_ms });
+            assert!(
+                matches!(query, Err(LoadError::InvalidOption(_))),
+                "{from_ms} {to_ms}"
+            );
+        }
+    }
+}
