@@ -17,6 +17,7 @@ pub enum BenchCommand {
     /// Puts telemetry of many devices on a server, and checks that what was acknowledged is stored.
     ///
     /// Takes the environment variables of ThingsBoard's performance tool.
+    #[command(args_override_self = true)]
     Telemetry(Box<TelemetryArgs>),
     /// Runs a server that only parses and acknowledges: what the machine can do at all.
     Limit(LimitArgs),

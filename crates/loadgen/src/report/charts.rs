@@ -58,7 +58,7 @@ impl<'a> Charts<'a> {
         ];
         if self.seconds.iter().any(|second| second.failed > 0.0) {
             let failed = self.series("failed", "c", Merge::Mean, |second| Some(second.failed));
-            series.push(failed.with_note(format!("{} in all", count(outcome.failed))));
+            series.insert(0, failed.with_note(format!("{} in all", count(outcome.failed))));
         }
         let mut marks = Vec::new();
         if let Some(limit) = limit {

@@ -201,7 +201,7 @@ fn latency_table(report: &Report) -> String {
         (name, cells.collect::<Vec<_>>())
     };
     let rows = [
-        line("count", &|latency| count(latency.count)),
+        line("count", &|latency| short_count(latency.count)),
         line("mean", &|latency| figure(latency.mean / 1e3)),
         line("p50", &|latency| ms(latency.p50)),
         line("p90", &|latency| ms(latency.p90)),
@@ -211,6 +211,14 @@ fn latency_table(report: &Report) -> String {
     ];
     let head: Vec<&str> = latencies.iter().map(|(name, _)| *name).collect();
     table("Latency, in ms", &head, &rows)
+}
+
+/// A number that leaves room for others beside it on a phone.
+fn short_count(number: u64) -> String {
+    match number {
+        0..10_000_000 => count(number),
+        _ => figure(number as f64 / 1e6) + "M",
+    }
 }
 
 fn limit_table(report: &Report) -> String {
@@ -245,7 +253,7 @@ fn limit_table(report: &Report) -> String {
         Some(rate(limit.connections_per_second)),
         report.connection_ratio(),
     );
-    let caption = format!("Against a server that does nothing but {}", limit.what);
+    let caption = format!("Against the limit: {}", limit.what);
     table(&caption, &["measured", "limit", "ratio"], &rows)
 }
 
@@ -370,7 +378,7 @@ fn groups(report: &Report) -> Vec<Group> {
                 .row("Stored", count(verification.stored))
                 .row("Missing", count(verification.missing))
                 .row("Stored but never sent", count(verification.surplus))
-                .row("Devices that miss messages", verification.examples.join(", "))
+                .row("Missing from", verification.examples.join(", "))
                 .row("Looked at within", seconds(verification.seconds)),
         );
     }

@@ -184,8 +184,12 @@ impl Plot<'_> {
         let (tick_end, text_y) = (HEIGHT + 5.0, HEIGHT + 20.0);
         for (i, (tick, label)) in clock.ticks.iter().zip(time_labels(&clock.ticks)).enumerate() {
             let share = clock.share(*tick) * 100.0;
-            // A phone has room for every other label.
-            let class = if i % 2 == 1 { " class=\"spare\"" } else { "" };
+            // Where there are many, a phone has room for every other label.
+            let class = if i % 2 == 1 && clock.ticks.len() > 4 {
+                " class=\"spare\""
+            } else {
+                ""
+            };
             let anchor = if share > 97.0 { "end" } else { "middle" };
             html += &format!(
                 "<line class=\"tick\" x1=\"{share:.2}%\" x2=\"{share:.2}%\" y1=\"{HEIGHT}\" y2=\"{tick_end}\"/>\
@@ -195,9 +199,9 @@ impl Plot<'_> {
         html
     }
 
-    /// The line with its gaps; the area below it where it is the only one.
+    /// The line with its gaps, and dots where it is one point long; the area below it where it is the only line.
     fn line(&self, series: &Series, points: &[Point], axis: &Axis, clock: &Axis) -> String {
-        let (mut line, mut area) = (String::new(), String::new());
+        let (mut line, mut dots, mut area) = (String::new(), String::new(), String::new());
         for run in points.split(|point| point.value.is_none()) {
             let mut places = run
                 .iter()
@@ -212,20 +216,23 @@ impl Plot<'_> {
                 last_x = x;
             }
             if onwards.is_empty() {
-                // A line of next to no length shows as a dot, by its round ends.
-                onwards.push_str("h0.01");
+                // The round ends of a line of next to no length are a dot, which stretching does not deform.
+                dots += &format!("M{first_x:.1} {first_y:.1}h0.01");
             } else {
+                line += &format!("M{first_x:.1} {first_y:.1}{onwards}");
                 area += &format!("M{first_x:.1} {HEIGHT}V{first_y:.1}{onwards}H{last_x:.1}V{HEIGHT}Z");
             }
-            line += &format!("M{first_x:.1} {first_y:.1}{onwards}");
         }
         let Series { style, name, .. } = series;
         let mut html = String::new();
         if self.series.len() == 1 && !area.is_empty() {
             html += &format!("<path class=\"fill {style}\" d=\"{area}\"/>\n");
         }
-        if !line.is_empty() {
-            html += &format!("<path class=\"line {style}\" d=\"{line}\"><title>{name}</title></path>\n");
+        for (class, path) in [("line", line), ("dot", dots)] {
+            if !path.is_empty() {
+                html +=
+                    &format!("<path class=\"{class} {style}\" d=\"{path}\"><title>{name}</title></path>\n");
+            }
         }
         html
     }
@@ -261,8 +268,7 @@ impl Plot<'_> {
             let width = (right - left).max(0.0);
             html += &format!(
                 "<rect class=\"tip\" x=\"{left:.1}\" y=\"0\" width=\"{width:.1}\" height=\"{HEIGHT}\">\
-                 <title>{}</title></rect>\n",
-                escape(&text)
+                 <title>{text}</title></rect>\n"
             );
             left = right.max(left);
         }
@@ -354,8 +360,14 @@ mod tests {
             .lines()
             .find(|line| line.starts_with("<path class=\"line a\""))
             .expect("a line");
-        assert_eq!(line.matches('M').count(), 3, "{line}");
-        assert_eq!(line.matches("h0.01").count(), 1, "{line}");
+        assert_eq!(line.matches('M').count(), 2, "{line}");
+        let dots = html
+            .lines()
+            .find(|line| line.starts_with("<path class=\"dot a\""))
+            .expect("a dot");
+        assert_eq!(dots.matches('M').count(), 1, "{dots}");
+        assert!(html.contains("<title>6 s\nsent 4/s</title>"), "{html}");
+        assert!(html.contains("<title>3 s</title>"), "{html}");
         assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
     }
 

@@ -7,7 +7,8 @@ use super::{Latency, Report, Second};
 /// Width of the column of labels.
 const LABELS: usize = 14;
 
-/// The report as a block of aligned lines, at most about 100 columns wide, for the end of a run.
+/// The report as a block of aligned lines, at most about 100 columns wide, for the end of a run; the last one has no
+/// line end.
 #[must_use]
 pub fn summary(report: &Report) -> String {
     let mut lines = Vec::new();
@@ -16,7 +17,7 @@ pub fn summary(report: &Report) -> String {
     rows(report, &mut lines);
     blocks(report, &mut lines);
     verdict(report, &mut lines);
-    lines.join("\n") + "\n"
+    lines.join("\n")
 }
 
 /// One second of a load of `duration` seconds as one line, for while it runs; processor time is that of the server plus
@@ -87,7 +88,7 @@ fn rows(report: &Report, lines: &mut Vec<String>) {
         senders = format!("{senders}; {payload}");
     }
     if load.alarms_per_second > 0.0 {
-        senders = format!("{senders}; {} alarms/s", figure(load.alarms_per_second));
+        senders = format!("{senders}; alarms {}", rate(load.alarms_per_second));
     }
     row("", senders);
     if let Some(made) = &report.provisioning {
@@ -165,7 +166,7 @@ fn blocks(report: &Report, lines: &mut Vec<String>) {
     }
 
     let Some(limit) = &report.limit else { return };
-    let mut table = vec![cells(["the limit", "measured", "limit", "ratio"])];
+    let mut table = vec![cells(["", "measured", "limit", "ratio"])];
     let mut compare = |name: &str, measured: String, limit: String, ratio_to_it: Option<f64>| {
         table.push(vec![
             name.to_owned(),
@@ -193,11 +194,8 @@ fn blocks(report: &Report, lines: &mut Vec<String>) {
         );
     }
     lines.push(String::new());
+    lines.push(format!("{:LABELS$} {}", "limit", printable(&limit.what)));
     lines.extend(aligned(&table));
-    lines.push(format!(
-        "The limit is a server that does nothing but {}.",
-        printable(&limit.what)
-    ));
 }
 
 fn verdict(report: &Report, lines: &mut Vec<String>) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::net::SocketAddr;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use fieldline_loadgen::error::LoadError;
 use fieldline_loadgen::rest::{RestClient, RestTarget};
 use serde_json::json;
+use socket2::{Domain, Socket, Type};
 
 use stand_in::{Reply, Request, StandIn};
 
@@ -29,8 +31,12 @@ fn open_server(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> S
 }
 
 fn client(server: &StandIn) -> RestClient {
+    client_of(&server.url())
+}
+
+fn client_of(url: &str) -> RestClient {
     RestClient::new(RestTarget {
-        url: server.url(),
+        url: url.to_owned(),
         username: "tenant@example.org".to_owned(),
         password: "top-secret".to_owned(),
         pool_size: 4,
@@ -148,9 +154,17 @@ fn a_server_that_is_starting_is_waited_for() {
 
 #[test]
 fn a_server_that_does_not_come_up_is_unreachable() {
-    let server = open_server(|_| Reply::HangUp);
-    let client = client(&server);
-    drop(server);
-    let error = client.wait_until_up(Duration::from_millis(120)).unwrap_err();
-    assert!(matches!(error, LoadError::Unreachable { .. }), "{error}");
+    // A port that is taken and not listened on refuses connections.
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket
+        .bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
+        .unwrap();
+    let port = socket.local_addr().unwrap().as_socket().unwrap().port();
+    let refusing = client_of(&format!("http://127.0.0.1:{port}"));
+    let server = StandIn::start(|_| Reply::HangUp);
+    for client in [refusing, client(&server)] {
+        let error = client.wait_until_up(Duration::from_millis(120)).unwrap_err();
+        assert!(matches!(error, LoadError::Unreachable { .. }), "{error}");
+    }
+    assert!(server.requests(LOGIN).len() > 1, "it gave up at once");
 }
