@@ -11,7 +11,7 @@ use super::{AttributeRow, StoreResult};
 /// # Promises
 /// - `save` and `delete` are durable when they return, `save_relaxed` a short while later; all are seen by every call
 ///   made after they return.
-/// - Of two writes to one attribute the one with the greater time wins; of two with the same time the later one.
+/// - Of two writes to one attribute the later one wins, whatever their times: the clock may have been set back.
 /// - Nothing of a subject is ever seen through another tenant or entity.
 #[async_trait]
 pub trait AttributeStore: Send + Sync {

@@ -2,7 +2,7 @@
 //!
 //! A *group* holds all cells of a subject (and, for attributes, a scope); it is cached whole or not at all. A changed cell
 //! is *dirty* until a checkpoint has written it, and a group with a dirty cell is never evicted, so memory and table
-//! together are always the truth. Of two writes the one with the greater time wins, of two with the same time the later.
+//! together are always the truth.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,6 +24,15 @@ const CELL_COST: usize = 88;
 const MAX_IDLE_NAMES: usize = 4096;
 
 static CORRUPT_GATE: LogGate = LogGate::new(1);
+
+/// Which of two writes to a cell wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Newest {
+    /// The one with the greater time, of two with the same time the later.
+    ByTime,
+    /// The later, whatever its time: the clock may have been set back in between.
+    ByArrival,
+}
 
 /// A named value with its time.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,14 +136,16 @@ pub(super) struct Cells {
     shards: Box<[Mutex<Shard>]>,
     bytes: AtomicUsize,
     budget: usize,
+    newest: Newest,
 }
 
 impl Cells {
-    pub(super) fn new(budget: usize) -> Self {
+    pub(super) fn new(budget: usize, newest: Newest) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             bytes: AtomicUsize::new(0),
             budget,
+            newest,
         }
     }
 
@@ -176,7 +187,7 @@ impl Cells {
         shard.groups.insert(*group, loaded);
     }
 
-    /// Writes cells of a group where they are not older than what is there.
+    /// Writes cells of a group where they are not older than what is there, see [`Newest`].
     pub(super) fn put<'v>(
         &self,
         table: &Keyspace,
@@ -210,7 +221,9 @@ impl Cells {
         };
         match held.cells.binary_search_by(|cell| cell.name.as_ref().cmp(name)) {
             Ok(at) => {
-                let Some(cell) = held.cells.get_mut(at).filter(|cell| cell.ts <= ts) else {
+                let by_arrival = self.newest == Newest::ByArrival;
+                let wins = |cell: &&mut Cell| by_arrival || cell.ts <= ts;
+                let Some(cell) = held.cells.get_mut(at).filter(wins) else {
                     return false;
                 };
                 let before = cell.value.heap_bytes();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -11,7 +12,8 @@ use fjall::OwnedWriteBatch;
 use parking_lot::Mutex;
 
 use super::cells::Written;
-use super::engine::Engine;
+use super::engine::{Engine, Epoch};
+use super::heads::Leaving;
 use super::store::SeriesStore;
 use super::{error, keys, metrics as names};
 
@@ -54,13 +56,21 @@ struct Cut {
     positions: Vec<(Partition, Offset)>,
     latest: Vec<Written>,
     attributes: Vec<Written>,
+    epoch: Arc<Epoch>,
+    rows: Leaving,
+}
+
+/// A checkpoint that the engine has taken, and that is not durable yet.
+struct Committed {
+    number: u64,
+    positions: Vec<(Partition, Offset)>,
 }
 
 impl SeriesStore {
     /// Whether anything has changed since the last checkpoint.
     fn has_changes(&self) -> bool {
         let moved = self.positions.lock().values().any(|it| it.applied != it.durable);
-        moved || self.latest.has_dirty() || self.attributes.has_dirty()
+        moved || !self.heads.is_empty() || self.latest.has_dirty() || self.attributes.has_dirty()
     }
 
     /// Makes all that was applied durable; without changes only if `always`.
@@ -76,15 +86,15 @@ impl SeriesStore {
         Ok(())
     }
 
-    fn commit_checkpoint(&self, always: bool) -> StoreResult<Option<Cut>> {
+    fn commit_checkpoint(&self, always: bool) -> StoreResult<Option<Committed>> {
         let _one = self.checkpointing.lock();
         if !always && !self.has_changes() {
             return Ok(None);
         }
         let engine = self.writable()?;
         let mut batch = engine.batch(1024);
-        let cut = self.cut(&engine, &mut batch);
-        self.commit_cut(&engine, batch, cut, &engine.latest).map(Some)
+        let cut = self.cut(&engine, &mut batch)?;
+        self.commit_cut(&engine, batch, cut).map(Some)
     }
 
     /// Runs a direct write: `plan` fills the batch and changes the caches, then a checkpoint is added to the batch. While
@@ -101,9 +111,8 @@ impl SeriesStore {
             let engine = self.writable()?;
             let mut batch = engine.batch(64);
             let outcome = plan(&engine, &mut batch)?;
-            let cut = self.cut(&engine, &mut batch);
-            let epoch = engine.active()?;
-            (outcome, self.commit_cut(&engine, batch, cut, &epoch.rows)?)
+            let cut = self.cut(&engine, &mut batch)?;
+            (outcome, self.commit_cut(&engine, batch, cut)?)
         };
         self.make_durable(&cut)?;
         Ok(outcome)
@@ -114,8 +123,9 @@ impl SeriesStore {
         self.sync.sync(engine).map_err(|error| self.sync_failed(error))
     }
 
-    /// Adds a checkpoint to a batch. The order matters: positions first, then cells (invariant 2).
-    fn cut(&self, engine: &Engine, batch: &mut OwnedWriteBatch) -> Cut {
+    /// Adds a checkpoint to a batch. The order matters: positions first, then rows and cells (invariant 2).
+    fn cut(&self, engine: &Engine, batch: &mut OwnedWriteBatch) -> StoreResult<Cut> {
+        let epoch = engine.active()?;
         let positions: Vec<(Partition, Offset)> = self
             .positions
             .lock()
@@ -133,32 +143,33 @@ impl SeriesStore {
         batch.insert(&engine.meta, SEQ_KEY, seq.to_be_bytes());
         let number = self.checkpoint.fetch_add(1, Ordering::Relaxed) + 1;
         batch.insert(&engine.meta, CHECKPOINT_KEY, number.to_be_bytes());
-        Cut {
+        Ok(Cut {
             number,
             positions,
+            rows: self.heads.leave(&epoch, batch, self.now_ms()),
             latest: self.latest.flush(&engine.latest, batch),
             attributes: self.attributes.flush(&engine.attributes, batch),
-        }
+            epoch,
+        })
     }
 
-    fn commit_cut(
-        &self,
-        engine: &Engine,
-        batch: OwnedWriteBatch,
-        cut: Cut,
-        grows: &fjall::Keyspace,
-    ) -> StoreResult<Cut> {
-        if let Err(error) = engine.commit(batch, grows) {
+    fn commit_cut(&self, engine: &Engine, batch: OwnedWriteBatch, cut: Cut) -> StoreResult<Committed> {
+        if let Err(error) = engine.commit(batch, &cut.epoch.rows) {
             self.latest.restore(cut.latest);
             self.attributes.restore(cut.attributes);
             return Err(self.write_failed(error));
         }
+        self.heads.left(cut.rows);
+        self.wake_when_large(&cut.epoch);
         self.latest.evict();
         self.attributes.evict();
-        Ok(cut)
+        Ok(Committed {
+            number: cut.number,
+            positions: cut.positions,
+        })
     }
 
-    fn make_durable(&self, cut: &Cut) -> StoreResult<()> {
+    fn make_durable(&self, cut: &Committed) -> StoreResult<()> {
         let engine = self.engine()?;
         self.sync.sync(&engine).map_err(|error| self.sync_failed(error))?;
         self.watermark.raise(cut.number);

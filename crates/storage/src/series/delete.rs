@@ -10,13 +10,14 @@ use fieldline_model::Subject;
 use fieldline_model::kv::{Corrupt, pack, unpack};
 use fjall::{Keyspace, OwnedWriteBatch};
 
+use super::block::Row;
 use super::cells::cell_key;
 use super::chunk::StoredPoint;
 use super::engine::Engine;
 use super::pack::write_chunks;
-use super::read::{Series, read_header, read_row};
+use super::read::{Series, read_header};
 use super::store::SeriesStore;
-use super::{chunk, error, keys};
+use super::{block, chunk, error, keys};
 
 /// Changes that are written together.
 const BATCH: usize = 4096;
@@ -137,7 +138,7 @@ impl SeriesStore {
         name: &str,
         (start, end): (i64, i64),
     ) -> StoreResult<Option<StoredPoint>> {
-        let series = Series::new(engine, subject, name);
+        let series = Series::new(self, engine, subject, name)?;
         for (start, end) in [(end, i64::MAX), (i64::MIN, start)] {
             let newest = series.newest(start, end, self.now_ms())?;
             if newest.is_some() {
@@ -158,27 +159,20 @@ impl SeriesStore {
     ) -> StoreResult<()> {
         let subject = keys::subject_key(subject);
         let (start, end) = range.unwrap_or((i64::MIN, i64::MAX));
-        let last = if range.is_some() { 0 } else { u64::MAX };
         let mut edits = Edits::new(self, engine);
+        let is_meant = |row: &Row<'_>| {
+            row.seq < barrier && range.is_none_or(|(start, end)| start <= row.ts && row.ts < end)
+        };
         for epoch in engine.epochs() {
-            let from = keys::row_key(&subject, start, 0);
-            let to = keys::row_key(&subject, end, last);
+            let from = keys::row_key(&subject, block::window_start(start), 0);
+            let to = keys::row_key(&subject, end, u64::MAX);
             for entry in epoch.rows.range(from..=to) {
                 let (key, value) = entry.into_inner().map_err(error::engine)?;
-                let Some((_, ts, seq)) = keys::read_row_key(&key) else {
-                    continue;
-                };
-                if seq >= barrier || (range.is_some() && ts >= end) {
-                    continue;
-                }
-                let kept = match names {
-                    None => Some(Vec::new()),
-                    Some(names) => without(names, &value).map_err(|cause| error::corrupt(&key, cause))?,
-                };
-                match kept {
+                let left = strip(&key, &value, names, is_meant).map_err(|cause| error::corrupt(&key, cause))?;
+                match left {
                     None => continue,
-                    Some(kept) if kept.is_empty() => edits.batch.remove(&epoch.rows, key),
-                    Some(kept) => edits.batch.insert(&epoch.rows, key, kept),
+                    Some(left) if left.is_empty() => edits.batch.remove(&epoch.rows, key),
+                    Some(left) => edits.batch.insert(&epoch.rows, key, left),
                 }
                 edits.flush(&epoch.rows, BATCH)?;
             }
@@ -220,10 +214,43 @@ impl SeriesStore {
     }
 }
 
-/// A stored row without some of its values, `None` where it has none of them; empty where nothing is left.
-fn without(names: &[String], row: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
-    let (ttl, values) = read_row(row)?;
-    let mut kept = ttl.to_le_bytes().to_vec();
+/// A block without some values of some rows, `None` where nothing changes; empty where nothing is left. Without names, all
+/// values are meant.
+fn strip(
+    key: &[u8],
+    value: &[u8],
+    names: Option<&[String]>,
+    is_meant: impl Fn(&Row<'_>) -> bool,
+) -> Result<Option<Vec<u8>>, Corrupt> {
+    let rows = block::rows(key, value)?.collect::<Result<Vec<_>, _>>()?;
+    let mut changed = false;
+    let mut left = Vec::with_capacity(rows.len());
+    for row in rows {
+        let values = match names {
+            _ if !is_meant(&row) => None,
+            None => Some(Vec::new()),
+            Some(names) => without(names, row.values)?,
+        };
+        changed |= values.is_some();
+        left.push((row, values));
+    }
+    if !changed {
+        return Ok(None);
+    }
+    let left: Vec<Row<'_>> = left
+        .iter()
+        .map(|(row, values)| Row {
+            values: values.as_deref().unwrap_or(row.values),
+            ..*row
+        })
+        .filter(|row| !row.values.is_empty())
+        .collect();
+    block::encode_in_place(key, &left).map(Some)
+}
+
+/// Packed key-values without some names, `None` where it has none of them.
+fn without(names: &[String], values: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
+    let mut kept = Vec::new();
     let mut found = false;
     for item in unpack(values) {
         let (name, value) = item?;
@@ -232,9 +259,6 @@ fn without(names: &[String], row: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
         } else {
             pack(name, value, &mut kept);
         }
-    }
-    if kept.len() == 4 {
-        kept.clear();
     }
     Ok(found.then_some(kept))
 }

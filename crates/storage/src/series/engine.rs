@@ -1,4 +1,4 @@
-//! The engine's tables: `meta`, `latest`, `attributes`, `chunks`, and one `rows-<n>` an epoch of recent rows.
+//! The engine's tables: `meta`, `latest`, `attributes`, `chunks`, and one `blocks-<n>` an epoch of recent rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl Engine {
             .db
             .list_keyspace_names()
             .iter()
-            .filter_map(|name| name.strip_prefix("rows-")?.parse().ok())
+            .filter_map(|name| name.strip_prefix("blocks-")?.parse().ok())
             .collect();
         numbers.sort_unstable();
         if numbers.is_empty() {
@@ -141,7 +141,7 @@ impl Engine {
     fn create_epoch(&self, number: u64) -> StoreResult<Epoch> {
         let rows = self
             .db
-            .keyspace(&format!("rows-{number}"), || row_table_options(self.memtable))
+            .keyspace(&format!("blocks-{number}"), || row_table_options(self.memtable))
             .map_err(error::engine)?;
         Ok(Epoch::new(number, rows))
     }

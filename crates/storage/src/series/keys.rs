@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! subject := tenant [16] · entity type u8 · entity [16]
-//! row     := subject · ts i64 · seq u64
+//! block   := subject · ts of the first row i64 · smallest seq u64
 //! series  := subject · name length u16 · name            chunk := series · first ts i64
 //! group   := subject · scope u8 (0: latest values)       cell  := group · name
 //! ```
@@ -80,7 +80,7 @@ pub(super) fn row_key(subject: &SubjectKey, ts: i64, seq: u64) -> [u8; ROW_BYTES
     key
 }
 
-/// Subject bytes, time and sequence number of a row.
+/// Subject bytes, time of the first row and smallest sequence number of a block.
 pub(super) fn read_row_key(key: &[u8]) -> Option<(&SubjectKey, i64, u64)> {
     let (subject, rest) = key.split_first_chunk::<SUBJECT_BYTES>()?;
     let (ts, rest) = rest.split_first_chunk::<8>()?;

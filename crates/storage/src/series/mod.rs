@@ -1,7 +1,7 @@
 //! Time series, latest values, attributes and journal positions, embedded.
 //!
 //! ```text
-//! rows-<n>    subject · ts · seq → ttl · packed key-values      one write a message; newest rows
+//! blocks-<n>  subject · ts · seq → rows                         newest rows, a block a subject and checkpoint
 //! chunks      subject · name · first ts → compressed columns    everything older
 //! latest      subject · name → ts · ttl · value                 through a write-back cache
 //! attributes  subject · scope · name → ts · value               through a write-back cache
@@ -9,17 +9,19 @@
 //! ```
 //!
 //! # The way of a row
-//! A row is inserted into the *active epoch*, a table of its own. An epoch that is large or old enough is *sealed*, and
+//! A row is appended to a *head*, in memory; the journal has it until the next checkpoint. That writes all rows of a subject
+//! as one block (`block.rs`) into the *active epoch*, a table of its own: one write to the engine for many messages of a
+//! busy device, and never more than one a message. An epoch that is large or old enough is *sealed*, and
 //! the packer merges its rows into chunks, some entities at a time, each step with its progress in one atomic batch; then
 //! the whole table is dropped, so that no row ever needs a tombstone.
 //!
 //! # Invariants
 //! 1. **Order.** Every row gets a sequence number from one counter, also after a restart, when the counter jumps over all
-//!    numbers that may have been used since it was last stored. Numbers in an epoch are greater than those in all epochs
-//!    before it, and epochs are packed in order. Of several values at one time the one with the greatest number counts,
+//!    numbers that may have been used since it was last stored. Numbers of a subject's rows in an epoch are greater than
+//!    those in all epochs before it, and epochs are packed in order. Of several values at one time the one with the greatest number counts,
 //!    and a row beats a chunk.
-//! 2. **Checkpoints are lower bounds.** A checkpoint first reads the positions, then collects the dirty cells, and writes
-//!    both in one batch. Every effect before a stored position is in rows or cells of the same or an earlier batch; later
+//! 2. **Checkpoints are lower bounds.** A checkpoint first reads the positions, then collects rows in memory and dirty
+//!    cells, and writes all in one batch. Every effect before a stored position is in rows or cells of the same or an earlier batch; later
 //!    effects may be as well, and are then applied again by the replay. That is harmless: the replay repeats the records
 //!    in order, and the last of them leaves the same state.
 //! 3. **People's writes are barriers.** A direct save or delete excludes `apply`, and writes a checkpoint in its own
@@ -30,7 +32,7 @@
 //!
 //! # Locks
 //! In this order: `packing` (one that rewrites chunks or old rows at a time) · `checkpointing` (one checkpoint or direct
-//! write at a time) · `gate` (shared by `apply`, exclusive for direct writes and sealing) · shards of the caches.
+//! write at a time) · `gate` (shared by `apply`, exclusive for direct writes and sealing) · shards of the caches and of the heads.
 //!
 //! # A full disk
 //! The engine refuses all writes for good after one has failed. Where the reason was a full disk, the keeper thread tries
@@ -38,12 +40,15 @@
 //! cells are still in memory. Reads go on meanwhile. After a failed fsync nothing is accepted until a restart.
 
 mod aggregate;
+mod block;
 mod cells;
 mod checkpoint;
 pub mod chunk;
 mod delete;
 mod engine;
 mod error;
+mod expiry;
+mod heads;
 mod health;
 mod keys;
 pub mod metrics;

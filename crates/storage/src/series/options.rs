@@ -20,6 +20,9 @@ pub struct Options {
     pub pack_age: Span,
     /// How often a slice of the stored data is searched for points past their time-to-live.
     pub sweep_interval: Span,
+    /// How long the machine's clock must have stood, since the start or since it was set forward, before what has expired
+    /// by it is deleted. Until then it is only hidden, so that a clock that ran ahead costs nothing once it is put right.
+    pub clock_grace: Span,
     /// Files that are kept open for reading.
     pub open_files: u32,
 }
@@ -33,6 +36,7 @@ impl Default for Options {
             pack_bytes: ByteSize::mib(64),
             pack_age: Span::secs(86_400),
             sweep_interval: Span::secs(10),
+            clock_grace: Span::secs(3_600),
             open_files: 256,
         }
     }

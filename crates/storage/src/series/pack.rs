@@ -10,12 +10,13 @@ use fieldline_model::kv::{Corrupt, Value, pack, unpack};
 use fjall::{OwnedWriteBatch, UserKey, UserValue};
 use rustc_hash::FxHashMap;
 
+use super::block::{self, Row};
 use super::chunk::{self, MAX_POINTS, StoredPoint, is_expired};
 use super::engine::{Engine, Epoch};
 use super::error;
 use super::keys::{self, ROW_BYTES, SubjectKey};
 use super::metrics::{self as names};
-use super::read::{read_header, read_row};
+use super::read::read_header;
 use super::store::{SeriesStore, Signal};
 
 const CURSOR_KEY: &[u8] = b"p";
@@ -58,9 +59,9 @@ pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
     }
 }
 
-/// Rows of a step, and where the next one begins.
+/// Blocks of a step, and where the next one begins.
 struct Step {
-    rows: Vec<(UserKey, UserValue)>,
+    blocks: Vec<(UserKey, UserValue)>,
     is_last: bool,
 }
 
@@ -92,7 +93,7 @@ impl SeriesStore {
         let mut batch = engine.batch(1024);
         let mut merger = Merger {
             engine: &engine,
-            now: self.now_ms(),
+            now: self.expiry_ms(),
             batch: &mut batch,
             stuck: BTreeMap::new(),
             points: 0,
@@ -100,14 +101,20 @@ impl SeriesStore {
         let same_subject = |a: &(UserKey, UserValue), b: &(UserKey, UserValue)| {
             a.0.get(..keys::SUBJECT_BYTES) == b.0.get(..keys::SUBJECT_BYTES)
         };
-        for rows in step.rows.chunk_by(same_subject) {
-            merger.merge_subject(rows)?;
+        for blocks in step.blocks.chunk_by(same_subject) {
+            merger.merge_subject(blocks)?;
         }
         let (points, stuck) = (merger.points, std::mem::take(&mut merger.stuck));
-        for (key, value) in stuck {
-            batch.insert(&engine.stuck.rows, key, value);
+        for (key, (ttl, values)) in stuck {
+            let Some((subject, ts, seq)) = keys::read_row_key(&key) else {
+                continue;
+            };
+            let values = &values;
+            block::encode(subject, &[Row { ts, seq, ttl, values }], |key, value| {
+                batch.insert(&engine.stuck.rows, key, value);
+            });
         }
-        if let Some((key, _)) = step.rows.last() {
+        if let Some((key, _)) = step.blocks.last() {
             batch.insert(&engine.meta, CURSOR_KEY, cursor(&epoch, key));
             engine
                 .commit(batch, &engine.chunks)
@@ -144,25 +151,28 @@ fn read_step(engine: &Engine, epoch: &Epoch) -> StoreResult<Step> {
         _ => Vec::new(),
     };
     let mut step = Step {
-        rows: Vec::new(),
+        blocks: Vec::new(),
         is_last: true,
     };
     let mut bytes = 0;
-    let time = ..ROW_BYTES - 8;
+    let window = |key: &[u8]| {
+        let (subject, ts, _) = keys::read_row_key(key)?;
+        Some((*subject, block::window(ts)))
+    };
     for entry in epoch.rows.range(from..) {
         let (key, value) = entry.into_inner().map_err(error::engine)?;
         // Rows of one time stay together, so that the newest of them can be told.
         if bytes >= STEP_BYTES
             && step
-                .rows
+                .blocks
                 .last()
-                .is_some_and(|(last, _)| last.get(time) != key.get(time))
+                .is_some_and(|(last, _)| window(last) != window(&key))
         {
             step.is_last = false;
             break;
         }
         bytes += key.len() + value.len();
-        step.rows.push((key, value));
+        step.blocks.push((key, value));
     }
     Ok(step)
 }
@@ -172,36 +182,48 @@ struct Merger<'a> {
     now: i64,
     batch: &'a mut OwnedWriteBatch,
     /// Rows that belong to corrupt chunks.
-    stuck: BTreeMap<[u8; ROW_BYTES], Vec<u8>>,
+    stuck: BTreeMap<[u8; ROW_BYTES], (u32, Vec<u8>)>,
     points: u64,
 }
 
 impl Merger<'_> {
-    fn merge_subject(&mut self, rows: &[(UserKey, UserValue)]) -> StoreResult<()> {
+    fn merge_subject(&mut self, blocks: &[(UserKey, UserValue)]) -> StoreResult<()> {
         let mut subject = None;
+        let mut rows: Vec<Row<'_>> = Vec::new();
         let mut series: FxHashMap<&str, Vec<NumberedPoint>> = FxHashMap::default();
-        for (key, value) in rows {
+        for (key, value) in blocks {
             let mut add = || {
-                let (owner, ts, seq) =
-                    keys::read_row_key(key).ok_or(Corrupt("row key has another length"))?;
+                let (owner, _, _) =
+                    keys::read_row_key(key).ok_or(Corrupt("block key has another length"))?;
                 subject = Some(*owner);
-                let (ttl, values) = read_row(value)?;
-                for item in unpack(values) {
-                    let (name, value) = item?;
-                    let points = series.entry(name).or_default();
-                    // Rows come by time and number, so the newest of one time comes last.
-                    points.pop_if(|(_, last)| last.ts == ts);
-                    let value = value.to_value();
-                    points.push((seq, StoredPoint { ts, ttl, value }));
+                for row in block::rows(key, value)? {
+                    rows.push(row?);
                 }
                 Ok(())
             };
-            if let Err(cause) = add()
-                && let Some(suppressed) = CORRUPT_GATE.open()
-            {
-                // The block's checksum was right, so it was written like this: nothing readable is lost.
-                let error = error::corrupt(key, cause);
-                tracing::error!(%error, suppressed, "row left out of packing");
+            if let Err(cause) = add() {
+                leave_out(key, cause);
+            }
+        }
+        // Blocks of one window overlap.
+        if !rows.is_sorted_by_key(|row| (row.ts, row.seq)) {
+            rows.sort_by_key(|row| (row.ts, row.seq));
+        }
+        for row in &rows {
+            let mut add = || {
+                for item in unpack(row.values) {
+                    let (name, value) = item?;
+                    let points = series.entry(name).or_default();
+                    // Rows come by time and number, so the newest of one time comes last.
+                    points.pop_if(|(_, last)| last.ts == row.ts);
+                    let value = value.to_value();
+                    let (ts, ttl) = (row.ts, row.ttl);
+                    points.push((row.seq, StoredPoint { ts, ttl, value }));
+                }
+                Ok(())
+            };
+            if let (Err(cause), Some(subject)) = (add(), &subject) {
+                leave_out(subject, cause);
             }
         }
         let Some(subject) = subject else { return Ok(()) };
@@ -291,15 +313,19 @@ impl Merger<'_> {
 
     fn keep_rows(&mut self, subject: &SubjectKey, name: &str, points: Vec<NumberedPoint>) {
         for (seq, point) in points {
-            let row = self
-                .stuck
-                .entry(keys::row_key(subject, point.ts, seq))
-                .or_default();
-            if row.is_empty() {
-                row.extend_from_slice(&point.ttl.to_le_bytes());
-            }
-            pack(name, point.value.as_ref(), row);
+            let kept = self.stuck.entry(keys::row_key(subject, point.ts, seq));
+            let (ttl, values) = kept.or_insert_with(|| (point.ttl, Vec::new()));
+            *ttl = point.ttl;
+            pack(name, point.value.as_ref(), values);
         }
+    }
+}
+
+/// Notes a row or block that does not decode. The checksum was right, so it was written like this: nothing readable is lost.
+fn leave_out(key: &[u8], cause: Corrupt) {
+    if let Some(suppressed) = CORRUPT_GATE.open() {
+        let error = error::corrupt(key, cause);
+        tracing::error!(%error, suppressed, "rows left out of packing");
     }
 }
 

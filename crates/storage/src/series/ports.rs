@@ -103,8 +103,8 @@ impl TimeSeriesStore for SeriesStore {
                 })
                 .collect();
             let rows: Vec<&TelemetryRow<'_>> = rows.iter().collect();
-            store.direct(|engine, batch| {
-                store.insert_rows(engine, &rows, batch)?;
+            store.direct(|engine, _| {
+                store.put_rows(&rows);
                 store.put_latest(engine, &rows);
                 Ok(())
             })
@@ -136,7 +136,7 @@ impl TimeSeriesStore for SeriesStore {
         let key = key.to_owned();
         self.blocking(move |store| {
             let engine = store.engine()?;
-            Series::new(&engine, subject, &key).range(query, store.now_ms())
+            Series::new(store, &engine, subject, &key)?.range(query, store.now_ms())
         })
         .await
     }
@@ -151,7 +151,7 @@ impl TimeSeriesStore for SeriesStore {
         let (key, buckets) = (key.to_owned(), buckets.to_vec());
         self.blocking(move |store| {
             let engine = store.engine()?;
-            let series = Series::new(&engine, subject, &key);
+            let series = Series::new(store, &engine, subject, &key)?;
             aggregate::aggregate(&series, aggregation, &buckets, store.now_ms())
         })
         .await

@@ -1,18 +1,20 @@
-//! Raw points of one series: rows of all epochs and chunks, merged.
+//! Raw points of one series: rows in memory and of all epochs, and chunks, merged.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use fieldline_core::ports::StoreResult;
 use fieldline_model::Subject;
-use fieldline_model::kv::{Corrupt, Value, take_array, unpack};
+use fieldline_model::kv::{Corrupt, Value, unpack};
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fjall::{Guard, Iter, Readable, Snapshot};
+use fjall::{Iter, Readable, Snapshot, UserKey, UserValue};
 
+use super::block::{self, Row};
 use super::chunk::{self, Header, StoredPoint, is_expired};
 use super::engine::{Engine, Epoch};
 use super::error;
 use super::keys::{self, SubjectKey};
+use super::store::SeriesStore;
 
 /// A point with what decides between several at one time: rows beat chunks, later rows beat earlier ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,8 @@ pub(super) struct Ranked {
 /// One series as it was at a moment.
 pub(super) struct Series<'a> {
     engine: &'a Engine,
+    /// Rows that were in memory, by time and rank.
+    heads: Vec<Ranked>,
     epochs: Vec<std::sync::Arc<Epoch>>,
     snapshot: Snapshot,
     subject: SubjectKey,
@@ -33,18 +37,25 @@ pub(super) struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    pub(super) fn new(engine: &'a Engine, subject: Subject, name: &'a str) -> Self {
-        // The epochs before the snapshot: one that is gone by then is in the chunks of the snapshot.
-        let epochs = engine.epochs();
+    /// Rows in memory come first, then the epochs, then the snapshot: what leaves one meanwhile is in the next.
+    pub(super) fn new(
+        store: &'a SeriesStore,
+        engine: &'a Engine,
+        subject: Subject,
+        name: &'a str,
+    ) -> StoreResult<Self> {
         let subject = keys::subject_key(subject);
-        Self {
+        let heads = head_rows(store, &subject, name)?;
+        let epochs = engine.epochs();
+        Ok(Self {
             engine,
+            heads,
             epochs,
             snapshot: engine.db.snapshot(),
             prefix: keys::series_prefix(&subject, name),
             subject,
             name,
-        }
+        })
     }
 
     /// Points in a range that have not expired.
@@ -91,11 +102,14 @@ impl<'a> Series<'a> {
     }
 
     fn sources(&self, query: RangeQuery) -> StoreResult<Vec<Source<'_>>> {
-        let mut sources = Vec::new();
+        let mut sources = vec![Source::ready(self.heads_in(query.start, query.end), query.order)];
         for epoch in &self.epochs {
             sources.push(Source::new(Feed::Rows {
-                rows: self.rows(epoch, query.start, query.end),
+                blocks: self.blocks(epoch, query.start, query.end),
+                held: None,
                 name: self.name,
+                start: query.start,
+                end: query.end,
             }));
         }
         sources.push(Source::new(Feed::Chunks {
@@ -106,8 +120,17 @@ impl<'a> Series<'a> {
         Ok(sources)
     }
 
-    fn rows(&self, epoch: &Epoch, start: i64, end: i64) -> Iter {
-        let from = keys::row_key(&self.subject, start, 0);
+    fn heads_in(&self, start: i64, end: i64) -> Vec<Ranked> {
+        let heads = self.heads.iter();
+        heads
+            .filter(|head| (start..end).contains(&head.point.ts))
+            .cloned()
+            .collect()
+    }
+
+    /// The blocks that may hold rows of a range.
+    fn blocks(&self, epoch: &Epoch, start: i64, end: i64) -> Iter {
+        let from = keys::row_key(&self.subject, block::window_start(start), 0);
         let to = keys::row_key(&self.subject, end, 0);
         self.snapshot.range(&epoch.rows, from..to)
     }
@@ -131,10 +154,11 @@ impl<'a> Series<'a> {
 
     /// The newest row of each time in a range, by time.
     pub(super) fn newest_rows(&self, start: i64, end: i64) -> StoreResult<Vec<StoredPoint>> {
-        let mut found: Vec<Ranked> = Vec::new();
+        let mut found = self.heads_in(start, end);
         for epoch in &self.epochs {
-            for entry in self.rows(epoch, start, end) {
-                found.extend(ranked_row(entry, self.name)?);
+            for entry in self.blocks(epoch, start, end) {
+                let (key, value) = entry.into_inner().map_err(error::engine)?;
+                add_rows(&key, &value, self.name, (start, end), &mut found)?;
             }
         }
         let by_time = |it: &Ranked| (it.point.ts, Reverse(it.rank));
@@ -158,24 +182,57 @@ pub(super) fn value_of(name: &str, values: &[u8]) -> Result<Option<Value>, Corru
     Ok(found.map(|value| value.to_value()))
 }
 
-/// Time-to-live and packed key-values of a stored row.
-pub(super) fn read_row(mut value: &[u8]) -> Result<(u32, &[u8]), Corrupt> {
-    let ttl = u32::from_le_bytes(take_array(&mut value)?);
-    Ok((ttl, value))
+/// The rows of a subject that are in memory and have the name, by time and rank.
+fn head_rows(store: &SeriesStore, subject: &SubjectKey, name: &str) -> StoreResult<Vec<Ranked>> {
+    let mut found = Vec::new();
+    let mut wrong = None;
+    store
+        .heads
+        .scan(subject, i64::MIN, i64::MAX, |row| match ranked(&row, name) {
+            Ok(point) => found.extend(point),
+            Err(cause) => wrong = Some(cause),
+        });
+    if let Some(cause) = wrong {
+        return Err(error::corrupt(subject, cause));
+    }
+    sort(&mut found);
+    Ok(found)
 }
 
-fn ranked_row(entry: Guard, name: &str) -> StoreResult<Option<Ranked>> {
-    let (key, value) = entry.into_inner().map_err(error::engine)?;
-    let row = || {
-        let (_, ts, seq) = keys::read_row_key(&key).ok_or(Corrupt("row key has another length"))?;
-        let (ttl, values) = read_row(&value)?;
-        let found = value_of(name, values)?;
-        Ok(found.map(|value| Ranked {
-            point: StoredPoint { ts, ttl, value },
-            rank: seq.saturating_add(1),
-        }))
+fn ranked(row: &Row<'_>, name: &str) -> Result<Option<Ranked>, Corrupt> {
+    let (ts, ttl) = (row.ts, row.ttl);
+    let found = value_of(name, row.values)?;
+    Ok(found.map(|value| Ranked {
+        point: StoredPoint { ts, ttl, value },
+        rank: row.seq.saturating_add(1),
+    }))
+}
+
+fn sort(points: &mut [Ranked]) {
+    let by_time = |it: &Ranked| (it.point.ts, it.rank);
+    if !points.is_sorted_by_key(by_time) {
+        points.sort_by_key(by_time);
+    }
+}
+
+/// Adds the rows of a block that lie in a range and have the name.
+fn add_rows(
+    key: &[u8],
+    value: &[u8],
+    name: &str,
+    (start, end): (i64, i64),
+    found: &mut impl Extend<Ranked>,
+) -> StoreResult<()> {
+    let mut add = || {
+        for row in block::rows(key, value)? {
+            let row = row?;
+            if (start..end).contains(&row.ts) {
+                found.extend(ranked(&row, name)?);
+            }
+        }
+        Ok(())
     };
-    row().map_err(|cause| error::corrupt(&key, cause))
+    add().map_err(|cause| error::corrupt(key, cause))
 }
 
 /// Checks a stored chunk and reads its header.
@@ -188,8 +245,73 @@ pub(super) fn read_header<'a>(key: &[u8], value: &'a [u8]) -> StoreResult<(Heade
 }
 
 enum Feed<'a> {
-    Rows { rows: Iter, name: &'a str },
-    Chunks { chunks: Iter, start: i64, end: i64 },
+    /// All is there already.
+    Nothing,
+    Rows {
+        blocks: Iter,
+        /// The first block of the next window.
+        held: Option<(UserKey, UserValue)>,
+        name: &'a str,
+        start: i64,
+        end: i64,
+    },
+    Chunks {
+        chunks: Iter,
+        start: i64,
+        end: i64,
+    },
+}
+
+impl Feed<'_> {
+    /// Points of the next window or chunk that has any, ascending.
+    fn next(&mut self, order: Order) -> StoreResult<Option<Vec<Ranked>>> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::Rows {
+                blocks,
+                held,
+                name,
+                start,
+                end,
+            } => {
+                let mut window = None;
+                let mut found = Vec::new();
+                loop {
+                    let block = match held.take() {
+                        Some(block) => Some(block),
+                        None => step(blocks, order)?,
+                    };
+                    let Some((key, value)) = block else { break };
+                    let begins = keys::read_row_key(&key).map(|(_, ts, _)| block::window(ts));
+                    if window.is_some_and(|window| Some(window) != begins) {
+                        *held = Some((key, value));
+                        break;
+                    }
+                    window = begins;
+                    add_rows(&key, &value, name, (*start, *end), &mut found)?;
+                }
+                sort(&mut found);
+                Ok((window.is_some() || !found.is_empty()).then_some(found))
+            }
+            Self::Chunks { chunks, start, end } => match step(chunks, order)? {
+                None => Ok(None),
+                Some((key, value)) => {
+                    let points = chunk_points(&key, &value, *start, *end)?;
+                    Ok(Some(points.map(|point| Ranked { point, rank: 0 }).collect()))
+                }
+            },
+        }
+    }
+}
+
+fn step(entries: &mut Iter, order: Order) -> StoreResult<Option<(UserKey, UserValue)>> {
+    let entry = match order {
+        Order::Ascending => entries.next(),
+        Order::Descending => entries.next_back(),
+    };
+    entry
+        .map(|entry| entry.into_inner().map_err(error::engine))
+        .transpose()
 }
 
 /// Points of one table in order, read as they are asked for.
@@ -206,40 +328,43 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Of points that are there, ascending.
+    fn ready(points: Vec<Ranked>, order: Order) -> Self {
+        let mut source = Self::new(Feed::Nothing);
+        source.add(points, order);
+        source
+    }
+
+    fn add(&mut self, points: Vec<Ranked>, order: Order) {
+        self.ready.extend(points);
+        if order == Order::Descending {
+            self.ready.make_contiguous().reverse();
+        }
+    }
+
     fn head(&mut self, order: Order) -> StoreResult<Option<&Ranked>> {
         while self.ready.is_empty() {
-            let entry = match (&mut self.feed, order) {
-                (Feed::Rows { rows: iter, .. } | Feed::Chunks { chunks: iter, .. }, Order::Ascending) => {
-                    iter.next()
-                }
-                (Feed::Rows { rows: iter, .. } | Feed::Chunks { chunks: iter, .. }, Order::Descending) => {
-                    iter.next_back()
-                }
-            };
-            let Some(entry) = entry else { return Ok(None) };
-            match &self.feed {
-                Feed::Rows { name, .. } => self.ready.extend(ranked_row(entry, name)?),
-                Feed::Chunks { start, end, .. } => {
-                    let points = chunk_points(entry, *start, *end)?;
-                    self.ready.extend(points.map(|point| Ranked { point, rank: 0 }));
-                    if order == Order::Descending {
-                        self.ready.make_contiguous().reverse();
-                    }
-                }
+            match self.feed.next(order)? {
+                Some(points) => self.add(points, order),
+                None => return Ok(None),
             }
         }
         Ok(self.ready.front())
     }
 }
 
-fn chunk_points(entry: Guard, start: i64, end: i64) -> StoreResult<impl Iterator<Item = StoredPoint>> {
-    let (key, value) = entry.into_inner().map_err(error::engine)?;
-    let (header, rest) = read_header(&key, &value)?;
+fn chunk_points(
+    key: &[u8],
+    value: &[u8],
+    start: i64,
+    end: i64,
+) -> StoreResult<impl Iterator<Item = StoredPoint> + use<>> {
+    let (header, rest) = read_header(key, value)?;
     let points = if header.last_ts < start || header.first_ts >= end {
         Vec::new()
     } else {
         chunk::decode_columns(&header, rest)
-            .map_err(|cause| error::corrupt(&key, cause))?
+            .map_err(|cause| error::corrupt(key, cause))?
             .into_points()
     };
     Ok(points

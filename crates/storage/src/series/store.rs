@@ -13,12 +13,14 @@ use fieldline_core::ports::{
     AttributeRow, Effects, Offset, Partition, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
 };
 use fieldline_model::kv::unpack;
-use fjall::OwnedWriteBatch;
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use super::cells::Cells;
+use super::cells::{Cells, Newest};
 use super::checkpoint::{self, CHECKPOINT_KEY, Positions, SEQ_KEY, Syncer};
+use super::block::Row;
 use super::engine::{Engine, Epoch};
+use super::expiry::ExpiryClock;
+use super::heads::Heads;
 use super::health::Health;
 use super::keys::{self, MAX_NAME_BYTES};
 use super::metrics as names;
@@ -46,6 +48,7 @@ pub struct SeriesStore {
     pub(super) health: Mutex<Health>,
     pub(super) latest: Cells,
     pub(super) attributes: Cells,
+    pub(super) heads: Heads,
     pub(super) positions: Mutex<BTreeMap<Partition, Positions>>,
     pub(super) seq: AtomicU64,
     pub(super) checkpoint: AtomicU64,
@@ -54,6 +57,7 @@ pub struct SeriesStore {
     pub(super) gate: RwLock<()>,
     pub(super) packing: Mutex<()>,
     pub(super) sweep: Mutex<sweep::Progress>,
+    expiry: Mutex<ExpiryClock>,
     pub(super) sync: Syncer,
     signal: Arc<Signal>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -103,7 +107,7 @@ impl SeriesStore {
         }
         let seq = engine.meta_number(SEQ_KEY)?.unwrap_or(0).saturating_add(SEQ_JUMP);
         let positions = checkpoint::stored_positions(&engine)?;
-        let cells = || Cells::new(options.cells_cache.as_usize());
+        let cells = |newest| Cells::new(options.cells_cache.as_usize(), newest);
         let store = Arc::new_cyclic(|me| Self {
             me: me.clone(),
             dir: dir.to_owned(),
@@ -111,8 +115,9 @@ impl SeriesStore {
             clock,
             engine: RwLock::new(Some(Arc::new(engine))),
             health: Mutex::default(),
-            latest: cells(),
-            attributes: cells(),
+            latest: cells(Newest::ByTime),
+            attributes: cells(Newest::ByArrival),
+            heads: Heads::default(),
             positions: Mutex::new(positions),
             seq: AtomicU64::new(seq),
             checkpoint: AtomicU64::new(checkpoint),
@@ -121,6 +126,7 @@ impl SeriesStore {
             gate: RwLock::default(),
             packing: Mutex::default(),
             sweep: Mutex::default(),
+            expiry: Mutex::new(ExpiryClock::new(options.clock_grace.0)),
             sync: Syncer::default(),
             signal: Arc::default(),
             threads: Mutex::default(),
@@ -171,6 +177,11 @@ impl SeriesStore {
         self.clock.now_ms()
     }
 
+    /// What has expired before this time may be deleted; readers go by [`now_ms`](Self::now_ms).
+    pub(super) fn expiry_ms(&self) -> i64 {
+        self.expiry.lock().now_ms(self.clock.now_ms(), Instant::now())
+    }
+
     /// Stores the effects of records that were not applied yet.
     pub(super) fn apply_effects(
         &self,
@@ -184,16 +195,14 @@ impl SeriesStore {
         }
         if self.latest.is_overfull() || self.attributes.is_overfull() {
             self.write_checkpoint(false)?;
+        } else if self.heads.bytes() as u64 >= self.options.memtable.0 {
+            self.flush_heads()?;
         }
         let _shared = self.gate.read();
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
         if !rows.is_empty() {
-            let mut batch = engine.batch(rows.len());
-            let epoch = self.insert_rows(&engine, &rows, &mut batch)?;
-            engine
-                .commit(batch, &epoch.rows)
-                .map_err(|error| self.write_failed(error))?;
+            self.put_rows(&rows);
             self.put_latest(&engine, &rows);
         }
         for row in &effects.attributes {
@@ -203,30 +212,44 @@ impl SeriesStore {
         Ok(())
     }
 
-    /// Adds rows to a batch for the active epoch. The gate is held.
-    pub(super) fn insert_rows(
-        &self,
-        engine: &Engine,
-        rows: &[&TelemetryRow<'_>],
-        batch: &mut OwnedWriteBatch,
-    ) -> StoreResult<Arc<Epoch>> {
-        let epoch = engine.active()?;
+    /// Takes rows. The gate is held.
+    pub(super) fn put_rows(&self, rows: &[&TelemetryRow<'_>]) {
         let first = self.seq.fetch_add(rows.len() as u64, Ordering::Relaxed);
-        let mut bytes = 0;
         for (seq, row) in (first..).zip(rows) {
-            let key = keys::row_key(&keys::subject_key(row.subject), row.ts, seq);
-            let mut value = Vec::with_capacity(4 + row.values.len());
-            value.extend_from_slice(&row.ttl_seconds.to_le_bytes());
-            value.extend_from_slice(row.values);
-            bytes += key.len() + value.len();
-            batch.insert(&epoch.rows, key, value);
+            let row_of_head = Row {
+                ts: row.ts,
+                seq,
+                ttl: row.ttl_seconds,
+                values: row.values,
+            };
+            self.heads.put(&keys::subject_key(row.subject), &row_of_head);
         }
-        epoch.count(bytes as u64, self.now_ms());
         metrics::counter!(names::ROWS).increment(rows.len() as u64);
+    }
+
+    /// Hands the rows in memory to the engine, without making them durable.
+    fn flush_heads(&self) -> StoreResult<()> {
+        let _one = self.checkpointing.lock();
+        if self.heads.is_empty() {
+            return Ok(());
+        }
+        let engine = self.writable()?;
+        let mut batch = engine.batch(1024);
+        let epoch = engine.active()?;
+        let leaving = self.heads.leave(&epoch, &mut batch, self.now_ms());
+        engine
+            .commit(batch, &epoch.rows)
+            .map_err(|error| self.write_failed(error))?;
+        self.heads.left(leaving);
+        self.wake_when_large(&epoch);
+        Ok(())
+    }
+
+    /// Lets the keeper seal an epoch that has become large.
+    pub(super) fn wake_when_large(&self, epoch: &Epoch) {
         if epoch.bytes.load(Ordering::Relaxed) >= self.options.pack_bytes.0 {
             self.signal.wake();
         }
-        Ok(epoch)
     }
 
     pub(super) fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
@@ -245,7 +268,7 @@ impl SeriesStore {
         self.attributes.put(&engine.attributes, &group, row.ts, 0, values);
     }
 
-    /// Seals the active epoch if it holds anything; the packer takes it from there.
+    /// Seals the active epoch if it holds anything; the packer takes it from there. Rows in memory go to the next one.
     pub(super) fn seal_active(&self) -> StoreResult<()> {
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();

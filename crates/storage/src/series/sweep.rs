@@ -32,7 +32,7 @@ impl SeriesStore {
     /// Removes chunks of which all points have expired; single points go when their chunk is rewritten.
     fn sweep_chunks(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
         let engine = self.writable()?;
-        let now = self.now_ms();
+        let now = self.expiry_ms();
         let mut batch = engine.batch(16);
         walk(&engine.chunks, cursor, CHUNKS_A_TICK, |key, value| {
             // A corrupt chunk is for its readers to report.
@@ -49,7 +49,7 @@ impl SeriesStore {
 
     fn sweep_latest(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
         let engine = self.writable()?;
-        let now = self.now_ms();
+        let now = self.expiry_ms();
         let mut groups: Vec<Group> = Vec::new();
         walk(&engine.latest, cursor, CELLS_A_TICK, |key, value| {
             let expired = stored_expiry(value).is_ok_and(|(ts, ttl)| is_expired(ts, ttl, now));

@@ -1,5 +1,6 @@
 //! The contract on this backend, random histories against a model, crashes, and damaged files.
 
+mod clock;
 mod corruption;
 mod disk_full;
 mod model;
@@ -31,6 +32,8 @@ pub(super) fn quiet() -> Options {
     Options {
         sweep_interval: never,
         pack_age: Span::secs(1_000_000_000),
+        // The clock of these tests jumps.
+        clock_grace: Span::secs(0),
         ..Options::default()
     }
 }
@@ -156,7 +159,7 @@ contract! {
     expired_points_are_not_returned
     deletion_follows_the_rules_for_latest_values
     subjects_are_walls
-    attributes_keep_the_newest_write_of_each_scope
+    attributes_keep_the_last_write_of_each_scope
     applied_effects_are_seen_and_skipped_the_second_time
     a_replay_completes_what_a_crash_cut_off
     a_replay_does_not_undo_what_people_did
