@@ -101,6 +101,7 @@ impl SeriesStore {
         let watermark = Watermark::open(dir)?;
         let engine =
             Engine::open(dir, options, clock.now_ms()).map_err(|error| error::cannot_open(dir, error))?;
+        checkpoint::check_format(dir, &engine)?;
         let checkpoint = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
         if checkpoint < watermark.get() {
             return Err(checkpoint::lost(dir, checkpoint, watermark.get()));

@@ -165,3 +165,19 @@ contract! {
     a_replay_does_not_undo_what_people_did
     records_after_a_rewind_are_new_ones
 }
+
+#[test]
+fn a_store_of_another_format_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let open = || SeriesStore::open(root.path(), &quiet(), ManualClock::at(1_700_000_000_000));
+    let store = open().unwrap();
+    let other = 99_u64.to_be_bytes();
+    store.engine().unwrap().meta.insert(b"f", other).unwrap();
+    store.close().unwrap();
+    drop(store);
+    let refused = open().err().unwrap().to_string();
+    assert!(
+        refused.contains("format 99") && refused.contains("format 2"),
+        "{refused}"
+    );
+}
