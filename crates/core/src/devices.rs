@@ -249,10 +249,15 @@ impl DeviceDirectory {
         Ok(times.filter(|ts| ahead.contains(ts)).max().unwrap_or(0))
     }
 
-    async fn settings_of(&self, device: &Device) -> StoreResult<Option<DeviceSettings>> {
+    /// The settings of a device's profile: those that are known to be current, or else as they are stored.
+    async fn settings_of(&self, device: &Device) -> StoreResult<Option<Arc<DeviceSettings>>> {
         let Some(profile_id) = device.device_profile_id else {
             return Ok(None);
         };
+        let known = self.index.lock().settings(device.tenant_id, profile_id);
+        if known.is_some() {
+            return Ok(known);
+        }
         let profile = self
             .stores
             .device_profiles
@@ -277,7 +282,7 @@ impl DeviceDirectory {
                 .filter(|limit| !limit.is_empty())
                 .map(str::to_owned)
         };
-        Ok(Some(DeviceSettings {
+        Ok(Some(Arc::new(DeviceSettings {
             profile: profile_id,
             tenant_profile,
             ttl_seconds: profile
@@ -294,7 +299,7 @@ impl DeviceDirectory {
                 limit("transportDeviceTelemetryMsgRateLimit"),
                 limit("transportDeviceTelemetryDataPointsRateLimit"),
             ],
-        }))
+        })))
     }
 }
 

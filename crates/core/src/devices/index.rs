@@ -4,12 +4,18 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use fieldline_model::{DeviceId, DeviceProfileId, Subject};
+use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::handle::{DeviceHandle, DeviceSettings, meaning};
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
+
+/// Settings are those of a profile within a tenant.
+type ProfileKey = (TenantId, DeviceProfileId);
+
+/// Profiles whose settings are kept.
+const KEPT_SETTINGS: usize = 4_096;
 
 /// How many changes are remembered for those who were reading when they happened.
 const REMEMBERED: usize = 256;
@@ -22,7 +28,7 @@ pub(super) struct Moment(u64);
 pub(super) struct Loaded {
     pub(super) subject: Subject,
     pub(super) id: DeviceId,
-    pub(super) settings: DeviceSettings,
+    pub(super) settings: Arc<DeviceSettings>,
     /// When reading began.
     pub(super) since: Moment,
 }
@@ -31,8 +37,8 @@ pub(super) struct Loaded {
 pub(super) struct Index {
     by_device: FxHashMap<DeviceId, Entry>,
     prune_at: usize,
-    // Devices of one profile share their settings.
-    settings: FxHashMap<DeviceProfileId, Weak<DeviceSettings>>,
+    // What was read of profiles and has not changed since. Their devices share it.
+    settings: FxHashMap<ProfileKey, Arc<DeviceSettings>>,
     changes: u64,
     latest: VecDeque<EntityChange>,
 }
@@ -72,6 +78,12 @@ impl Index {
             | EntityChange::TenantSaved(..)
             | EntityChange::TenantDeleted(..) => self.by_device.values().for_each(mark),
         }
+        self.settings.retain(|(tenant, profile), settings| match change {
+            EntityChange::DeviceProfileChanged(_, changed) => *profile != changed,
+            EntityChange::TenantProfileChanged(changed) => settings.tenant_profile != changed,
+            EntityChange::TenantSaved(changed) | EntityChange::TenantDeleted(changed) => *tenant != changed,
+            _ => true,
+        });
         self.changes += 1;
         if self.latest.len() == REMEMBERED {
             self.latest.pop_front();
@@ -108,7 +120,7 @@ impl Index {
             settings,
             ..
         } = loaded;
-        let settings = self.intern(settings);
+        let settings = self.share(subject.tenant, settings);
         let known = self.by_device.get(&id);
         let live = known.and_then(|entry| entry.handle.upgrade());
         if let Some(handle) = live.filter(|handle| !handle.is_revoked() && handle.subject == subject) {
@@ -135,7 +147,8 @@ impl Index {
     pub(super) fn renew(&mut self, handle: &DeviceHandle, loaded: Loaded) -> bool {
         let current = self.is_current(&loaded);
         if current {
-            handle.renew(self.intern(loaded.settings));
+            let settings = self.share(loaded.subject.tenant, loaded.settings);
+            handle.renew(settings);
         }
         current
     }
@@ -150,15 +163,21 @@ impl Index {
         self.prune_at = (self.by_device.len() * 2).max(1_024);
     }
 
-    /// The same settings, shared with other devices of the profile that have them.
-    fn intern(&mut self, settings: DeviceSettings) -> Arc<DeviceSettings> {
-        let known = self.settings.get(&settings.profile).and_then(Weak::upgrade);
-        if let Some(known) = known.filter(|known| **known == settings) {
-            return known;
+    /// The settings of a profile, if they were read and nothing has happened since that concerns them.
+    pub(super) fn settings(&self, tenant: TenantId, profile: DeviceProfileId) -> Option<Arc<DeviceSettings>> {
+        self.settings.get(&(tenant, profile)).cloned()
+    }
+
+    /// The same settings, current ones, shared with other devices of the profile.
+    fn share(&mut self, tenant: TenantId, settings: Arc<DeviceSettings>) -> Arc<DeviceSettings> {
+        let key = (tenant, settings.profile);
+        if let Some(known) = self.settings.get(&key).filter(|known| ***known == *settings) {
+            return known.clone();
         }
-        self.settings.retain(|_, known| known.strong_count() > 0);
-        let settings = Arc::new(settings);
-        self.settings.insert(settings.profile, Arc::downgrade(&settings));
+        if self.settings.len() >= KEPT_SETTINGS {
+            self.settings.clear();
+        }
+        self.settings.insert(key, settings.clone());
         settings
     }
 

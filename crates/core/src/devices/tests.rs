@@ -107,6 +107,30 @@ async fn a_refresh_that_a_change_overtakes_ends_with_the_new_settings() {
     assert_eq!(handle.settings().ttl_seconds, 2 * 86_400);
 }
 
+#[tokio::test]
+async fn a_profile_is_read_once_for_all_its_devices_until_it_changes() {
+    let stores = FakeStores::new();
+    let directory = directory(&stores);
+    for token in ["one", "two", "three"] {
+        stores.add_device(token);
+    }
+    let reads = with_first(&stores, |call| matches!(call, Call::GetProfile), 0, || {});
+    let one = log_in(&directory, "one").await.expect("it exists");
+    let two = log_in(&directory, "two").await.expect("it exists");
+    assert!(Arc::ptr_eq(&one.settings(), &two.settings()));
+    assert_eq!(reads.load(Ordering::SeqCst), 1);
+
+    stores.set_ttl_days(3);
+    directory.on_change(EntityChange::DeviceProfileChanged(stores.tenant, stores.profile));
+    let three = log_in(&directory, "three").await.expect("it exists");
+    assert_eq!(three.settings().ttl_seconds, 3 * 86_400);
+    assert_eq!(reads.load(Ordering::SeqCst), 2);
+    assert!(one.is_stale());
+    directory.refresh(&one).await.expect("the store serves");
+    assert!(Arc::ptr_eq(&one.settings(), &three.settings()));
+    assert_eq!(reads.load(Ordering::SeqCst), 2);
+}
+
 /// Asks for more times than milliseconds pass, and checks that they follow those given out before.
 fn pipeline(handle: &DeviceHandle, last: &mut i64) {
     for _ in 0..5_000 {
