@@ -1,16 +1,20 @@
-//! Servers of its own: the platform on a temporary directory, and the limit server. They end with their handle.
+//! Servers of its own: the platform on a temporary directory, and the limit server. They end with their handle, and with this
+//! process however it ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 
+use crate::cli::WithParentArgs;
 use crate::error::{LoadError, LoadResult};
+use crate::leftovers::{look_after, note_child};
 
 const START_WITHIN: Duration = Duration::from_secs(30);
 const STOP_WITHIN: Duration = Duration::from_secs(15);
@@ -20,31 +24,67 @@ const SHOWN_LINES: usize = 10;
 
 /// A process that is stopped when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Child(std::process::Child);
+pub(crate) struct Child {
+    process: std::process::Child,
+    pid: Pid,
+}
 
 impl Child {
+    /// Runs this program with these arguments.
+    fn start(arguments: &mut Command) -> LoadResult<Self> {
+        let process = arguments.spawn().map_err(cannot_start)?;
+        let pid = Pid::from_child(&process);
+        note_child(pid);
+        Ok(Self { process, pid })
+    }
+
     /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
-        self.0.id()
+        self.process.id()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(look_after(self.pid, &mut self.process), Ok(None))
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if let Some(pid) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
-            let _ = kill_process(pid, Signal::TERM);
-        }
+        // It may have ended by itself.
+        let _ = kill_process(self.pid, Signal::TERM);
         let asked = Instant::now();
-        while asked.elapsed() < STOP_WITHIN {
-            if !matches!(self.0.try_wait(), Ok(None)) {
-                return;
+        let mut is_killed = false;
+        while !self.has_ended() {
+            if !is_killed && asked.elapsed() > STOP_WITHIN {
+                is_killed = true;
+                let _ = self.process.kill();
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
+}
+
+/// A command that runs this program, and ends with the process that starts it.
+fn program() -> LoadResult<Command> {
+    let program = std::env::current_exe().map_err(cannot_start)?;
+    let mut command = Command::new(program);
+    command.args(["bench", "with-parent", &std::process::id().to_string()]);
+    command.stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Becomes another command of this program, which is ended with the process that asks for it.
+///
+/// # Errors
+/// The program cannot be run, or that process has ended already.
+pub(crate) fn run_with_parent(args: &WithParentArgs) -> LoadResult<bool> {
+    set_parent_process_death_signal(Some(Signal::TERM)).map_err(|error| cannot_start(error.into()))?;
+    // Who ended before the signal was asked for sends none.
+    if getppid().map(Pid::as_raw_nonzero) != Some(args.parent) {
+        return Err(LoadError::Engine("who has asked for this has ended".to_owned()));
+    }
+    let program = std::env::current_exe().map_err(cannot_start)?;
+    Err(cannot_start(Command::new(program).args(&args.arguments).exec()))
 }
 
 /// The platform with its demo tenant on a directory of its own.
@@ -65,23 +105,22 @@ pub(crate) fn own_server(home: &Path) -> LoadResult<OwnServer> {
         path: log_path.clone(),
         error,
     })?;
-    let mut command = Command::new(program()?);
-    command.args(["serve", "--demo", "--data-dir"]).arg(&data);
+    let mut command = program()?;
     command
+        .args(["serve", "--demo", "--data-dir"])
+        .arg(&data)
         .env("FIELDLINE_HTTP_LISTEN", "127.0.0.1:0")
         .env("FIELDLINE_MQTT_LISTEN", "127.0.0.1:0")
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log);
-    let mut process = Child(command.spawn().map_err(cannot_start)?);
+    let mut process = Child::start(&mut command)?;
     let asked = Instant::now();
     let listening: BTreeMap<String, SocketAddr> = loop {
         let found = std::fs::read(data.join("listening.json")).ok();
         if let Some(found) = found.and_then(|text| serde_json::from_slice(&text).ok()) {
             break found;
         }
-        let ended = !matches!(process.0.try_wait(), Ok(None));
-        if ended || asked.elapsed() > START_WITHIN {
+        if process.has_ended() || asked.elapsed() > START_WITHIN {
             let text = std::fs::read_to_string(&log_path).unwrap_or_default();
             let lines: Vec<_> = text.lines().rev().take(SHOWN_LINES).collect();
             let lines: Vec<_> = lines.into_iter().rev().collect();
@@ -128,7 +167,7 @@ impl LimitServer {
 
 /// Starts a limit server whose file, if any, is in `home`.
 pub(crate) fn limit_server(kind: LimitServer, home: &Path) -> LoadResult<(Child, SocketAddr)> {
-    let mut command = Command::new(program()?);
+    let mut command = program()?;
     command
         .args(["bench", "limit", "--listen", "127.0.0.1:0", "--dir"])
         .arg(home.join("limit"));
@@ -137,22 +176,17 @@ pub(crate) fn limit_server(kind: LimitServer, home: &Path) -> LoadResult<(Child,
         LimitServer::Fsync => command.arg("--fsync"),
         LimitServer::Http => command.arg("--http"),
     };
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut process = Child(command.spawn().map_err(cannot_start)?);
+    let mut child = Child::start(command.stdout(Stdio::piped()))?;
     let mut line = String::new();
-    if let Some(output) = process.0.stdout.take() {
+    if let Some(output) = child.process.stdout.take() {
         // An empty line fails below.
         let _ = BufReader::new(output).read_line(&mut line);
     }
     line.trim()
         .strip_prefix("listening on ")
         .and_then(|address| address.parse().ok())
-        .map(|address| (process, address))
+        .map(|address| (child, address))
         .ok_or_else(|| LoadError::Engine("the limit server did not start".to_owned()))
-}
-
-fn program() -> LoadResult<PathBuf> {
-    std::env::current_exe().map_err(cannot_start)
 }
 
 fn cannot_start(error: std::io::Error) -> LoadError {

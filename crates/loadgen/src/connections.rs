@@ -11,13 +11,15 @@ use crate::devices::{DeviceRange, ProfileSpec, create_devices, ensure_profile};
 use crate::engine::{Alarms, Engine, Pace, Plan, Protocol};
 use crate::error::{LoadError, LoadResult};
 use crate::payload::PayloadKind;
-use crate::process::{ProcessSample, raise_file_limit};
+use crate::process::ProcessSample;
 use crate::target::Target;
+use crate::telemetry::check_files;
 
-/// Files beside the connections.
-const OTHER_FILES: u64 = 64;
 /// Looking whether the server has come to rest.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOKS: usize = 30;
+/// A process that uses less processor time than this between two looks has nothing to do.
+const IDLE_US: u64 = 50_000;
 
 /// What was measured.
 #[derive(Debug, Serialize)]
@@ -36,27 +38,19 @@ struct Measured {
 #[serde(rename_all = "camelCase")]
 struct Step {
     connections: usize,
-    connections_per_second: f64,
+    /// None for a step that opens none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections_per_second: Option<f64>,
     resident_bytes: u64,
     anonymous_bytes: u64,
 }
 
 /// Opens idle connections and prints what they take. Whether all were accepted.
 pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
+    args.check()?;
     let counts = &args.counts;
-    let (Some(most), true) = (
-        counts.last().copied(),
-        counts.is_sorted_by(|one, next| one < next),
-    ) else {
-        return Err(LoadError::InvalidOption("--counts must be ascending".to_owned()));
-    };
-    let files = raise_file_limit();
-    if u64::from(most) + OTHER_FILES > files {
-        return Err(LoadError::InvalidOption(format!(
-            "{most} connections need {} open files, and this process may have {files}: raise it with `ulimit -n`",
-            u64::from(most) + OTHER_FILES
-        )));
-    }
+    let most = counts.last().copied().unwrap_or_default();
+    check_files(most as usize)?;
     let target = Target::find(&args.target)?;
     let pid = target.pid.ok_or_else(|| {
         LoadError::InvalidOption(
@@ -70,7 +64,7 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
         &target.client,
         range,
         &profile,
-        args.target.rest_pool_size.clamp(1, 64),
+        args.target.rest_pool_size,
         &|_| {},
     )?;
     if created.failed > 0 {
@@ -97,11 +91,12 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
         },
         sequential: true,
         seed: 0,
-        opening: args.opening.max(1),
+        opening: args.opening,
+        not_before_ms: 0,
         patience: Duration::from_secs(30),
     };
-    let settle = Duration::try_from_secs_f64(args.settle).unwrap_or(Duration::ZERO);
-    rest(pid, settle);
+    let settle = Duration::from_secs_f64(args.settle);
+    rest(pid, settle)?;
     let mut plan_of_server = plan(target.mqtt);
     if let Protocol::Mqtt { tls, .. } = &mut plan_of_server.protocol {
         tls.clone_from(&target.tls);
@@ -118,17 +113,17 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
                 500,
             )?;
         }
-        rest(pid, settle);
-        let sample = ProcessSample::of(pid).unwrap_or_default();
+        let sample = rest(pid, settle)?;
         let step = Step {
             connections: count,
-            connections_per_second: (count - before) as f64 / took.as_secs_f64().max(1e-9),
+            connections_per_second: (count > before)
+                .then(|| (count - before) as f64 / took.as_secs_f64().max(1e-9)),
             resident_bytes: sample.rss_bytes,
             anonymous_bytes: sample.anon_bytes,
         };
         println!(
             "{count:>11}  {:>8.0}  {:>12.1}  {:>13.1}",
-            step.connections_per_second,
+            step.connections_per_second.unwrap_or_default(),
             mib(step.resident_bytes),
             mib(step.anonymous_bytes)
         );
@@ -163,18 +158,23 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
     Ok(all)
 }
 
-/// Waits for so long, and then until the process has nothing to do.
-fn rest(pid: u32, settle: Duration) {
+/// Waits for so long, and then until the process has nothing to do, and looks at it.
+fn rest(pid: u32, settle: Duration) -> LoadResult<ProcessSample> {
+    let look = || {
+        ProcessSample::of(pid)
+            .ok_or_else(|| LoadError::Engine(format!("the server, process {pid}, has ended")))
+    };
     std::thread::sleep(settle);
-    let mut before = ProcessSample::of(pid).unwrap_or_default().cpu_us;
-    for _ in 0..30 {
+    let mut before = look()?;
+    for _ in 0..LOOKS {
         std::thread::sleep(LOOK_EVERY);
-        let now = ProcessSample::of(pid).unwrap_or_default().cpu_us;
-        if now - before < 50_000 {
-            return;
+        let now = look()?;
+        if now.cpu_us.saturating_sub(before.cpu_us) < IDLE_US {
+            return Ok(now);
         }
         before = now;
     }
+    Ok(before)
 }
 
 fn slope(steps: &[Step]) -> Option<f64> {

@@ -8,13 +8,14 @@ use mio::{Events, Poll, Token};
 use crate::error::LoadError;
 use client::{Client, Stage};
 use timer::Timer;
-use world::World;
+use world::{Phase, World};
 
 mod client;
 mod http;
 mod link;
 mod mqtt;
 mod plan;
+mod run;
 mod tally;
 mod timer;
 mod traffic;
@@ -53,6 +54,9 @@ pub struct Engine {
 
 impl Engine {
     /// Prepares a load without opening connections.
+    ///
+    /// # Errors
+    /// The system gives no event queue.
     pub fn new(plan: Plan) -> Result<Self, LoadError> {
         let poll = Poll::new().map_err(|error| LoadError::Engine(format!("epoll: {error}")))?;
         let timer = Timer::new(&poll, TIMER)?;
@@ -76,6 +80,9 @@ impl Engine {
 
     /// Opens connections, a number at a time, until `count` are open or refused, and tells `progress` how many are open.
     /// Returns how long it took.
+    ///
+    /// # Errors
+    /// All were refused, nothing was heard of some for the plan's patience, or the system has no more sockets.
     pub fn connect(&mut self, count: usize, progress: &mut dyn FnMut(usize)) -> Result<Duration, LoadError> {
         let count = count.min(self.clients.len());
         let started = Instant::now();
@@ -100,12 +107,13 @@ impl Engine {
                     self.plan.patience.as_secs()
                 )));
             }
-            while self.world.opened < count && self.world.opened - settled < self.plan.opening {
+            while self.world.opened < count && self.world.opened - settled < self.plan.opening.max(1) {
                 let index = self.world.opened;
+                self.open(index)
+                    .map_err(|error| LoadError::Engine(format!("connection {index}: {error}")))?;
                 self.world.opened += 1;
-                self.open(index)?;
             }
-            self.wait(&mut events, Some(Duration::from_millis(100)))?;
+            self.wait(&mut events, Duration::from_millis(100))?;
             if told.elapsed() > Duration::from_secs(1) {
                 told = Instant::now();
                 progress(self.world.connected);
@@ -128,7 +136,11 @@ impl Engine {
         )
     }
 
-    /// Lets each device send `message` once, a pack at a time, and waits for the acknowledgements.
+    /// Lets each connected device send `message` once, a pack at a time, and waits for the acknowledgements. Over HTTP, where
+    /// connections belong to no device, nothing is sent.
+    ///
+    /// # Errors
+    /// An acknowledgement did not come within the plan's patience.
     pub fn warm_up(&mut self, message: &[u8], pack: usize) -> Result<(), LoadError> {
         let Protocol::Mqtt { qos, .. } = self.plan.protocol else {
             return Ok(());
@@ -146,77 +158,10 @@ impl Engine {
                         self.plan.patience.as_secs()
                     )));
                 }
-                self.wait(&mut events, Some(Duration::from_millis(50)))?;
+                self.wait(&mut events, Duration::from_millis(50))?;
             }
         }
         Ok(())
-    }
-
-    /// Runs the load and tells `watch` of each second. Connections have to be open.
-    pub fn run(&mut self, watch: &mut dyn FnMut(&Interval)) -> Result<Totals, LoadError> {
-        self.begin();
-        let mut events = Events::with_capacity(EVENTS);
-        let end = self.plan.duration;
-        let mut next_tick = Duration::from_secs(1);
-        let mut before = Totals::default();
-        let mut tick_started = Duration::ZERO;
-        loop {
-            let now = self.world.started.elapsed();
-            if self.world.sending && now >= end {
-                self.world.sending = false;
-                self.world.totals.seconds = now.as_secs_f64();
-                self.world.totals.acknowledged_in_time = self.world.totals.acknowledged;
-                self.world.totals.unsent = self.unsent(now);
-            }
-            if now >= next_tick || !self.world.sending && next_tick < end + Duration::from_secs(1) {
-                let interval = Interval {
-                    at: now,
-                    length: now.saturating_sub(tick_started),
-                    sent: self.world.totals.sent - before.sent,
-                    acknowledged: self.world.totals.acknowledged - before.acknowledged,
-                    failed: self.world.totals.failed - before.failed,
-                    latency: self.world.latency.take_interval(),
-                };
-                before = self.world.totals.clone();
-                tick_started = now;
-                while next_tick <= now {
-                    next_tick += Duration::from_secs(1);
-                }
-                if !self.world.sending {
-                    next_tick = end + Duration::from_secs(1);
-                }
-                watch(&interval);
-            }
-            if !self.world.sending && (self.in_flight() == 0 || now >= end + self.plan.patience) {
-                break;
-            }
-            let wait = self.schedule(now)?;
-            let wait = if self.world.sending {
-                wait.min(end.saturating_sub(now))
-                    .min(next_tick.saturating_sub(now))
-            } else {
-                Duration::from_millis(50)
-            };
-            self.wait(&mut events, Some(wait))?;
-        }
-        let unanswered = self.in_flight();
-        self.world.totals.failed += unanswered;
-        self.world.totals.unanswered = unanswered;
-        self.world.totals.latency = self.world.latency.total();
-        Ok(self.world.totals.clone())
-    }
-
-    /// Starts the clock of the load.
-    fn begin(&mut self) {
-        self.world.begin();
-        for client in &mut self.clients {
-            client.owed = 0;
-        }
-        if matches!(self.plan.pace, Pace::Closed { .. }) {
-            for index in 0..self.clients.len() {
-                self.fill(index);
-            }
-        }
     }
 
     /// What each device has sent and got acknowledged in the last load, in the order of the tokens.
@@ -232,85 +177,47 @@ impl Engine {
     /// When the last load began and until when its messages are dated, in milliseconds since 1970, the end excluded.
     pub fn span(&self) -> (i64, i64) {
         let last = self.world.devices.iter().map(|device| device.last_ts).max();
-        (self.world.started_ms, last.unwrap_or(self.world.started_ms) + 1)
+        let begin = self.world.started_ms;
+        (begin, last.unwrap_or(begin).max(begin) + 1)
     }
 
     /// Ends all connections as devices do.
     pub fn disconnect(&mut self) {
+        self.world.phase = Phase::Quiet;
         let mqtt = matches!(self.plan.protocol, Protocol::Mqtt { .. });
         self.world.output.clear();
         mqtt::put_disconnect(&mut self.world.output);
         for client in &mut self.clients {
-            if let (true, Stage::Ready, Some(link)) = (mqtt, client.stage, client.link.as_mut()) {
+            // A packet that is half written cannot be followed by another.
+            if let (true, Stage::Ready, false, Some(link)) =
+                (mqtt, client.stage, client.is_blocked, client.link.as_mut())
+            {
                 // The connection is closed in any case.
                 let _ = link.write(&self.world.output).and_then(|_| link.flush());
             }
-            client.close(Stage::Lost);
+            client.close();
         }
+        self.world.connected = 0;
     }
 
     fn in_flight(&self) -> u64 {
-        let (sent, answered) = self.clients.iter().fold((0, 0), |(sent, answered), client| {
-            (sent + client.sent, answered + client.answered)
-        });
-        sent - answered
-    }
-
-    /// Messages of the schedule that no connection could take.
-    fn unsent(&self, now: Duration) -> u64 {
-        let Pace::Open { per_second } = self.plan.pace else {
-            return 0;
-        };
-        let due = (now.min(self.plan.duration).as_secs_f64() * per_second) as u64;
-        let owed: u64 = self.clients.iter().map(|client| u64::from(client.owed)).sum();
-        due.saturating_sub(self.world.scheduled) + owed
-    }
-
-    /// Sends what is due and returns how long nothing else will be.
-    fn schedule(&mut self, now: Duration) -> Result<Duration, LoadError> {
-        let (Pace::Open { per_second }, true) = (self.plan.pace, self.world.sending) else {
-            return Ok(Duration::MAX);
-        };
-        let due = (now.as_secs_f64() * per_second) as u64 + 1;
-        let http = matches!(self.plan.protocol, Protocol::Http { .. });
-        while self.world.scheduled < due {
-            let index = if http {
-                let Some(index) = self.world.idle.pop() else {
-                    // Answers come first.
-                    return Ok(Duration::MAX);
-                };
-                index as usize
-            } else {
-                let turn = self.world.scheduled as usize % self.world.order.len().max(1);
-                self.world.scheduled += 1;
-                let index = self.world.order.get(turn).copied().unwrap_or_default() as usize;
-                if let Some(client) = self.clients.get_mut(index) {
-                    client.owed += 1;
-                }
-                index
-            };
-            self.fill(index);
-        }
-        Ok(Duration::from_secs_f64(self.world.scheduled as f64 / per_second).saturating_sub(now))
+        self.clients.iter().map(Client::in_flight).sum()
     }
 
     /// Waits for events, at most so long, and handles them.
-    fn wait(&mut self, events: &mut Events, at_most: Option<Duration>) -> Result<(), LoadError> {
+    fn wait(&mut self, events: &mut Events, at_most: Duration) -> Result<(), LoadError> {
         let wait = self.timer.bound(at_most)?;
-        match self.poll.poll(events, wait) {
+        match self.poll.poll(events, Some(wait)) {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // What is left in there from the last time has been handled.
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
             Err(error) => return Err(LoadError::Engine(format!("epoll: {error}"))),
         }
         for event in events.iter() {
             let Token(index) = event.token();
             if event.token() != TIMER {
-                self.handle(
-                    index,
-                    event.is_writable(),
-                    event.is_readable(),
-                    event.is_read_closed(),
-                );
+                let ended = event.is_read_closed() || event.is_error();
+                self.handle(index, event.is_writable(), event.is_readable(), ended);
             }
         }
         Ok(())

@@ -14,6 +14,7 @@ pub mod devices;
 pub mod engine;
 pub mod error;
 pub mod latency;
+mod leftovers;
 pub mod limit;
 pub mod metrics;
 pub mod payload;
@@ -28,8 +29,10 @@ mod telemetry;
 pub mod verify;
 mod workers;
 
-pub use cli::BenchCommand;
+pub use cli::{BenchCommand, ConnectionsArgs, LimitArgs, ScenarioArgs, TelemetryArgs, WithParentArgs};
 use error::{LoadError, LoadResult};
+use leftovers::Litter;
+pub use leftovers::abandon;
 
 /// A bare HTTP handler that appends to the journal, which only the platform can give: listens on the address, keeps its
 /// journal in the directory, tells where it listens and serves until the process ends.
@@ -40,22 +43,37 @@ pub type HttpLimit = fn(SocketAddr, &Path, &mut dyn FnMut(SocketAddr)) -> Result
 /// # Errors
 /// An option makes no sense, or the run could not come to its end.
 pub fn run(command: &BenchCommand, http_limit: HttpLimit) -> LoadResult<bool> {
-    let mut ready = |address: SocketAddr| println!("listening on {address}");
     match command {
         BenchCommand::Telemetry(args) => telemetry::run(args),
         BenchCommand::Scenario(args) => scenario::run(args),
         BenchCommand::Connections(args) => connections::run(args),
-        BenchCommand::Limit(args) if args.http => {
-            http_limit(args.listen, &args.dir, &mut ready).map_err(LoadError::Engine)?;
-            Ok(true)
-        }
-        BenchCommand::Limit(args) => {
-            let options = limit::LimitOptions {
-                listen: args.listen,
-                fsync: args.fsync.then(|| args.dir.clone()),
-            };
-            limit::serve(&options, ready)?;
-            Ok(true)
-        }
+        BenchCommand::Limit(args) => run_limit(args, http_limit),
+        BenchCommand::WithParent(args) => child::run_with_parent(args),
     }
+}
+
+fn run_limit(args: &LimitArgs, http_limit: HttpLimit) -> LoadResult<bool> {
+    if args.http && args.fsync {
+        return Err(LoadError::InvalidOption(
+            "--fsync is for MQTT: the bare handler of --http always appends to the journal".to_owned(),
+        ));
+    }
+    // Whoever starts it may have seen enough.
+    let mut ready = |address: SocketAddr| {
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), "listening on {address}");
+    };
+    let own = match args.dir {
+        None if args.http || args.fsync => Some(Litter::directory()?),
+        _ => None,
+    };
+    let dir = own.as_ref().map(Litter::path).or(args.dir.as_deref());
+    if args.http {
+        http_limit(args.listen, dir.unwrap_or(Path::new(".")), &mut ready).map_err(LoadError::Engine)?;
+    } else {
+        let fsync = dir.filter(|_| args.fsync).map(Path::to_owned);
+        let listen = args.listen;
+        limit::serve(&limit::LimitOptions { listen, fsync }, ready)?;
+    }
+    Ok(true)
 }

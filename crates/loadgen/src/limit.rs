@@ -2,28 +2,31 @@
 //! appends it to a file and commits many appends together first. It knows no devices, keeps no sessions and stores nothing
 //! that could be read.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fieldline_codec::{
-    Ack, Connack, Packet, PacketId, QoS, ReasonCode, Version, decode_frame, encode_pingresp, encode_puback,
-};
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
+use socket2::{Domain, Socket, Type};
 
 use crate::error::LoadError;
-use commit::{Committer, Pending};
+use crate::process::raise_file_limit;
+use commit::Committer;
+use peer::{Peer, put_acknowledgement};
 
 mod commit;
+mod peer;
 
 const LISTENER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4_096;
 const READ_BYTES: usize = 256 << 10;
 const EVENTS: usize = 1_024;
-/// Larger packets end the connection.
-const MAX_PACKET: u32 = 1 << 20;
+/// Pause before connections are accepted again, once the system had no room for one.
+const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
 /// What the limit server is asked to do.
 #[derive(Debug, Clone)]
@@ -34,129 +37,165 @@ pub struct LimitOptions {
     pub fsync: Option<PathBuf>,
 }
 
-struct Peer {
-    stream: TcpStream,
-    version: Version,
-    /// The beginning of a packet whose rest has not come.
-    rest: Vec<u8>,
-    /// What the system did not take yet.
-    out: Vec<u8>,
-    /// Tells connections apart that used the same slot.
-    generation: u32,
-}
-
 struct Server {
     poll: Poll,
+    listener: TcpListener,
+    /// The last connection could not be accepted, so that no event will tell of those behind it.
+    is_accepting_late: bool,
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
+    /// Slots that were left in this turn; events that are still to be handled may mean them.
+    left: Vec<usize>,
+    /// Slots that were not read from because too much waits for the disk.
+    held: Vec<usize>,
     generation: u32,
     committer: Option<Committer>,
+    input: Vec<u8>,
     output: Vec<u8>,
 }
 
-/// Runs the limit server until the process ends or its standard input does; `ready` is told the bound address.
+/// Runs the limit server until the process ends; `ready` is told the bound address.
+///
+/// # Errors
+/// The address cannot be listened on, the file cannot be made, or an append or its fdatasync has failed: what was received
+/// after that is never acknowledged.
 pub fn serve(options: &LimitOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), LoadError> {
-    let failed = |what: &str, error: std::io::Error| LoadError::Engine(format!("{what}: {error}"));
-    let poll = Poll::new().map_err(|error| failed("epoll", error))?;
-    let mut listener = TcpListener::bind(options.listen)
-        .map_err(|error| failed(&format!("listening on {}", options.listen), error))?;
-    let address = listener
-        .local_addr()
-        .map_err(|error| failed("listening", error))?;
-    poll.registry()
-        .register(&mut listener, LISTENER, Interest::READABLE)
-        .map_err(|error| failed("epoll", error))?;
-    let committer = match &options.fsync {
-        Some(directory) => {
-            let waker = Waker::new(poll.registry(), WAKER).map_err(|error| failed("epoll", error))?;
-            Some(Committer::start(directory, waker)?)
-        }
-        None => None,
-    };
-    let mut server = Server {
-        poll,
-        peers: Vec::new(),
-        free: Vec::new(),
-        generation: 0,
-        committer,
-        output: Vec::new(),
-    };
-    ready(address);
+    // What is allowed is asked for, whether it is enough will show.
+    let _ = raise_file_limit();
+    let mut server = Server::bind(options)?;
+    ready(
+        server
+            .listener
+            .local_addr()
+            .map_err(|error| failed("listening", &error))?,
+    );
     let mut events = Events::with_capacity(EVENTS);
-    let mut input = vec![0; READ_BYTES];
     loop {
-        match server.poll.poll(&mut events, None) {
+        let wait = server.is_accepting_late.then_some(ACCEPT_AGAIN_AFTER);
+        server.turn(&mut events, wait)?;
+    }
+}
+
+fn failed(what: &str, error: &std::io::Error) -> LoadError {
+    LoadError::Engine(format!("{what}: {error}"))
+}
+
+impl Server {
+    fn bind(options: &LimitOptions) -> Result<Self, LoadError> {
+        let epoll = |error| failed("epoll", &error);
+        let poll = Poll::new().map_err(epoll)?;
+        let mut listener = bind(options.listen)
+            .map_err(|error| failed(&format!("listening on {}", options.listen), &error))?;
+        poll.registry()
+            .register(&mut listener, LISTENER, Interest::READABLE)
+            .map_err(epoll)?;
+        let committer = match &options.fsync {
+            Some(directory) => {
+                let waker = Waker::new(poll.registry(), WAKER).map_err(epoll)?;
+                Some(Committer::start(directory, waker)?)
+            }
+            None => None,
+        };
+        Ok(Self {
+            poll,
+            listener,
+            is_accepting_late: false,
+            peers: Vec::new(),
+            free: Vec::new(),
+            left: Vec::new(),
+            held: Vec::new(),
+            generation: 0,
+            committer,
+            input: vec![0; READ_BYTES],
+            output: Vec::new(),
+        })
+    }
+
+    /// Handles the events that are there; where there are none, waits so long for some, or until there are.
+    fn turn(&mut self, events: &mut Events, wait: Option<Duration>) -> Result<(), LoadError> {
+        match self.poll.poll(events, wait) {
             Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(failed("epoll", error)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            Err(error) => return Err(failed("epoll", &error)),
+        }
+        if self.is_accepting_late {
+            self.accept();
         }
         for event in events.iter() {
             match event.token() {
-                LISTENER => server.accept(&listener),
-                WAKER => server.acknowledge(),
+                LISTENER => self.accept(),
+                WAKER => self.acknowledge()?,
                 Token(slot) => {
                     if event.is_writable() {
-                        server.flush(slot);
+                        self.flush(slot);
                     }
                     if event.is_readable() || event.is_read_closed() {
-                        server.read(slot, &mut input, event.is_read_closed());
+                        self.read(slot, event.is_read_closed());
                     }
                 }
             }
         }
-        if let Some(committer) = &mut server.committer {
-            committer.commit()?;
+        self.free.append(&mut self.left);
+        match &mut self.committer {
+            Some(committer) => committer.commit(),
+            None => Ok(()),
         }
     }
-}
 
-impl Server {
-    fn accept(&mut self, listener: &TcpListener) {
+    fn accept(&mut self) {
         loop {
-            let mut stream = match listener.accept() {
+            let mut stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_accepting_late = false;
+                    return;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    eprintln!("a connection was not accepted: {error}");
-                    std::thread::sleep(Duration::from_millis(10));
+                    if !self.is_accepting_late {
+                        eprintln!("a connection was not accepted: {error}");
+                    }
+                    self.is_accepting_late = true;
                     return;
                 }
             };
+            // Without it, it is only slower.
             let _ = stream.set_nodelay(true);
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.peers.push(None);
                 self.peers.len() - 1
             });
             let both = Interest::READABLE | Interest::WRITABLE;
-            if self
-                .poll
-                .registry()
-                .register(&mut stream, Token(slot), both)
-                .is_err()
-            {
+            let registered = self.poll.registry().register(&mut stream, Token(slot), both);
+            if registered.is_err() {
                 self.free.push(slot);
                 continue;
             }
             self.generation = self.generation.wrapping_add(1);
             if let Some(kept) = self.peers.get_mut(slot) {
-                *kept = Some(Peer {
-                    stream,
-                    version: Version::V311,
-                    rest: Vec::new(),
-                    out: Vec::new(),
-                    generation: self.generation,
-                });
+                *kept = Some(Peer::new(stream, slot as u32, self.generation));
             }
         }
     }
 
-    fn read(&mut self, slot: usize, input: &mut [u8], ended: bool) {
+    /// Reads a connection empty, unless its peer does not read itself or the disk does not keep up: then it is read from when
+    /// that is over. A short read says that it is empty, but not that it has not ended.
+    fn read(&mut self, slot: usize, to_the_end: bool) {
         loop {
             let Some(Some(peer)) = self.peers.get_mut(slot) else {
                 return;
             };
-            let read = match peer.stream.read(input) {
+            if peer.waits_to_write() {
+                peer.is_unread = true;
+                return;
+            }
+            if self.committer.as_ref().is_some_and(Committer::is_full) {
+                if !std::mem::replace(&mut peer.is_held, true) {
+                    self.held.push(slot);
+                }
+                return;
+            }
+            let read = match peer.stream.read(&mut self.input) {
                 Ok(0) => return self.close(slot),
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -164,27 +203,23 @@ impl Server {
                 Err(_) => return self.close(slot),
             };
             self.output.clear();
-            let goes_on = peer.hear(
-                slot,
-                input.get(..read).unwrap_or_default(),
-                &mut self.output,
-                self.committer.as_mut(),
-            );
+            let input = self.input.get(..read).unwrap_or_default();
+            let goes_on = peer.hear(input, &mut self.output, self.committer.as_mut());
             if !peer.write(&self.output) || !goes_on {
                 return self.close(slot);
             }
-            if read < input.len() && !ended {
+            if read < self.input.len() && !to_the_end {
                 return;
             }
         }
     }
 
     /// Sends the acknowledgements of what has become durable.
-    fn acknowledge(&mut self) {
+    fn acknowledge(&mut self) -> Result<(), LoadError> {
         let Some(committer) = &mut self.committer else {
-            return;
+            return Ok(());
         };
-        let done = committer.take_done();
+        let done = committer.take_done()?;
         for part in done.chunk_by(|one, next| (one.slot, one.generation) == (next.slot, next.generation)) {
             let Some(first) = part.first() else {
                 continue;
@@ -207,17 +242,25 @@ impl Server {
         if let Some(committer) = &mut self.committer {
             committer.give_back(done);
         }
+        for slot in std::mem::take(&mut self.held) {
+            if let Some(Some(peer)) = self.peers.get_mut(slot) {
+                peer.is_held = false;
+            }
+            self.read(slot, true);
+        }
+        Ok(())
     }
 
     fn flush(&mut self, slot: usize) {
         let Some(Some(peer)) = self.peers.get_mut(slot) else {
             return;
         };
-        if !peer.out.is_empty() {
-            let bytes = std::mem::take(&mut peer.out);
-            if !peer.write(&bytes) {
-                self.close(slot);
-            }
+        if !peer.flush() {
+            return self.close(slot);
+        }
+        if peer.is_unread && !peer.waits_to_write() {
+            peer.is_unread = false;
+            self.read(slot, true);
         }
     }
 
@@ -225,110 +268,19 @@ impl Server {
         if let Some(peer) = self.peers.get_mut(slot)
             && peer.take().is_some()
         {
-            self.free.push(slot);
+            self.left.push(slot);
         }
     }
 }
 
-impl Peer {
-    /// Handles the packets that came. Whether the connection goes on.
-    fn hear(
-        &mut self,
-        slot: usize,
-        input: &[u8],
-        out: &mut Vec<u8>,
-        committer: Option<&mut Committer>,
-    ) -> bool {
-        let mut joined = std::mem::take(&mut self.rest);
-        let whole = if joined.is_empty() {
-            input
-        } else {
-            joined.extend_from_slice(input);
-            joined.as_slice()
-        };
-        match self.take_packets(slot, whole, out, committer) {
-            Some(used) => {
-                let rest = whole.get(used..).unwrap_or_default();
-                if !rest.is_empty() {
-                    self.rest = rest.to_vec();
-                }
-                true
-            }
-            None => false,
-        }
-    }
+#[cfg(test)]
+mod tests;
 
-    /// Returns the bytes of the whole packets; none at the end of the connection.
-    fn take_packets(
-        &mut self,
-        slot: usize,
-        input: &[u8],
-        out: &mut Vec<u8>,
-        mut committer: Option<&mut Committer>,
-    ) -> Option<usize> {
-        let mut used = 0;
-        while let Some((packet, length)) =
-            decode_frame(input.get(used..).unwrap_or_default(), MAX_PACKET, self.version).ok()?
-        {
-            used += length;
-            match packet {
-                Packet::Publish(publish) => match (&mut committer, publish.packet_id) {
-                    (Some(committer), id) => {
-                        let pending = id.map(|id| Pending {
-                            slot: slot as u32,
-                            generation: self.generation,
-                            id,
-                            qos: publish.qos,
-                        });
-                        committer.append(publish.topic, publish.payload, pending);
-                    }
-                    (None, Some(id)) => put_acknowledgement(publish.qos, id, self.version, out),
-                    (None, None) => {}
-                },
-                Packet::Connect(connect) => {
-                    self.version = connect.version();
-                    Connack::new(ReasonCode::Success, false)
-                        .encode(self.version, out)
-                        .ok()?;
-                }
-                Packet::Pubrel(ack) => Packet::Pubcomp(Ack::new(ack.packet_id, ReasonCode::Success))
-                    .encode(self.version, out)
-                    .ok()?,
-                Packet::Pingreq => encode_pingresp(out),
-                _ => return None,
-            }
-        }
-        Some(used)
-    }
-
-    /// Writes what the system takes and keeps the rest. Whether the connection goes on.
-    fn write(&mut self, bytes: &[u8]) -> bool {
-        if !self.out.is_empty() {
-            self.out.extend_from_slice(bytes);
-            return true;
-        }
-        let mut written = 0;
-        while written < bytes.len() {
-            match self.stream.write(bytes.get(written..).unwrap_or_default()) {
-                Ok(count) => written += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.out
-                        .extend_from_slice(bytes.get(written..).unwrap_or_default());
-                    return true;
-                }
-                Err(_) => return false,
-            }
-        }
-        true
-    }
-}
-
-fn put_acknowledgement(qos: QoS, id: PacketId, version: Version, out: &mut Vec<u8>) {
-    if qos == QoS::ExactlyOnce {
-        // A PUBREC that says success cannot fail.
-        let _ = Packet::Pubrec(Ack::new(id, ReasonCode::Success)).encode(version, out);
-    } else {
-        encode_puback(id, out);
-    }
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(TcpListener::from_std(socket.into()))
 }

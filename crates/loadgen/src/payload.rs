@@ -1,12 +1,19 @@
 //! What the devices send.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use rand::Rng as _;
 use rand::rngs::SmallRng;
 
-/// Most keys or bytes that a payload may be asked to have.
+/// Most bytes that a payload may be asked to have.
 const MAX_SIZE: usize = 1 << 20;
+
+/// Bytes of a message whose text is empty, and some.
+const MIN_BYTES: usize = 64;
+
+/// Keys have four digits.
+const MAX_KEYS: usize = 10_000;
 
 /// Battery level that the alarm rule of the profiles takes for low.
 const LOW_BATTERY: u32 = 10;
@@ -31,6 +38,11 @@ pub enum PayloadKind {
 }
 
 impl PayloadKind {
+    /// Lines of a controller, unless it is said how many.
+    pub const LINES: usize = 60;
+    /// Most lines of a controller: their names have three digits.
+    pub const MAX_LINES: usize = 999;
+
     /// Data points of a message; the mean for mixed ones.
     pub fn points(self) -> usize {
         match self {
@@ -121,7 +133,7 @@ impl PayloadKind {
             }
             Self::IndustrialPlc(lines) => {
                 put_list(lines, b"line", 3, out, |out| {
-                    put_float(random.random::<f64>() * 100.0, out)
+                    put_float(random.random::<f64>() * 100.0, out);
                 });
             }
             Self::Random => {
@@ -132,7 +144,7 @@ impl PayloadKind {
                     _ => (b"t4_", 1_000),
                 };
                 put_list(count, prefix, 3, out, |out| {
-                    put_int(random.random_range(0..100), out)
+                    put_int(random.random_range(0..100), out);
                 });
             }
             Self::Energy => {
@@ -145,7 +157,7 @@ impl PayloadKind {
             }
             Self::Keys(keys) => {
                 put_list(keys, b"k", 4, out, |out| {
-                    put_int(random.random_range(0..1_000_000), out)
+                    put_int(random.random_range(0..1_000_000), out);
                 });
             }
             Self::Bytes(bytes) => {
@@ -169,20 +181,23 @@ impl FromStr for PayloadKind {
             Some((name, size)) => (name, Some(size)),
             None => (text, None),
         };
-        let size = size
-            .map(|size| match size.parse() {
-                Ok(size @ 1..=MAX_SIZE) => Ok(size),
-                _ => Err(format!("`{size}` is not a number from 1 to {MAX_SIZE}")),
-            })
-            .transpose()?;
+        let sized = |allowed: RangeInclusive<usize>| match size.map(str::parse) {
+            Some(Ok(size)) if allowed.contains(&size) => Ok(size),
+            _ => Err(format!(
+                "`{text}` has no number from {} to {}",
+                allowed.start(),
+                allowed.end()
+            )),
+        };
         match (name.to_ascii_uppercase().as_str(), size) {
             ("SMART_METER" | "DEFAULT", None) => Ok(Self::SmartMeter),
             ("SMART_TRACKER", None) => Ok(Self::SmartTracker),
-            ("INDUSTRIAL_PLC", lines) => Ok(Self::IndustrialPlc(lines.unwrap_or(60).min(999))),
+            ("INDUSTRIAL_PLC", None) => Ok(Self::IndustrialPlc(Self::LINES)),
+            ("INDUSTRIAL_PLC", Some(_)) => sized(1..=Self::MAX_LINES).map(Self::IndustrialPlc),
             ("RANDOM", None) => Ok(Self::Random),
             ("ENERGY", None) => Ok(Self::Energy),
-            ("KEYS", Some(keys)) => Ok(Self::Keys(keys.min(10_000))),
-            ("BYTES", Some(bytes)) => Ok(Self::Bytes(bytes)),
+            ("KEYS", _) => sized(1..=MAX_KEYS).map(Self::Keys),
+            ("BYTES", _) => sized(MIN_BYTES..=MAX_SIZE).map(Self::Bytes),
             _ => Err(format!(
                 "`{text}` is none of SMART_METER, SMART_TRACKER, INDUSTRIAL_PLC[:LINES], RANDOM, ENERGY, KEYS:NUMBER, BYTES:NUMBER"
             )),
@@ -297,7 +312,7 @@ mod tests {
     #[test]
     fn bytes_are_as_many_as_asked() {
         for ts in [None, Some(1_700_000_000_000)] {
-            for bytes in [100, 270, 1_024, 65_000] {
+            for bytes in [MIN_BYTES, 100, 270, 1_024, 65_000] {
                 assert_eq!(sample(&format!("BYTES:{bytes}"), ts, false).1, bytes);
             }
         }
@@ -309,7 +324,10 @@ mod tests {
             "SMART",
             "KEYS",
             "KEYS:0",
+            "KEYS:10001",
+            "INDUSTRIAL_PLC:1000",
             "BYTES:x",
+            "BYTES:63",
             "BYTES:99999999",
             "SMART_METER:3",
         ] {

@@ -13,7 +13,7 @@ mod tests;
 pub mod text;
 mod units;
 
-pub use files::{write_html, write_json};
+pub use files::{check_writable, write_html, write_json};
 
 /// Everything one run measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub struct Machine {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Load {
-    /// `mqtt` or `http`.
+    /// `mqtt`, `mqtts` or `http`.
     pub protocol: String,
     /// Host and port.
     pub target: String,
@@ -130,11 +130,11 @@ pub struct Connecting {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// Messages written to a socket.
+    /// Messages sent: acknowledged or failed.
     pub sent: u64,
     /// Messages acknowledged (or, with QoS 0, written).
     pub acknowledged: u64,
-    /// Messages refused, and messages in flight on connections that were lost.
+    /// Messages refused, never answered, or in flight on connections that were lost.
     pub failed: u64,
     /// Messages of the schedule that were never sent because the server did not keep up.
     pub unsent: u64,
@@ -149,8 +149,8 @@ pub struct Outcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_us_per_message: Option<f64>,
     /// Processor time of the load generator a message, in microseconds.
-    #[serde(deserialize_with = "files::number")]
-    pub generator_us_per_message: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator_us_per_message: Option<f64>,
     /// Resident memory of the server at most, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_memory_peak: Option<u64>,
@@ -208,7 +208,7 @@ pub struct Limit {
 pub struct Verification {
     /// Devices that were looked at.
     pub devices: usize,
-    /// Messages acknowledged to them.
+    /// Messages acknowledged to them; with QoS 0, those written since a connection was last lost.
     pub acknowledged: u64,
     /// Messages found stored.
     pub stored: u64,
@@ -245,8 +245,8 @@ pub struct Second {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cores: Option<f64>,
     /// Processor time of the load generator, in cores.
-    #[serde(deserialize_with = "files::number")]
-    pub generator_cores: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generator_cores: Option<f64>,
     /// Resident memory of the server in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_memory: Option<u64>,

@@ -24,12 +24,12 @@ pub struct SamplerOptions {
 }
 
 impl Default for SamplerOptions {
-    /// Only this process, once a second.
+    /// Only this process, twice a second, so that each second of a load has a sample of its own.
     fn default() -> Self {
         Self {
             pid: None,
             metrics_url: None,
-            interval: Duration::from_secs(1),
+            interval: Duration::from_millis(500),
         }
     }
 }

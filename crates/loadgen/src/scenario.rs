@@ -1,7 +1,8 @@
 //! The published loads of the field, each with one command.
 
 use crate::cli::{
-    DeviceApi, DeviceArgs, ForeignArgs, LoadArgs, ReportArgs, ScenarioArgs, TargetArgs, TelemetryArgs,
+    DeviceApi, DeviceArgs, ForeignArgs, INSTANCE_REGEX, LoadArgs, ReportArgs, ScenarioArgs, TargetArgs,
+    TelemetryArgs,
 };
 use crate::error::{LoadError, LoadResult};
 use crate::payload::PayloadKind;
@@ -124,7 +125,7 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
                 names.join(", ")
             ))
         })?;
-    if !(args.scale.is_finite() && args.scale > 0.0 && args.scale <= 100.0) {
+    if !(args.scale > 0.0 && args.scale <= 100.0) {
         return Err(LoadError::InvalidOption(
             "--scale must be more than 0 and at most 100".to_owned(),
         ));
@@ -144,7 +145,7 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
             rest_url: args.rest_url.clone().unwrap_or_default(),
             username: args.username.clone(),
             password: args.password.clone(),
-            rest_pool_size: 4,
+            rest_pool_size: 8,
             mqtt_host,
             mqtt_port,
             mqtt_tls: false,
@@ -160,6 +161,9 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
             instance: 0,
             instance_from_name: false,
             instance_name: String::new(),
+            instance_regex: INSTANCE_REGEX.to_owned(),
+            device_profile: None,
+            name_format: "DEFAULT".to_owned(),
             create: true,
             delete: false,
         },
@@ -171,7 +175,7 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
             },
             users: at_least_one(scenario.users.unwrap_or(1.0)) as usize,
             payload: scenario.payload,
-            payload_points: 60,
+            payload_points: None,
             telemetry: true,
             qos: 1,
             rate: (scenario.rate * args.scale).max(0.1),
@@ -198,6 +202,7 @@ fn telemetry_of(args: &ScenarioArgs) -> LoadResult<TelemetryArgs> {
         foreign: ForeignArgs {
             test_api: "device".to_owned(),
             update_root_rule_chain: false,
+            revert_root_rule_chain: false,
         },
         title,
     })
@@ -240,6 +245,14 @@ mod tests {
                 args.check().expect("options that make sense");
             }
         }
+    }
+
+    #[test]
+    fn all_are_listed() {
+        let list = list();
+        assert_eq!(list.lines().count(), SCENARIOS.len() + 1);
+        assert!(list.contains("stress-270"), "{list}");
+        assert!(run(&asked("list", 1.0)).is_ok_and(|done| done));
     }
 
     #[test]

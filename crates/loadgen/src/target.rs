@@ -7,14 +7,25 @@ use std::sync::Arc;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tempfile::TempDir;
+use ureq::http::Uri;
 
 use crate::child::{OwnServer, own_server};
 use crate::cli::TargetArgs;
 use crate::engine::Tls;
 use crate::error::{LoadError, LoadResult};
+use crate::leftovers::Litter;
 use crate::process::pid_listening_on;
 use crate::rest::{RestClient, RestTarget};
+
+/// Tenant administrator of the demo, which a server of its own has.
+const DEMO_TENANT: (&str, &str) = ("tenant@thingsboard.org", "tenant");
+
+/// Where systems keep the certificates that they trust.
+const SYSTEM_CERTIFICATES: [&str; 3] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+];
 
 /// The server under load.
 pub(crate) struct Target {
@@ -25,27 +36,36 @@ pub(crate) struct Target {
     pub(crate) tls: Option<Tls>,
     /// Its process, if it runs on this machine.
     pub(crate) pid: Option<u32>,
-    /// Where servers that were started for this run keep their files.
-    pub(crate) home: TempDir,
+    // Ends before its files are removed.
     own: Option<OwnServer>,
+    /// Where servers that were started for this run keep their files.
+    pub(crate) home: Litter,
+}
+
+/// Where HTTP devices post to.
+pub(crate) struct HttpTarget {
+    pub(crate) address: SocketAddr,
+    /// Host and port as requests name them.
+    pub(crate) host: String,
+    /// Path before that of the API.
+    pub(crate) prefix: String,
 }
 
 impl Target {
     /// Finds the server, or starts one.
     pub(crate) fn find(args: &TargetArgs) -> LoadResult<Self> {
-        let home = TempDir::with_prefix("fieldline-bench-").map_err(|error| LoadError::Io {
-            path: std::env::temp_dir(),
-            error,
-        })?;
+        let home = Litter::directory()?;
         let own = args.own_server.then(|| own_server(home.path())).transpose()?;
-        let (url, mqtt) = match &own {
-            Some(own) => (own.url.clone(), own.mqtt),
+        let (url, mqtt, user) = match &own {
+            Some(own) => (own.url.clone(), own.mqtt, DEMO_TENANT),
             None => (
                 args.rest_url.trim_end_matches('/').to_owned(),
-                resolve(&args.mqtt_host, args.mqtt_port)?,
+                resolve("--mqtt-host", &args.mqtt_host, args.mqtt_port)?,
+                (args.username.as_str(), args.password.as_str()),
             ),
         };
-        let tls = (args.mqtt_tls && own.is_none())
+        let tls = args
+            .mqtt_tls
             .then(|| tls(&args.mqtt_host, args.mqtt_ca.as_deref()))
             .transpose()?;
         let pid = match &own {
@@ -56,9 +76,9 @@ impl Target {
         };
         let client = RestClient::new(RestTarget {
             url: url.clone(),
-            username: args.username.clone(),
-            password: args.password.clone(),
-            pool_size: args.rest_pool_size.clamp(1, 64),
+            username: user.0.to_owned(),
+            password: user.1.to_owned(),
+            pool_size: args.rest_pool_size,
         })?;
         Ok(Self {
             client,
@@ -66,8 +86,8 @@ impl Target {
             mqtt,
             tls,
             pid,
-            home,
             own,
+            home,
         })
     }
 
@@ -76,45 +96,68 @@ impl Target {
         self.own.is_some()
     }
 
-    /// Address of HTTP devices.
-    pub(crate) fn http(&self) -> LoadResult<(SocketAddr, String)> {
-        let Some(host) = self.url.strip_prefix("http://") else {
-            return Err(LoadError::InvalidOption(
-                "HTTP devices need a --rest-url that begins with http://".to_owned(),
-            ));
-        };
-        let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
-        let port = port
-            .parse()
-            .map_err(|_| LoadError::InvalidOption(format!("--rest-url: `{port}` is no port")))?;
-        Ok((resolve(name, port)?, host.to_owned()))
+    /// Where HTTP devices post to.
+    pub(crate) fn http(&self) -> LoadResult<HttpTarget> {
+        http_target(&self.url)
     }
 }
 
+fn http_target(url: &str) -> LoadResult<HttpTarget> {
+    let uri: Uri = url
+        .parse()
+        .map_err(|error| LoadError::InvalidOption(format!("--rest-url {url}: {error}")))?;
+    let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Err(LoadError::InvalidOption(format!(
+            "--rest-url {url}: HTTP devices need one that begins with http://"
+        )));
+    };
+    Ok(HttpTarget {
+        address: resolve("--rest-url", authority.host(), authority.port_u16().unwrap_or(80))?,
+        host: authority.to_string(),
+        prefix: uri.path().trim_end_matches('/').to_owned(),
+    })
+}
+
 /// The first address of a host, IPv4 before IPv6 since servers listen there at least.
-fn resolve(host: &str, port: u16) -> LoadResult<SocketAddr> {
+fn resolve(option: &str, host: &str, port: u16) -> LoadResult<SocketAddr> {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     let addresses: Vec<_> = (name, port)
         .to_socket_addrs()
-        .map_err(|error| LoadError::InvalidOption(format!("host `{host}`: {error}")))?
+        .map_err(|error| LoadError::InvalidOption(format!("{option} {host}: {error}")))?
         .collect();
     addresses
         .iter()
         .find(|address| address.is_ipv4())
         .or(addresses.first())
         .copied()
-        .ok_or_else(|| LoadError::InvalidOption(format!("host `{host}` has no address")))
+        .ok_or_else(|| LoadError::InvalidOption(format!("{option} {host} has no address")))
 }
 
 fn tls(host: &str, ca: Option<&Path>) -> LoadResult<Tls> {
-    let Some(ca) = ca.filter(|path| !path.as_os_str().is_empty()) else {
-        return Err(LoadError::InvalidOption(
-            "--mqtt-tls needs --mqtt-ca (MQTT_SSL_KEY_STORE), a PEM file of certificates to trust".to_owned(),
-        ));
+    let roots = match ca.filter(|path| !path.as_os_str().is_empty()) {
+        Some(path) => trusted_in(path)?,
+        None => system_roots()?,
     };
-    let refuse = |reason: String| LoadError::InvalidOption(format!("--mqtt-ca {}: {reason}", ca.display()));
+    let refuse = |reason: String| LoadError::InvalidOption(format!("--mqtt-tls: {reason}"));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| refuse(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| refuse(format!("--mqtt-host {host} cannot be the name of a certificate")))?;
+    Ok(Tls {
+        config: Arc::new(config),
+        name,
+    })
+}
+
+/// The certificates of a file that somebody names: all of them have to be good.
+fn trusted_in(path: &Path) -> LoadResult<RootCertStore> {
+    let refuse = |reason: String| LoadError::InvalidOption(format!("--mqtt-ca {}: {reason}", path.display()));
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(ca).map_err(|error| refuse(error.to_string()))? {
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| refuse(error.to_string()))? {
         let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
         roots
             .add(certificate)
@@ -125,19 +168,56 @@ fn tls(host: &str, ca: Option<&Path>) -> LoadResult<Tls> {
             "holds no PEM certificate; Java key stores are not read".to_owned(),
         ));
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| refuse(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from(host.to_owned()).map_err(|_| {
-        LoadError::InvalidOption(format!(
-            "--mqtt-host `{host}` cannot be the name of a certificate"
-        ))
-    })?;
-    Ok(Tls {
-        config: Arc::new(config),
-        name,
-    })
+    Ok(roots)
+}
+
+fn system_roots() -> LoadResult<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for path in SYSTEM_CERTIFICATES {
+        if let Ok(certificates) = CertificateDer::pem_file_iter(path) {
+            roots.add_parsable_certificates(certificates.flatten());
+        }
+        if !roots.is_empty() {
+            return Ok(roots);
+        }
+    }
+    Err(LoadError::InvalidOption(
+        "--mqtt-tls: this system has no certificates to trust; name a PEM file with --mqtt-ca (MQTT_SSL_KEY_STORE)"
+            .to_owned(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_devices_post_to_where_the_rest_api_is() {
+        for (url, address, host, prefix) in [
+            ("http://127.0.0.1:8080", "127.0.0.1:8080", "127.0.0.1:8080", ""),
+            ("http://127.0.0.1", "127.0.0.1:80", "127.0.0.1", ""),
+            ("http://[::1]:81/iot/tb", "[::1]:81", "[::1]:81", "/iot/tb"),
+        ] {
+            let target = http_target(url).expect(url);
+            assert_eq!(target.address.to_string(), address);
+            assert_eq!((target.host.as_str(), target.prefix.as_str()), (host, prefix));
+        }
+        for url in ["https://127.0.0.1:8080", "http://:80", "/x"] {
+            assert!(
+                matches!(http_target(url), Err(LoadError::InvalidOption(_))),
+                "{url}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_refused_by_its_option() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.jks");
+        std::fs::write(&path, b"\xfe\xed\xfe\xed").unwrap();
+        for path in [path.as_path(), &directory.path().join("none")] {
+            let error = trusted_in(path).unwrap_err().to_string();
+            assert!(error.contains("--mqtt-ca"), "{error}");
+        }
+    }
 }

@@ -94,6 +94,36 @@ pub fn verify(
     }
 }
 
+/// The time of the newest point of a key that any of these devices has, in milliseconds since 1970; asks `workers` at a time.
+///
+/// # Errors
+/// The server refuses or is out of reach.
+pub fn newest_ms(client: &RestClient, key: &str, ids: &[String], workers: usize) -> LoadResult<Option<i64>> {
+    let found = Mutex::new((None, None));
+    for_each_index(ids.len(), workers, |index| {
+        let path = format!("/api/plugins/telemetry/DEVICE/{}/values/timeseries", ids[index]);
+        let latest = client.get(&path, &[("keys", key)]);
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        match latest {
+            Ok(answer) => {
+                let point = &answer[key][0];
+                // A key that is not there may be answered as a point of now without a value.
+                let ts = point["ts"].as_i64().filter(|_| !point["value"].is_null());
+                found.0 = found.0.max(ts);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                found.1 = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    match found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        (_, Some(error)) => Err(error),
+        (newest, None) => Ok(newest),
+    }
+}
+
 /// The part of a query that is the same for all devices: one interval that covers everything.
 struct CountQuery {
     key: String,

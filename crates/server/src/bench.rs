@@ -1,25 +1,36 @@
 //! `fieldline bench`: the load generators, and the one limit server that needs parts of the platform.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
-use fieldline_core::ports::{AppendError, Journal, Partition};
+use fieldline_core::ports::{AppendError, Consumer, Journal, Partition};
 use fieldline_journal::{EmbeddedJournal, Options};
 use fieldline_loadgen::BenchCommand;
 use fieldline_model::record::RecordBatch;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Exit code where a run came to its end and what it checked was wrong.
 const EXIT_WRONG: u8 = 3;
+/// Exit codes of what a signal ended are this and its number.
+const EXIT_SIGNAL: i32 = 128;
+/// How often the journal of the bare handler is told that nobody needs what is in it.
+const FORGET_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs a command of `bench`.
 pub(crate) fn run(command: &BenchCommand) -> ExitCode {
+    if let Err(error) = end_at_signals() {
+        eprintln!("fieldline bench: waiting for signals: {error}");
+        return ExitCode::FAILURE;
+    }
     match fieldline_loadgen::run(command, serve_bare) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(EXIT_WRONG),
@@ -30,18 +41,51 @@ pub(crate) fn run(command: &BenchCommand) -> ExitCode {
     }
 }
 
+/// Lets a signal that ends the process also end what it has started, and remove what that kept.
+fn end_at_signals() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let (mut interrupt, mut terminate, mut hang_up) = {
+        let _inside = runtime.enter();
+        (
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+        )
+    };
+    let wait = move || {
+        let received = runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => SignalKind::interrupt(),
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = hang_up.recv() => SignalKind::hangup(),
+            }
+        });
+        fieldline_loadgen::abandon(EXIT_SIGNAL + received.as_raw_value());
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)
+        .map(drop)
+}
+
 /// Serves HTTP posts by appending their bodies to a journal and nothing else: the mark for HTTP telemetry.
 fn serve_bare(listen: SocketAddr, dir: &Path, ready: &mut dyn FnMut(SocketAddr)) -> Result<(), String> {
     let journal = EmbeddedJournal::open(dir, &Options::default()).map_err(|error| error.to_string())?;
     let journal: Arc<dyn Journal> = Arc::new(journal);
     let queue = journal.open_queue("Main", 1).map_err(|error| error.to_string())?;
+    let consumers = journal
+        .subscribe(queue, "nobody", 1)
+        .map_err(|error| error.to_string())?;
     let bare = Bare {
         journal,
         partition: Partition { queue, index: 0 },
     };
     let routes = Router::new()
         .route("/api/v1/{token}/telemetry", post(append))
-        .with_state(bare);
+        .route("/api/v1/{token}/attributes", post(append))
+        .with_state(bare.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -51,6 +95,7 @@ fn serve_bare(listen: SocketAddr, dir: &Path, ready: &mut dyn FnMut(SocketAddr))
             .await
             .map_err(|error| error.to_string())?;
         ready(listener.local_addr().map_err(|error| error.to_string())?);
+        tokio::spawn(forget(bare, consumers));
         axum::serve(listener, routes)
             .await
             .map_err(|error| error.to_string())
@@ -74,6 +119,20 @@ async fn append(State(bare): State<Bare>, body: Bytes) -> StatusCode {
             },
             Err(AppendError::Busy) => bare.journal.ready().await,
             Err(_) => return StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+/// Gives up what was appended, so that the journal does not fill the disk.
+async fn forget(bare: Bare, mut consumers: Vec<Box<dyn Consumer>>) {
+    loop {
+        tokio::time::sleep(FORGET_EVERY).await;
+        for consumer in &mut consumers {
+            let end = bare.journal.end(bare.partition);
+            if let Err(error) = consumer.commit(bare.partition, end).await {
+                eprintln!("the journal of the bare handler: {error}");
+                return;
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 mod addresses;
 mod body;
 mod stream;
+mod timer;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use fieldline_core::logging::LogGate;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use metrics::{Gauge, counter, describe_counter, describe_gauge, gauge};
@@ -31,6 +32,7 @@ use tracing::{debug, warn};
 use self::addresses::{Addresses, Visit};
 use self::body::{Patience, TimedBody};
 use self::stream::MustRead;
+use self::timer::Timeouts;
 use crate::config::HttpOptions;
 
 const CONNECTIONS: &str = "fieldline_http_connections";
@@ -130,7 +132,8 @@ impl HttpServer {
     }
 }
 
-fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+/// Listens for HTTP connections.
+pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -171,7 +174,7 @@ impl Acceptor {
     fn new(routes: Router, limits: &Limits) -> Self {
         let mut protocol = http1::Builder::new();
         protocol
-            .timer(TokioTimer::new())
+            .timer(Timeouts)
             .header_read_timeout(limits.header_timeout)
             .max_buf_size(CONNECTION_BUFFER);
         Self {

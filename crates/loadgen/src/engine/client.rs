@@ -5,7 +5,7 @@ use super::link::Link;
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Not opened yet, or waiting to be opened again.
+    /// Not opened, refused or lost.
     Closed,
     /// Waiting for TCP.
     Opening,
@@ -13,8 +13,6 @@ pub(super) enum Stage {
     Greeting,
     /// Messages may be sent.
     Ready,
-    /// Refused or lost; not opened again.
-    Lost,
 }
 
 /// The state of a connection.
@@ -25,19 +23,29 @@ pub(super) struct Client {
     pub(super) device: u32,
     /// Messages of the schedule that wait to be sent.
     pub(super) owed: u32,
-    /// Messages sent.
+    /// Messages sent over all connections of this client.
     pub(super) sent: u64,
-    /// Messages acknowledged or refused.
-    pub(super) answered: u64,
+    /// Messages sent and not answered.
+    in_flight: u64,
     /// When the messages in flight were sent or should have been, in microseconds of the load; a ring.
     marks: Box<[u64]>,
     /// What the system did not take yet.
     pub(super) out: Vec<u8>,
+    /// The system takes nothing now: it is waited for before more is sent.
+    pub(super) is_blocked: bool,
     /// The beginning of an answer whose rest has not come.
     pub(super) rest: Vec<u8>,
+    /// It stands in the queue of connections whose turn the loop decides.
+    pub(super) is_queued: bool,
+    /// The server has answered something on this connection.
+    pub(super) is_served: bool,
 }
 
+/// A place of the ring without a message.
+const FREE: u64 = u64::MAX;
+
 impl Client {
+    /// A connection of a device, for at most `window` messages in flight.
     pub(super) fn new(device: u32, window: usize) -> Self {
         Self {
             link: None,
@@ -45,68 +53,82 @@ impl Client {
             device,
             owed: 0,
             sent: 0,
-            answered: 0,
-            marks: vec![0; window].into_boxed_slice(),
+            in_flight: 0,
+            marks: vec![FREE; window.max(1)].into_boxed_slice(),
             out: Vec::new(),
+            is_blocked: false,
             rest: Vec::new(),
+            is_queued: false,
+            is_served: false,
         }
     }
 
     /// Messages sent and not answered.
     pub(super) fn in_flight(&self) -> u64 {
-        self.sent - self.answered
+        self.in_flight
     }
 
-    /// Whether a further message may be sent now.
+    /// Whether a further message may be sent now. Where acknowledgements overtake each other, the oldest message holds up
+    /// those that would take its place in the ring.
     pub(super) fn has_room(&self) -> bool {
-        self.stage == Stage::Ready && self.out.is_empty() && self.in_flight() < self.marks.len() as u64
+        self.stage == Stage::Ready && !self.is_blocked && self.mark(self.sent) == Some(FREE)
     }
 
-    /// Notes a message that belongs to the time `mark`, and returns its number on this connection.
+    fn slot(&self, number: u64) -> usize {
+        (number % self.marks.len() as u64) as usize
+    }
+
+    fn mark(&self, number: u64) -> Option<u64> {
+        self.marks.get(self.slot(number)).copied()
+    }
+
+    /// Notes a message that belongs to the time `mark`, and returns its number on this connection. There has to be room.
     pub(super) fn note_sent(&mut self, mark: u64) -> u64 {
         let number = self.sent;
-        let slot = number as usize % self.marks.len().max(1);
+        let slot = self.slot(number);
         if let Some(kept) = self.marks.get_mut(slot) {
-            *kept = mark;
+            *kept = mark.min(FREE - 1);
         }
         self.sent += 1;
+        self.in_flight += 1;
         number
     }
 
     /// Notes the answer to the message of an MQTT packet identifier and returns the time it belongs to; none if no such
     /// message is in flight.
     pub(super) fn note_acknowledged(&mut self, id: u16) -> Option<u64> {
-        let expected = self.answered % IDS;
-        let ahead = (u64::from(id) + IDS - 1 - expected) % IDS;
-        // Acknowledgements may overtake each other.
-        let number = if ahead <= IDS / 2 {
-            self.answered + ahead
-        } else {
-            (self.answered + ahead).checked_sub(IDS)?
-        };
-        (number < self.sent && self.answered < self.sent).then(|| self.take_mark(number))
+        // Of the numbers with this identifier, the last one that was sent.
+        let last = self.sent.checked_sub(1)?;
+        let back = (last % IDS + IDS + 1 - u64::from(id)) % IDS;
+        let number = last.checked_sub(back)?;
+        (id > 0 && back < self.marks.len() as u64)
+            .then(|| self.take(number))
+            .flatten()
     }
 
-    /// Notes the answer to the oldest message in flight.
+    /// Notes the answer to the oldest message in flight, where answers come in the order of the messages.
     pub(super) fn note_answered(&mut self) -> Option<u64> {
-        (self.answered < self.sent).then(|| self.take_mark(self.answered))
+        self.take(self.sent.checked_sub(self.in_flight.max(1))?)
     }
 
-    fn take_mark(&mut self, number: u64) -> u64 {
-        self.answered += 1;
-        let slot = number as usize % self.marks.len().max(1);
-        self.marks.get(slot).copied().unwrap_or_default()
+    fn take(&mut self, number: u64) -> Option<u64> {
+        let slot = self.slot(number);
+        let kept = self.marks.get_mut(slot).filter(|kept| **kept != FREE)?;
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.is_served = true;
+        Some(std::mem::replace(kept, FREE))
     }
 
     /// Closes the connection and forgets what was on its way; returns the messages that were in flight.
-    pub(super) fn close(&mut self, stage: Stage) -> u64 {
-        let open = self.in_flight();
-        self.answered = self.sent;
+    pub(super) fn close(&mut self) -> u64 {
+        self.marks.fill(FREE);
         self.link = None;
-        self.stage = stage;
+        self.stage = Stage::Closed;
         self.out = Vec::new();
+        self.is_blocked = false;
         self.rest = Vec::new();
-        open
+        self.is_served = false;
+        std::mem::take(&mut self.in_flight)
     }
 }
 
@@ -145,10 +167,48 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_is_overtaken_keeps_its_time_and_its_identifier() {
+        let mut client = Client::new(0, 2);
+        client.stage = Stage::Ready;
+        client.note_sent(5);
+        client.note_sent(6);
+        assert!(!client.has_room());
+        assert_eq!(client.note_acknowledged(2), Some(6));
+        // The next message would take the place of the first one, which is still on its way.
+        assert!(!client.has_room() && client.in_flight() == 1);
+        assert_eq!(client.note_acknowledged(1), Some(5));
+        assert!(client.has_room());
+    }
+
+    #[test]
     fn an_acknowledgement_of_nothing_is_told_apart() {
         let mut client = Client::new(0, 4);
+        assert_eq!(
+            (client.note_acknowledged(1), client.note_answered()),
+            (None, None)
+        );
         client.note_sent(5);
-        assert_eq!(client.note_acknowledged(9), None);
+        for id in [0, 2, 9, u16::MAX] {
+            assert_eq!(client.note_acknowledged(id), None, "{id}");
+        }
+        client.note_sent(6);
+        assert_eq!(client.note_acknowledged(1), Some(5));
+        assert_eq!(
+            client.note_acknowledged(1),
+            None,
+            "the second answer to one message"
+        );
         assert_eq!(client.in_flight(), 1);
+    }
+
+    #[test]
+    fn what_is_in_flight_when_a_connection_ends_is_told_once() {
+        let mut client = Client::new(0, 4);
+        client.note_sent(5);
+        client.note_sent(6);
+        assert_eq!((client.close(), client.close()), (2, 0));
+        assert_eq!(client.note_acknowledged(2), None, "of a connection before");
+        assert_eq!(client.note_sent(7), 2);
+        assert_eq!(client.note_answered(), Some(7));
     }
 }

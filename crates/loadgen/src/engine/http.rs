@@ -7,22 +7,42 @@ use crate::error::LoadError;
 
 const MAX_HEADERS: usize = 64;
 
-/// Appends a POST of a device.
-pub(super) fn put_post(host: &str, token: &str, what: &str, payload: &[u8], out: &mut Vec<u8>) {
+/// Appends a POST of a device; `prefix` is what comes before the path of the API.
+pub(super) fn put_post(host: &str, prefix: &str, token: &str, what: &str, payload: &[u8], out: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = write!(
         out,
-        "POST /api/v1/{token}/{what} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "POST {prefix}/api/v1/{token}/{what} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         payload.len()
     );
     out.extend_from_slice(payload);
 }
 
-/// Takes one whole answer from the beginning of `input`, returns how many bytes it had, 0 while it is incomplete.
-pub(super) fn hear(
+/// Takes the whole answers from the beginning of `input` and returns how many bytes they had. An answer after which the server
+/// closes the connection is an error, after it was told of.
+pub(super) fn hear_all(
     input: &[u8],
-    heard: impl FnOnce(Heard<'_>) -> Result<(), LoadError>,
+    mut heard: impl FnMut(Heard<'_>) -> Result<(), LoadError>,
 ) -> Result<usize, LoadError> {
+    let mut used = 0;
+    loop {
+        let mut is_last = false;
+        let taken = hear(input.get(used..).unwrap_or_default(), |answer| {
+            is_last = matches!(answer, Heard::Answered { closes: true, .. });
+            heard(answer)
+        })?;
+        used += taken;
+        if is_last {
+            return Err(LoadError::Engine("the server closed the connection".to_owned()));
+        }
+        if taken == 0 {
+            return Ok(used);
+        }
+    }
+}
+
+/// Takes one whole answer from the beginning of `input`, returns how many bytes it had, 0 while it is incomplete.
+fn hear(input: &[u8], heard: impl FnOnce(Heard<'_>) -> Result<(), LoadError>) -> Result<usize, LoadError> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut answer = httparse::Response::new(&mut headers);
     let head = match answer.parse(input) {
@@ -37,7 +57,14 @@ pub(super) fn hear(
             .find(|header| header.name.eq_ignore_ascii_case(name))
             .and_then(|header| std::str::from_utf8(header.value).ok())
     };
-    let body = match (value("content-length"), value("transfer-encoding")) {
+    let status = answer.code.unwrap_or_default();
+    if (100..200).contains(&status) {
+        // The answer itself is still to come.
+        return Ok(head);
+    }
+    let (length, coding) = (value("content-length"), value("transfer-encoding"));
+    let ends_with_connection = length.is_none() && coding.is_none() && !matches!(status, 204 | 304);
+    let body = match (length, coding) {
         (_, Some(coding)) if coding.eq_ignore_ascii_case("chunked") => {
             match chunked_len(input.get(head..).unwrap_or_default())? {
                 Some(length) => length,
@@ -53,8 +80,8 @@ pub(super) fn hear(
     if input.len() < head + body {
         return Ok(0);
     }
-    let closes = value("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
-    let status = answer.code.unwrap_or_default();
+    let closes =
+        ends_with_connection || value("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
     heard(Heard::Answered { status, closes })?;
     Ok(head + body)
 }
@@ -109,6 +136,35 @@ mod tests {
             let (used, status) = answers(whole).expect("an answer");
             assert_eq!(used, whole.len());
             assert!(matches!(status, Some(200 | 400)));
+        }
+    }
+
+    #[test]
+    fn what_only_announces_an_answer_is_none() {
+        let announced = b"HTTP/1.1 100 Continue\r\n\r\n";
+        assert_eq!(answers(announced).expect("no error"), (announced.len(), None));
+    }
+
+    #[test]
+    fn a_connection_is_used_again_unless_the_answer_says_otherwise() {
+        for (answer, ends) in [
+            (&b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"[..], false),
+            (b"HTTP/1.1 204 No Content\r\n\r\n", false),
+            (
+                b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nConnection: Close\r\n\r\n",
+                true,
+            ),
+            (b"HTTP/1.1 200 OK\r\n\r\n", true),
+        ] {
+            let mut closing = None;
+            hear(answer, |heard| {
+                if let Heard::Answered { closes, .. } = heard {
+                    closing = Some(closes);
+                }
+                Ok(())
+            })
+            .expect("an answer");
+            assert_eq!(closing, Some(ends), "{}", String::from_utf8_lossy(answer));
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn put_disconnect(out: &mut Vec<u8>) {
 pub(super) fn hear(
     input: &[u8],
     out: &mut Vec<u8>,
-    mut heard: impl FnMut(Heard<'_>, &mut Vec<u8>) -> Result<(), LoadError>,
+    mut heard: impl FnMut(Heard<'_>) -> Result<(), LoadError>,
 ) -> Result<usize, LoadError> {
     let mut used = 0;
     while let Some((packet, length)) =
@@ -67,14 +67,14 @@ pub(super) fn hear(
         used += length;
         match packet {
             Packet::Puback(ack) | Packet::Pubcomp(ack) => {
-                heard(Heard::Acknowledged(ack.packet_id.get()), out)?
+                heard(Heard::Acknowledged(ack.packet_id.get()))?;
             }
             Packet::Pubrec(ack) => {
                 // A PUBREL of 3.1.1 is four fixed bytes and cannot fail.
                 let _ = Packet::Pubrel(Ack::new(ack.packet_id, ReasonCode::Success)).encode(VERSION, out);
             }
-            Packet::Connack(connack) if connack.code == ReasonCode::Success => heard(Heard::Accepted, out)?,
-            Packet::Connack(connack) => heard(Heard::Refused(&format!("CONNACK {:?}", connack.code)), out)?,
+            Packet::Connack(connack) if connack.code == ReasonCode::Success => heard(Heard::Accepted)?,
+            Packet::Connack(connack) => heard(Heard::Refused(&format!("CONNACK {:?}", connack.code)))?,
             _ => {}
         }
     }

@@ -7,9 +7,10 @@ use crate::report::Latency;
 /// What one device has sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeviceTally {
-    /// Messages sent.
+    /// Messages sent, whether they arrived or not.
     pub sent: u32,
-    /// Messages acknowledged.
+    /// Messages that the server has to have: those it acknowledged or, as QoS 0 promises nothing beyond a connection, those
+    /// written since the last loss of the connection.
     pub acknowledged: u32,
     /// Its place in the order of sending.
     pub(super) turn: u32,
@@ -20,9 +21,9 @@ pub struct DeviceTally {
 /// What a load came to.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
-    /// Messages handed to the system.
+    /// Messages sent: acknowledged, failed, or (while the load runs) in flight.
     pub sent: u64,
-    /// Messages acknowledged, those after the end included.
+    /// Messages acknowledged, those after the end included; of QoS 0 those that the system has taken.
     pub acknowledged: u64,
     /// Messages acknowledged while the load lasted.
     pub acknowledged_in_time: u64,
@@ -34,6 +35,8 @@ pub struct Totals {
     pub unsent: u64,
     /// Connections that were lost.
     pub lost: u64,
+    /// Why the first one was lost.
+    pub first_loss: Option<String>,
     /// Answers to nothing that was asked.
     pub strange: u64,
     /// Bytes of the payloads sent.
@@ -42,6 +45,8 @@ pub struct Totals {
     pub first_failure: Option<String>,
     /// Seconds that messages were sent for.
     pub seconds: f64,
+    /// Milliseconds by which the times of the messages are ahead of the clock: each message of a device has a time of its own.
+    pub ahead_ms: i64,
     /// Times until the acknowledgement.
     pub latency: Latency,
 }

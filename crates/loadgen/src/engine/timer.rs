@@ -11,8 +11,8 @@ use crate::error::LoadError;
 
 /// Shorter waits are not worth a system call each: messages that are due meanwhile go out together.
 const SHORTEST: Duration = Duration::from_micros(50);
-/// From here on the milliseconds of epoll are fine enough.
-const COARSE: Duration = Duration::from_millis(20);
+/// What epoll may sleep beyond the timer, which ends the sleep.
+const BEYOND: Duration = Duration::from_millis(20);
 
 /// Wakes an event loop at a time given in nanoseconds.
 pub(super) struct Timer(OwnedFd);
@@ -32,23 +32,20 @@ impl Timer {
     }
 
     /// How long the loop may sleep by its own, once the timer is set to wake it after `wait`.
-    pub(super) fn bound(&self, wait: Option<Duration>) -> Result<Option<Duration>, LoadError> {
-        let Some(wait) = wait else {
-            return Ok(None);
-        };
-        if wait.is_zero() || wait > COARSE {
-            return Ok(Some(wait));
+    pub(super) fn bound(&self, wait: Duration) -> Result<Duration, LoadError> {
+        if wait.is_zero() {
+            return Ok(wait);
         }
         let wait = wait.max(SHORTEST);
         let spec = Itimerspec {
             it_interval: Timespec::default(),
             it_value: Timespec {
-                tv_sec: 0,
+                tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
                 tv_nsec: i64::from(wait.subsec_nanos()),
             },
         };
         rustix::time::timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &spec)
             .map_err(|error| LoadError::Engine(format!("timer: {error}")))?;
-        Ok(Some(COARSE + COARSE))
+        Ok(wait.saturating_add(BEYOND))
     }
 }

@@ -1,6 +1,7 @@
 //! What happens on the connections: opening, reading, writing, and their end.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
 
 use fieldline_codec::QoS;
 use mio::{Interest, Token};
@@ -9,14 +10,18 @@ use super::client::{Client, Stage};
 use super::link::Link;
 use super::mqtt::TELEMETRY;
 use super::plan::{Pace, Protocol};
-use super::{Engine, Heard, http, micros, mqtt};
+use super::run::REDIAL_AFTER;
+use super::world::Phase;
+use super::{Engine, http, micros, mqtt};
 use crate::error::LoadError;
 
 /// Answers longer than this are not kept until they are whole.
 const MAX_ANSWER: usize = 1 << 20;
+const CLOSED: &str = "the server closed the connection";
 
 impl Engine {
-    pub(super) fn open(&mut self, index: usize) -> Result<(), LoadError> {
+    /// Begins to open a connection.
+    pub(super) fn open(&mut self, index: usize) -> io::Result<()> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
@@ -24,65 +29,69 @@ impl Engine {
             Protocol::Mqtt { tls, .. } => tls.as_ref(),
             Protocol::Http { .. } => None,
         };
-        let mut link = Link::open(self.plan.target, index, tls)
-            .map_err(|error| LoadError::Engine(format!("connection {index}: {error}")))?;
-        self.poll
-            .registry()
-            .register(
-                link.socket(),
-                Token(index),
-                Interest::READABLE | Interest::WRITABLE,
-            )
-            .map_err(|error| LoadError::Engine(format!("epoll: {error}")))?;
+        let mut link = Link::open(self.plan.target, index, tls)?;
+        let both = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(link.socket(), Token(index), both)?;
         client.link = Some(link);
         client.stage = Stage::Opening;
         Ok(())
     }
 
+    /// Follows what an event says of a connection.
     pub(super) fn handle(&mut self, index: usize, writable: bool, readable: bool, ended: bool) {
-        let result = self.advance(index, writable, readable, ended);
-        if let Err(end) = result {
+        if let Err(end) = self.advance(index, writable, readable, ended) {
             self.lose(index, &end);
         }
     }
 
-    /// Follows what an event says of a connection; the error says why it ended.
+    /// The error says why the connection ended.
     fn advance(&mut self, index: usize, writable: bool, readable: bool, ended: bool) -> Result<(), String> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
-        if client.stage == Stage::Opening && writable {
-            let Some(link) = client.link.as_mut() else {
+        if client.stage == Stage::Opening {
+            if !writable && !ended {
                 return Ok(());
-            };
-            if let Ok(Some(error)) | Err(error) = link.socket().take_error() {
-                return Err(error.to_string());
             }
-            client.stage = Stage::Greeting;
-            match &self.plan.protocol {
-                Protocol::Mqtt { .. } => {
-                    let token = self.plan.tokens.get(index).map_or("", String::as_str);
-                    mqtt::put_connect(token, self.plan.keep_alive(), &mut client.out)
-                        .map_err(|error| error.to_string())?;
-                }
-                Protocol::Http { .. } => {
-                    client.stage = Stage::Ready;
-                    self.world.connected += 1;
-                    self.next_request(index);
-                }
-            }
+            self.greet(index)?;
         }
+        let Some(client) = self.clients.get_mut(index) else {
+            return Ok(());
+        };
         if writable {
-            let client = self.clients.get_mut(index).ok_or_else(String::new)?;
             flush(client)?;
         }
-        if readable || ended {
+        if readable || ended || client.link.as_ref().is_some_and(Link::is_tls) {
             self.read(index, ended)?;
         }
-        if self.clients.get(index).is_some_and(|client| client.owed > 0) {
-            self.fill(index);
-        }
+        self.take_turn(index);
         Ok(())
+    }
+
+    /// Says who a connection belongs to, once TCP has opened it.
+    fn greet(&mut self, index: usize) -> Result<(), String> {
+        let Some(client) = self.clients.get_mut(index) else {
+            return Ok(());
+        };
+        if let Some(Ok(Some(error)) | Err(error)) =
+            client.link.as_mut().map(|link| link.socket().take_error())
+        {
+            return Err(error.to_string());
+        }
+        match &self.plan.protocol {
+            Protocol::Mqtt { .. } => {
+                client.stage = Stage::Greeting;
+                let token = self.plan.tokens.get(index).map_or("", String::as_str);
+                self.world.output.clear();
+                mqtt::put_connect(token, self.plan.keep_alive(), &mut self.world.output)
+                    .map_err(|error| error.to_string())?;
+                write(client, &self.world.output)
+            }
+            Protocol::Http { .. } => {
+                self.world.make_ready(client);
+                Ok(())
+            }
+        }
     }
 
     fn read(&mut self, index: usize, ended: bool) -> Result<(), String> {
@@ -97,20 +106,23 @@ impl Engine {
             let Some(client) = self.clients.get_mut(index) else {
                 return Ok(());
             };
+            // Answering may have ended it.
             let Some(link) = client.link.as_mut() else {
                 return Ok(());
             };
-            let more = ended || link.may_hold_more();
+            // A short read has emptied the socket of TCP, but neither what TLS holds nor what came with the end.
+            let to_the_end = ended || link.is_tls();
             let read = match link.read(input) {
-                Ok(0) => return Err("the server closed the connection".to_owned()),
+                Ok(0) => return Err(CLOSED.to_owned()),
                 Ok(read) => read,
+                // TLS may have to answer what it has read.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return flush(client),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.to_string()),
             };
-            let full = read == input.len();
+            let emptied = read < input.len();
             self.hear(index, input.get(..read).unwrap_or_default())?;
-            if !full && !more {
+            if emptied && !to_the_end {
                 return Ok(());
             }
         }
@@ -128,36 +140,16 @@ impl Engine {
             joined.extend_from_slice(input);
             joined.as_slice()
         };
-        let mut used = 0;
-        match &self.plan.protocol {
-            Protocol::Mqtt { .. } => {
-                let now = micros(self.world.started.elapsed());
-                let world = &mut self.world;
-                let mut out = std::mem::take(&mut client.out);
-                used = mqtt::hear(whole, &mut out, |heard, _| world.note(client, heard, now))
-                    .map_err(|error| error.to_string())?;
-                client.out = out;
-            }
-            Protocol::Http { .. } => {
-                let now = micros(self.world.started.elapsed());
-                let mut closes = false;
-                loop {
-                    let world = &mut self.world;
-                    let taken = http::hear(whole.get(used..).unwrap_or_default(), |heard| {
-                        closes |= matches!(heard, Heard::Answered { closes: true, .. });
-                        world.note(client, heard, now)
-                    })
-                    .map_err(|error| error.to_string())?;
-                    if taken == 0 {
-                        break;
-                    }
-                    used += taken;
-                }
-                if closes {
-                    return Err("the server closed the connection".to_owned());
-                }
-            }
-        }
+        let now = micros(self.world.started.elapsed());
+        let mut out = std::mem::take(&mut self.world.output);
+        out.clear();
+        let world = &mut self.world;
+        let used = match &self.plan.protocol {
+            Protocol::Mqtt { .. } => mqtt::hear(whole, &mut out, |heard| world.note(client, heard, now)),
+            Protocol::Http { .. } => http::hear_all(whole, |heard| world.note(client, heard, now)),
+        };
+        self.world.output = out;
+        let used = used.map_err(|error| error.to_string())?;
         let rest = whole.get(used..).unwrap_or_default();
         if rest.len() > MAX_ANSWER {
             return Err("an answer of the server is too long".to_owned());
@@ -165,21 +157,26 @@ impl Engine {
         if !rest.is_empty() {
             client.rest = rest.to_vec();
         }
-        match self.plan.protocol {
-            Protocol::Mqtt { .. } => self.fill(index),
-            Protocol::Http { .. } if used > 0 => self.next_request(index),
-            Protocol::Http { .. } => {}
+        if matches!(self.plan.protocol, Protocol::Mqtt { .. }) {
+            // What QoS 2 has to answer goes out with the next messages, in one write.
+            self.fill_further(index);
         }
         Ok(())
     }
 
-    /// Lets an HTTP connection without a request send the next one, or wait for its time.
-    fn next_request(&mut self, index: usize) {
-        if matches!(self.plan.pace, Pace::Closed { .. }) {
+    /// Lets a connection send, now or when it is its turn.
+    pub(super) fn take_turn(&mut self, index: usize) {
+        let waits = matches!(
+            (self.plan.pace, &self.plan.protocol),
+            (Pace::Open { .. }, Protocol::Http { .. })
+        );
+        if !waits {
             self.fill(index);
-        } else {
-            self.world.idle.push(index as u32);
+        } else if let Some(client) = self.clients.get_mut(index)
+            && client.has_room()
+        {
             // What is overdue is sent by the schedule, which runs before the next wait.
+            self.world.queue(client, index);
         }
     }
 
@@ -188,110 +185,127 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
-        if client.stage != Stage::Ready {
+        if !client.has_room() {
             return Ok(());
         }
         self.world.output.clear();
         let number = client.note_sent(micros(self.world.started.elapsed()));
         mqtt::put_message(TELEMETRY, qos, number, message, &mut self.world.output)?;
-        let result = write(client, &self.world.output);
-        if qos == QoS::AtMostOnce {
-            client.note_answered();
-        }
-        if let Err(end) = result {
-            self.lose(index, &end);
+        match write(client, &self.world.output) {
+            Ok(()) => self.take_note_of_taken(index),
+            Err(end) => self.lose(index, &end),
         }
         Ok(())
     }
 
     /// Sends what a connection owes and has room for, in one write.
     pub(super) fn fill(&mut self, index: usize) {
+        self.world.output.clear();
+        self.fill_further(index);
+    }
+
+    /// Sends what the output holds and, in the same write, what the connection owes and has room for.
+    fn fill_further(&mut self, index: usize) {
+        self.take_note_of_taken(index);
         let Some(client) = self.clients.get_mut(index) else {
             return;
         };
         let world = &mut self.world;
-        if !world.sending {
+        if client.stage == Stage::Closed {
             return;
         }
-        let now = world.started.elapsed();
-        world.output.clear();
         let first = client.sent;
-        while client.has_room() {
-            let mark = match self.plan.pace {
-                Pace::Closed { .. } => micros(now),
-                Pace::Open { per_second } => match world.due(client, &self.plan, per_second) {
-                    Some(mark) => mark,
-                    None => break,
-                },
-            };
-            if let Err(error) = world.put_message(client, &self.plan, mark, now) {
-                let reason = error.to_string();
-                self.lose(index, &reason);
-                return;
+        if world.is_sending() && client.has_room() {
+            let now = world.started.elapsed();
+            while client.has_room() {
+                let mark = match self.plan.pace {
+                    Pace::Closed { .. } => micros(now),
+                    Pace::Open { per_second } => match world.due(client, &self.plan, per_second) {
+                        Some(mark) => mark,
+                        None => break,
+                    },
+                };
+                if let Err(error) = world.put_message(client, &self.plan, mark, now) {
+                    let reason = error.to_string();
+                    self.lose(index, &reason);
+                    return;
+                }
             }
+            world.totals.sent += client.sent - first;
         }
-        let count = client.sent - first;
-        if count == 0 {
+        if world.output.is_empty() {
             return;
         }
-        world.totals.sent += count;
-        let unacknowledged = matches!(
-            &self.plan.protocol,
-            Protocol::Mqtt {
-                qos: QoS::AtMostOnce,
-                ..
-            }
-        );
         if let Err(end) = write(client, &world.output) {
             self.lose(index, &end);
             return;
         }
-        if unacknowledged {
-            let done = micros(world.started.elapsed());
-            while let Some(mark) = client.note_answered() {
-                world.succeed(client.device, mark, done);
-            }
+        self.take_note_of_taken(index);
+        if self.plan.is_unanswered()
+            && matches!(self.plan.pace, Pace::Closed { .. })
+            && let Some(client) = self.clients.get_mut(index)
+            && client.has_room()
+        {
+            self.world.queue(client, index);
         }
     }
 
-    /// Ends a connection. Over HTTP it is opened again; a refused or lost one of MQTT is not.
+    /// Counts what no answer comes for, once the system has all of it.
+    fn take_note_of_taken(&mut self, index: usize) {
+        if let Some(client) = self.clients.get_mut(index)
+            && self.plan.is_unanswered()
+            && !client.is_blocked
+        {
+            self.world.note_taken(client);
+        }
+    }
+
+    /// Ends a connection. What was in flight on it has failed; while messages are sent, it is opened again.
     pub(super) fn lose(&mut self, index: usize, reason: &str) {
         let Some(client) = self.clients.get_mut(index) else {
             return;
         };
-        if matches!(client.stage, Stage::Lost | Stage::Closed) {
+        let (stage, was_served) = (client.stage, client.is_served);
+        if stage == Stage::Closed {
             return;
         }
-        let established = client.stage == Stage::Ready;
+        let failed = client.close();
         let http = matches!(self.plan.protocol, Protocol::Http { .. });
-        let failed = client.close(if http && established {
-            Stage::Closed
-        } else {
-            Stage::Lost
-        });
         let world = &mut self.world;
         world.totals.failed += failed;
-        if established {
+        if stage == Stage::Ready {
             world.connected = world.connected.saturating_sub(1);
-            if http {
-                world.idle.retain(|idle| *idle as usize != index);
-                if let Err(error) = self.open(index) {
-                    self.world.refuse(&error.to_string());
-                }
-            } else {
-                world.refuse(reason);
-            }
-            if failed > 0 || !http {
-                self.world.totals.lost += 1;
-            }
-        } else {
+        }
+        if self.plan.is_unanswered() {
+            world.forget_promises(client);
+        }
+        if world.phase == Phase::Quiet {
             world.refuse(reason);
+            return;
+        }
+        // Servers close connections of HTTP that have nothing to do, or had enough.
+        let is_orderly = http && failed == 0 && stage == Stage::Ready;
+        if stage == Stage::Ready && !is_orderly {
+            world.totals.lost += 1;
+            world.totals.first_loss.get_or_insert_with(|| reason.to_owned());
+        }
+        if world.is_sending() {
+            let pause = if is_orderly && was_served {
+                Duration::ZERO
+            } else {
+                REDIAL_AFTER
+            };
+            world.redial(index, pause);
         }
     }
 }
 
 /// Writes what the system takes, and keeps the rest.
 fn write(client: &mut Client, bytes: &[u8]) -> Result<(), String> {
+    if !client.out.is_empty() {
+        client.out.extend_from_slice(bytes);
+        return Ok(());
+    }
     let Some(link) = client.link.as_mut() else {
         return Ok(());
     };
@@ -304,25 +318,22 @@ fn write(client: &mut Client, bytes: &[u8]) -> Result<(), String> {
                 client
                     .out
                     .extend_from_slice(bytes.get(written..).unwrap_or_default());
+                client.is_blocked = true;
                 return Ok(());
             }
             Err(error) => return Err(error.to_string()),
         }
     }
-    match link.flush() {
-        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error.to_string()),
-        _ => Ok(()),
-    }
+    client.is_blocked = match link.flush() {
+        Ok(()) => false,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => true,
+        Err(error) => return Err(error.to_string()),
+    };
+    Ok(())
 }
 
 /// Writes what was kept.
 fn flush(client: &mut Client) -> Result<(), String> {
-    if client.out.is_empty() {
-        return match client.link.as_mut().map(Link::flush) {
-            Some(Err(error)) if error.kind() != ErrorKind::WouldBlock => Err(error.to_string()),
-            _ => Ok(()),
-        };
-    }
     let bytes = std::mem::take(&mut client.out);
     write(client, &bytes)
 }

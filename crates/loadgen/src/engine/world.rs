@@ -1,5 +1,7 @@
 //! What the simulated devices share: who sends what next, and what has been counted.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rand::SeedableRng as _;
@@ -16,6 +18,17 @@ use crate::latency::LatencyRecorder;
 /// What one read takes at most.
 const READ_BYTES: usize = 256 << 10;
 
+/// What a lost connection means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// No load: it is one that could not be kept open.
+    Quiet,
+    /// It is opened again.
+    Sending,
+    /// It is not needed any more.
+    Draining,
+}
+
 /// Everything beside the connections.
 pub(super) struct World {
     pub(super) devices: Vec<DeviceTally>,
@@ -31,12 +44,15 @@ pub(super) struct World {
     pub(super) payload: Vec<u8>,
     pub(super) started: Instant,
     pub(super) started_ms: i64,
-    pub(super) sending: bool,
+    pub(super) phase: Phase,
     /// Messages of the schedule that have been handed to a connection, or in closed loop those sent.
     pub(super) scheduled: u64,
     pub(super) alarms_sent: u64,
-    /// HTTP connections without a request.
-    pub(super) idle: Vec<u32>,
+    /// Connections whose turn the loop decides: in open loop those of HTTP without a request, in closed loop those of QoS 0,
+    /// for which no answer comes. Each is in it once, and has to be looked at before it is used.
+    queue: VecDeque<u32>,
+    /// Lost connections by the time of the load at which they are opened again.
+    redials: BinaryHeap<Reverse<(Duration, u32)>>,
     pub(super) connected: usize,
     pub(super) refused: usize,
     pub(super) first_refusal: Option<String>,
@@ -61,10 +77,11 @@ impl World {
             payload: Vec::new(),
             started: Instant::now(),
             started_ms: now_ms(),
-            sending: false,
+            phase: Phase::Quiet,
             scheduled: 0,
             alarms_sent: 0,
-            idle: Vec::new(),
+            queue: VecDeque::new(),
+            redials: BinaryHeap::new(),
             connected: 0,
             refused: 0,
             first_refusal: None,
@@ -73,7 +90,7 @@ impl World {
     }
 
     /// Forgets what was counted and starts the clock of a load.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self, plan: &Plan) {
         self.devices.fill(DeviceTally::default());
         for (turn, device) in self.order.iter().enumerate() {
             if let Some(device) = self.devices.get_mut(*device as usize) {
@@ -83,10 +100,54 @@ impl World {
         self.latency = LatencyRecorder::new();
         self.totals = Totals::default();
         self.started = Instant::now();
-        self.started_ms = now_ms();
-        self.sending = true;
+        self.started_ms = now_ms().max(plan.not_before_ms);
+        self.phase = Phase::Sending;
         self.scheduled = 0;
         self.alarms_sent = 0;
+        self.redials.clear();
+    }
+
+    /// Whether messages are sent now.
+    pub(super) fn is_sending(&self) -> bool {
+        self.phase == Phase::Sending
+    }
+
+    /// Lets a connection wait for its turn.
+    pub(super) fn queue(&mut self, client: &mut Client, index: usize) {
+        if !std::mem::replace(&mut client.is_queued, true) {
+            self.queue.push_back(index as u32);
+        }
+    }
+
+    /// The connection that has waited longest, out of the queue.
+    pub(super) fn next_in_queue(&mut self) -> Option<usize> {
+        self.queue.pop_front().map(|index| index as usize)
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Opens a lost connection again after a pause.
+    pub(super) fn redial(&mut self, index: usize, pause: Duration) {
+        let at = self.started.elapsed() + pause;
+        self.redials.push(Reverse((at, index as u32)));
+    }
+
+    /// A connection that is to be opened again by now.
+    pub(super) fn next_redial(&mut self) -> Option<usize> {
+        let Reverse((at, index)) = *self.redials.peek()?;
+        (at <= self.started.elapsed()).then(|| {
+            self.redials.pop();
+            index as usize
+        })
+    }
+
+    /// How long no connection is to be opened again.
+    pub(super) fn next_redial_in(&self) -> Duration {
+        self.redials.peek().map_or(Duration::MAX, |Reverse((at, _))| {
+            at.saturating_sub(self.started.elapsed())
+        })
     }
 
     pub(super) fn refuse(&mut self, reason: &str) {
@@ -150,14 +211,14 @@ impl World {
                 };
                 mqtt::put_message(topic, *qos, number, &self.payload, &mut self.output)
             }
-            Protocol::Http { host, .. } => {
+            Protocol::Http { host, prefix, .. } => {
                 let token = plan.tokens.get(client.device as usize).map_or("", String::as_str);
                 let what = if plan.attributes {
                     "attributes"
                 } else {
                     "telemetry"
                 };
-                http::put_post(host, token, what, &self.payload, &mut self.output);
+                http::put_post(host, prefix, token, what, &self.payload, &mut self.output);
                 Ok(())
             }
         }
@@ -175,12 +236,10 @@ impl World {
         wanted
     }
 
+    /// Takes note of what the server said on a connection.
     pub(super) fn note(&mut self, client: &mut Client, heard: Heard<'_>, now: u64) -> Result<(), LoadError> {
         match heard {
-            Heard::Accepted if client.stage == Stage::Greeting => {
-                client.stage = Stage::Ready;
-                self.connected += 1;
-            }
+            Heard::Accepted if client.stage == Stage::Greeting => self.make_ready(client),
             Heard::Accepted => {}
             Heard::Refused(reason) => return Err(LoadError::Engine(reason.to_owned())),
             Heard::Acknowledged(id) => match client.note_acknowledged(id) {
@@ -199,7 +258,28 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn succeed(&mut self, device: u32, mark: u64, now: u64) {
+    /// Takes note that a connection is open, and messages may be sent.
+    pub(super) fn make_ready(&mut self, client: &mut Client) {
+        client.stage = Stage::Ready;
+        self.connected += 1;
+    }
+
+    /// Counts the messages of QoS 0 that the system has taken.
+    pub(super) fn note_taken(&mut self, client: &mut Client) {
+        let now = self.started.elapsed().as_micros() as u64;
+        while let Some(mark) = client.note_answered() {
+            self.succeed(client.device, mark, now);
+        }
+    }
+
+    /// What was written to a lost connection of QoS 0 may never have been read.
+    pub(super) fn forget_promises(&mut self, client: &Client) {
+        if let Some(device) = self.devices.get_mut(client.device as usize) {
+            device.acknowledged = 0;
+        }
+    }
+
+    fn succeed(&mut self, device: u32, mark: u64, now: u64) {
         self.totals.acknowledged += 1;
         self.latency.record(now.saturating_sub(mark));
         if let Some(device) = self.devices.get_mut(device as usize) {
@@ -208,7 +288,8 @@ impl World {
     }
 }
 
-fn now_ms() -> i64 {
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as i64)

@@ -9,9 +9,12 @@ use fieldline_codec::{PacketId, QoS};
 use mio::Waker;
 
 use crate::error::LoadError;
+use crate::leftovers::Litter;
 
 /// A file longer than this is replaced by an empty one, as a journal would begin a new segment.
 const SEGMENT_BYTES: u64 = 256 << 20;
+/// Where more than this waits for the disk, nothing further is read.
+const MAX_UNCOMMITTED: u64 = 64 << 20;
 
 /// An acknowledgement that waits for the disk.
 #[derive(Debug, Clone, Copy)]
@@ -35,77 +38,110 @@ struct Exchange {
     /// Waits for the thread to be free.
     next: Batch,
     done: Vec<Pending>,
+    /// Bytes that have become durable.
+    committed: u64,
     failed: Option<String>,
+    is_over: bool,
 }
 
-#[derive(Default)]
 struct Shared {
     exchange: Mutex<Exchange>,
     filled: Condvar,
+    /// Here and not with the thread: one that is dropped takes what it was to tell with it.
+    waker: Waker,
 }
 
-/// Appends to a file and tells when it is durable.
+/// Appends to a file and tells when it is durable. Dropping it ends the thread.
 pub(super) struct Committer {
     shared: Arc<Shared>,
     gathering: Batch,
     spare_done: Vec<Pending>,
+    appended: u64,
+    /// As it was when acknowledgements were last taken.
+    committed: u64,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Exchange> {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Waits for something to write, and puts it into `batch`; false at the end.
+    fn take(&self, batch: &mut Batch) -> bool {
+        let mut exchange = self.lock();
+        while exchange.next.bytes.is_empty() {
+            if exchange.is_over {
+                return false;
+            }
+            exchange = self.filled.wait(exchange).unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::swap(batch, &mut exchange.next);
+        true
+    }
+
+    /// Writes what comes until that fails, and wakes the event loop each time.
+    fn write(&self, segment: &mut Segment) {
+        let mut batch = Batch::default();
+        let mut goes_on = true;
+        while goes_on && self.take(&mut batch) {
+            let result = segment.append(&batch.bytes);
+            let mut exchange = self.lock();
+            match result {
+                Ok(()) => {
+                    exchange.done.append(&mut batch.pending);
+                    exchange.committed += batch.bytes.len() as u64;
+                }
+                Err(error) => {
+                    exchange.failed = Some(format!("{}: {error}", segment.path.display()));
+                    goes_on = false;
+                }
+            }
+            drop(exchange);
+            batch.bytes.clear();
+            batch.pending.clear();
+            // Only fails when the loop is gone.
+            let _ = self.waker.wake();
+        }
+    }
 }
 
 impl Committer {
-    /// Starts a thread that writes to a file in `directory`; `waker` is woken when something has become durable.
+    /// Starts a thread that writes to a file in `directory`; `waker` is woken when something has become durable, or cannot.
     pub(super) fn start(directory: &Path, waker: Waker) -> Result<Self, LoadError> {
         let mut segment = Segment::open(directory)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared {
+            exchange: Mutex::default(),
+            filled: Condvar::new(),
+            waker,
+        });
         let of_thread = shared.clone();
         std::thread::Builder::new()
             .name("commit".to_owned())
-            .spawn(move || {
-                let mut batch = Batch::default();
-                loop {
-                    {
-                        let mut exchange = of_thread.lock();
-                        while exchange.next.bytes.is_empty() {
-                            exchange = of_thread
-                                .filled
-                                .wait(exchange)
-                                .unwrap_or_else(PoisonError::into_inner);
-                        }
-                        std::mem::swap(&mut batch, &mut exchange.next);
-                    }
-                    let result = segment.append(&batch.bytes);
-                    let mut exchange = of_thread.lock();
-                    match result {
-                        Ok(()) => exchange.done.append(&mut batch.pending),
-                        Err(error) => exchange.failed = Some(error.to_string()),
-                    }
-                    batch.bytes.clear();
-                    batch.pending.clear();
-                    drop(exchange);
-                    // Only fails when the loop is gone.
-                    let _ = waker.wake();
-                }
-            })
+            .spawn(move || of_thread.write(&mut segment))
             .map_err(|error| LoadError::Engine(format!("starting a thread: {error}")))?;
         Ok(Self {
             shared,
             gathering: Batch::default(),
             spare_done: Vec::new(),
+            appended: 0,
+            committed: 0,
         })
     }
 
     /// Adds a message to what is committed next.
     pub(super) fn append(&mut self, topic: &str, payload: &[u8], pending: Option<Pending>) {
         let length = (topic.len() + payload.len()) as u32;
+        let before = self.gathering.bytes.len();
         self.gathering.bytes.extend_from_slice(&length.to_le_bytes());
         self.gathering.bytes.extend_from_slice(topic.as_bytes());
         self.gathering.bytes.extend_from_slice(payload);
+        self.appended += (self.gathering.bytes.len() - before) as u64;
         self.gathering.pending.extend(pending);
+    }
+
+    /// Whether so much waits for the disk that nothing should be added.
+    pub(super) fn is_full(&self) -> bool {
+        self.appended - self.committed > MAX_UNCOMMITTED
     }
 
     /// Hands over what has gathered in a turn of the event loop.
@@ -114,9 +150,7 @@ impl Committer {
             return Ok(());
         }
         let mut exchange = self.shared.lock();
-        if let Some(failed) = exchange.failed.take() {
-            return Err(LoadError::Engine(format!("appending: {failed}")));
-        }
+        check(&exchange)?;
         let was_empty = exchange.next.bytes.is_empty();
         if was_empty {
             std::mem::swap(&mut exchange.next, &mut self.gathering);
@@ -132,10 +166,13 @@ impl Committer {
     }
 
     /// Takes the acknowledgements that may be sent.
-    pub(super) fn take_done(&mut self) -> Vec<Pending> {
+    pub(super) fn take_done(&mut self) -> Result<Vec<Pending>, LoadError> {
         let mut done = std::mem::take(&mut self.spare_done);
-        std::mem::swap(&mut done, &mut self.shared.lock().done);
-        done
+        let mut exchange = self.shared.lock();
+        check(&exchange)?;
+        std::mem::swap(&mut done, &mut exchange.done);
+        self.committed = exchange.committed;
+        Ok(done)
     }
 
     /// Returns the memory of what was taken.
@@ -145,11 +182,29 @@ impl Committer {
     }
 }
 
+impl Drop for Committer {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.filled.notify_one();
+    }
+}
+
+fn check(exchange: &Exchange) -> Result<(), LoadError> {
+    match &exchange.failed {
+        Some(reason) => Err(LoadError::Engine(format!(
+            "messages cannot be appended: {reason}"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// The file that is appended to.
 struct Segment {
     path: PathBuf,
     file: File,
     length: u64,
+    /// The file is of no use to anybody afterwards.
+    _litter: Litter,
 }
 
 impl Segment {
@@ -162,6 +217,7 @@ impl Segment {
                 error,
             })?;
         Ok(Self {
+            _litter: Litter::new(path.clone()),
             path,
             file,
             length: 0,
@@ -176,12 +232,5 @@ impl Segment {
         self.file.write_all(bytes)?;
         self.length += bytes.len() as u64;
         self.file.sync_data()
-    }
-}
-
-impl Drop for Segment {
-    fn drop(&mut self) {
-        // It is of no use to anybody.
-        let _ = std::fs::remove_file(&self.path);
     }
 }

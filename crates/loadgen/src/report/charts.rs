@@ -101,9 +101,7 @@ impl<'a> Charts<'a> {
     }
 
     fn cores(&self) -> Plot<'_> {
-        let mut series = vec![self.series("generator", "b", Merge::Mean, |second| {
-            Some(second.generator_cores)
-        })];
+        let mut series = vec![self.series("generator", "b", Merge::Mean, |second| second.generator_cores)];
         if self.seconds.iter().any(|second| second.server_cores.is_some()) {
             series.push(self.series("server", "a", Merge::Mean, |second| second.server_cores));
         }

@@ -4,9 +4,13 @@ use super::units::{count, plural, printable, rate, seconds};
 use super::{Connecting, Load, Machine, Report, Verification};
 
 impl Report {
-    /// Acknowledged messages a second, as a share of what the limit server reached.
+    /// Acknowledged messages a second, as a share of what the limit server reached; none in open loop, where it would only
+    /// say how much was asked for.
     #[must_use]
     pub fn rate_ratio(&self) -> Option<f64> {
+        if self.load.rate.is_some() {
+            return None;
+        }
         quotient(self.outcome.rate, self.limit.as_ref()?.rate)
     }
 
@@ -167,6 +171,7 @@ pub(super) fn stored(verification: &Verification, load: &Load) -> Vec<Finding> {
 pub(super) fn protocol(load: &Load) -> String {
     match load.protocol.as_str() {
         "mqtt" => format!("MQTT QoS {}", load.qos),
+        "mqtts" => format!("MQTT QoS {} over TLS", load.qos),
         other => printable(other).to_uppercase(),
     }
 }
@@ -200,7 +205,7 @@ pub(super) fn payload(load: &Load) -> String {
 /// The name of what is counted as acknowledged.
 pub(super) fn acknowledged(load: &Load) -> &'static str {
     match (load.protocol.as_str(), load.qos) {
-        ("mqtt", 0) => "written",
+        ("mqtt" | "mqtts", 0) => "written",
         _ => "acknowledged",
     }
 }

@@ -30,6 +30,24 @@ pub fn write_html(report: &Report, path: &Path) -> LoadResult<()> {
     write(path, |file| file.write_all(html::page(report).as_bytes()))
 }
 
+/// Insists that a report can be written to a path, and leaves what is there: better now than after the run.
+///
+/// # Errors
+/// [`LoadError::Io`] with the path where the file cannot be written.
+pub fn check_writable(path: &Path) -> LoadResult<()> {
+    let is_new = !path.exists();
+    let opened = File::options().append(true).create(true).open(path);
+    opened.map_err(|error| LoadError::Io {
+        path: path.to_owned(),
+        error,
+    })?;
+    if is_new {
+        // An empty file would be taken for the report of a run that failed.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
 fn write(path: &Path, content: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> LoadResult<()> {
     let attempt = || {
         let mut file = BufWriter::new(File::create(path)?);

@@ -344,10 +344,9 @@ fn groups(report: &Report) -> Vec<Group> {
         Group::new("Messages")
             .row("Sent", count(outcome.sent))
             .row(
-                if load.qos == 0 && load.protocol == "mqtt" {
-                    "Written"
-                } else {
-                    "Acknowledged"
+                match figures::acknowledged(load) {
+                    "written" => "Written",
+                    _ => "Acknowledged",
                 },
                 count(outcome.acknowledged),
             )
@@ -362,7 +361,10 @@ fn groups(report: &Report) -> Vec<Group> {
             .row("Lost under load", count(outcome.lost_connections)),
         Group::new("Server and generator")
             .row("Server CPU a message", outcome.server_us_per_message.map(us))
-            .row("Generator CPU a message", us(outcome.generator_us_per_message))
+            .row(
+                "Generator CPU a message",
+                outcome.generator_us_per_message.map(us),
+            )
             .row(
                 "Server memory, at most",
                 outcome.server_memory_peak.map(|peak| bytes(peak as f64)),

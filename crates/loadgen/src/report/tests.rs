@@ -201,8 +201,14 @@ fn lines_of_progress_align_and_hold_what_is_known() {
     };
     assert_eq!(
         text::progress(&stalled, 30.0),
-        "    3 of 30 s  sent       0/s  acknowledged       0/s  p50     – p99     – ms  cores 0.00  FAILED 2/s"
+        "    3 of 30 s  sent       0/s  acknowledged       0/s  p50     – p99     – ms  FAILED 2/s"
     );
+    let half_known = Second {
+        server_cores: Some(1.0),
+        ..stalled
+    };
+    let line = text::progress(&half_known, 30.0);
+    assert!(line.contains("cores 1.00 +    –"), "{line}");
 }
 
 #[test]
@@ -272,6 +278,31 @@ fn series_without_values_have_no_line() {
 }
 
 #[test]
+fn a_second_without_processor_time_is_a_gap_and_not_zero() {
+    let mut report = sample(10);
+    report.seconds[4].generator_cores = None;
+    report.outcome.generator_us_per_message = None;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("report.json");
+    write_json(&report, &path).expect("written");
+    let json = std::fs::read_to_string(&path).expect("read");
+    assert_eq!(json.matches("generatorCores").count(), 9);
+    let back: Report = serde_json::from_str(&json).expect("valid");
+    assert_eq!(back.seconds[4].generator_cores, None);
+    let summary = text::summary(&report);
+    assert_eq!(lines_of(&summary, "CPU a message")[0], "server 12 µs");
+}
+
+#[test]
+fn an_open_loop_is_not_measured_by_what_it_was_asked_for() {
+    let mut report = sample(3);
+    report.load.rate = Some(500.0);
+    report.load.in_flight = None;
+    assert_eq!(report.rate_ratio(), None);
+    assert!(report.cpu_ratio().is_some());
+}
+
+#[test]
 fn titles_and_names_cannot_become_markup() {
     let hostile = "</title></style></script><script>alert('1')</script> & \"x\" ]]> \u{0} \u{1b}[31m\u{FFFF}";
     let mut report = sample(3);
@@ -311,7 +342,7 @@ fn figures_that_are_no_numbers_are_shown_as_nothing() {
     for second in &mut report.seconds {
         second.sent = f64::NAN;
         second.acknowledged = 0.0;
-        second.generator_cores = f64::NEG_INFINITY;
+        second.generator_cores = Some(f64::NEG_INFINITY);
         second.server_cores = Some(0.0);
     }
     report.seconds[0].at = f64::NAN;
@@ -394,8 +425,18 @@ fn the_json_of_a_page_is_that_of_the_file() {
 fn an_error_names_the_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("none").join("report");
-    for result in [write_json(&sample(1), &path), write_html(&sample(1), &path)] {
+    for result in [
+        check_writable(&path),
+        write_json(&sample(1), &path),
+        write_html(&sample(1), &path),
+    ] {
         let message = result.expect_err("there is no such directory").to_string();
         assert!(message.contains(&path.display().to_string()), "{message}");
     }
+    let path = directory.path().join("report");
+    check_writable(&path).expect("a place for it");
+    assert!(!path.exists(), "nothing was written yet");
+    std::fs::write(&path, "before").expect("written");
+    check_writable(&path).expect("a place for it");
+    assert_eq!(std::fs::read_to_string(&path).expect("read"), "before");
 }

@@ -34,11 +34,12 @@ pub fn progress(second: &Second, duration: f64) -> String {
         Latency { p50, p99, .. } => (millis(p50), millis(p99)),
     };
     parts.push(format!("p50 {p50:>5} p99 {p99:>5} ms"));
-    let generator = fixed(second.generator_cores, 2);
-    parts.push(match second.server_cores {
-        Some(server) => format!("cores {} + {generator}", fixed(server, 2)),
-        None => format!("cores {generator}"),
-    });
+    let cores = |known: Option<f64>| known.map_or(NOTHING.to_owned(), |cores| fixed(cores, 2));
+    match (second.server_cores, second.generator_cores) {
+        (None, None) => {}
+        (None, generator) => parts.push(format!("cores {:>4}", cores(generator))),
+        (server, generator) => parts.push(format!("cores {:>4} + {:>4}", cores(server), cores(generator))),
+    }
     if let Some(memory) = second.server_memory {
         parts.push(format!("{:>8}", bytes(memory as f64)));
     }
@@ -119,14 +120,16 @@ fn rows(report: &Report, lines: &mut Vec<String>) {
         ),
     );
     row("rate", format!("{} {answered}", rate(outcome.rate)));
-    let generator = format!("generator {}", us(outcome.generator_us_per_message));
-    row(
-        "CPU a message",
-        match outcome.server_us_per_message {
-            Some(server) => format!("server {}, {generator}", us(server)),
-            None => generator,
-        },
-    );
+    let cpu: Vec<String> = [
+        ("server", outcome.server_us_per_message),
+        ("generator", outcome.generator_us_per_message),
+    ]
+    .into_iter()
+    .filter_map(|(who, cpu)| Some(format!("{who} {}", us(cpu?))))
+    .collect();
+    if !cpu.is_empty() {
+        row("CPU a message", cpu.join(", "));
+    }
     if let Some(peak) = outcome.server_memory_peak {
         row("memory", format!("server {} at most", bytes(peak as f64)));
     }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fieldline_loadgen::verify::{Check, Expected, verify};
+use fieldline_loadgen::verify::{Check, Expected, newest_ms, verify};
 use serde_json::json;
 
 use crate::stand_in::{Reply, StandIn};
@@ -122,4 +122,26 @@ fn verifying_outlasts_a_restart_but_not_a_refusal() {
     let server = open_server(|_| Reply::error(503, "down"));
     let error = verify(&client(&server), &check(), &devices, Duration::ZERO, 1, &|_| {}).unwrap_err();
     assert_eq!(error.status(), Some(503));
+}
+
+#[test]
+fn the_newest_point_of_all_devices_is_found() {
+    let server = open_server(|request| {
+        assert_eq!(request.param("keys"), "voltage");
+        Reply::Json(match request.path.split('/').nth(5).unwrap() {
+            "old" => json!({"voltage": [{"ts": 5, "value": "230"}]}),
+            "new" => json!({"voltage": [{"ts": 7, "value": "230"}]}),
+            "null" => json!({"voltage": [{"ts": 9, "value": null}]}),
+            _ => json!({}),
+        })
+    });
+    let newest = |ids: &[&str]| {
+        let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+        newest_ms(&client(&server), "voltage", &ids, 3).unwrap()
+    };
+    assert_eq!(newest(&["none", "old", "new", "null", "old"]), Some(7));
+    assert_eq!(newest(&["none", "null"]), None);
+    let server = open_server(|_| Reply::error(404, "Device is not found"));
+    let error = newest_ms(&client(&server), "voltage", &["x".to_owned()], 1).unwrap_err();
+    assert_eq!(error.status(), Some(404));
 }

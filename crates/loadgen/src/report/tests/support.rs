@@ -55,7 +55,7 @@ pub(super) fn sample(seconds: usize) -> Report {
             rate: 81_250.0,
             latency: latency(45.2),
             server_us_per_message: Some(12.0),
-            generator_us_per_message: 7.25,
+            generator_us_per_message: Some(7.25),
             server_memory_peak: Some(183_500_800),
             lag_peak: Some(1_204),
             lag_end: Some(0),
@@ -84,7 +84,7 @@ pub(super) fn sample(seconds: usize) -> Report {
                 failed: 0.0,
                 latency: latency(45.0 + 8.0 * wave(i, 4.1)),
                 server_cores: Some(1.2 + 0.1 * wave(i, 1.9)),
-                generator_cores: 0.7 + 0.05 * wave(i, 2.3),
+                generator_cores: Some(0.7 + 0.05 * wave(i, 2.3)),
                 server_memory: Some(150_000_000 + 3_000 * i as u64),
                 lag: Some((600.0 + 600.0 * wave(i, 5.0)) as u64),
             })

@@ -1,0 +1,214 @@
+//! The load itself: when what is sent, and what is told of it while it lasts.
+
+use std::time::Duration;
+
+use mio::Events;
+
+use super::plan::{Pace, Protocol};
+use super::tally::{Interval, Totals};
+use super::world::{Phase, now_ms};
+use super::{EVENTS, Engine};
+use crate::error::LoadError;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// How often it is looked whether everything is answered, once the load has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Connections of QoS 0 that send before events are looked at again.
+const AT_ONCE: usize = 64;
+/// Pause before a connection that could not be opened again is tried once more.
+pub(super) const REDIAL_AFTER: Duration = SECOND;
+
+/// Cuts the load into intervals.
+struct Ticks {
+    next: Duration,
+    started: Duration,
+    before: Totals,
+}
+
+impl Engine {
+    /// Runs the load and tells `watch` of each second. Connections have to be open; those that are lost meanwhile are opened
+    /// again a second later, and what was in flight on them has failed. Messages that are due meanwhile wait for them.
+    ///
+    /// # Errors
+    /// The system fails to wait for events.
+    pub fn run(&mut self, watch: &mut dyn FnMut(&Interval)) -> Result<Totals, LoadError> {
+        self.begin();
+        let mut events = Events::with_capacity(EVENTS);
+        let end = self.plan.duration;
+        let mut ticks = Ticks {
+            next: SECOND,
+            started: Duration::ZERO,
+            before: Totals::default(),
+        };
+        loop {
+            let now = self.world.started.elapsed();
+            if self.world.is_sending() && now >= end {
+                // However late the loop is, what was due is sent.
+                self.schedule(end);
+                self.stop_sending();
+                self.tick(&mut ticks, watch);
+            } else if now >= ticks.next {
+                self.tick(&mut ticks, watch);
+            }
+            let wait = if self.world.is_sending() {
+                self.redial();
+                self.pump()
+                    .min(self.schedule(now))
+                    .min(self.world.next_redial_in())
+                    .min(end.saturating_sub(now))
+                    .min(ticks.next.saturating_sub(now))
+            } else if self.in_flight() == 0 || now >= end + self.plan.patience {
+                break;
+            } else {
+                LOOK_EVERY
+            };
+            self.wait(&mut events, wait)?;
+        }
+        self.tick_rest(&mut ticks, watch);
+        self.finish();
+        Ok(self.world.totals.clone())
+    }
+
+    /// Starts the clock of the load.
+    fn begin(&mut self) {
+        self.world.begin(&self.plan);
+        for client in &mut self.clients {
+            client.owed = 0;
+        }
+        for index in 0..self.clients.len() {
+            match self.plan.pace {
+                Pace::Closed { .. } => self.fill(index),
+                Pace::Open { .. } => self.take_turn(index),
+            }
+        }
+    }
+
+    fn stop_sending(&mut self) {
+        let now = self.world.started.elapsed();
+        self.world.phase = Phase::Draining;
+        let unsent = self.unsent(now);
+        let totals = &mut self.world.totals;
+        totals.seconds = now.as_secs_f64();
+        totals.acknowledged_in_time = totals.acknowledged;
+        totals.unsent = unsent;
+    }
+
+    fn finish(&mut self) {
+        let unanswered = self.in_flight();
+        let (_, last_ms) = self.span();
+        let world = &mut self.world;
+        world.phase = Phase::Quiet;
+        world.totals.failed += unanswered;
+        world.totals.unanswered = unanswered;
+        world.totals.latency = world.latency.total();
+        world.totals.ahead_ms = (last_ms - 1 - now_ms()).max(0);
+    }
+
+    /// Tells of what happened since the last time.
+    fn tick(&mut self, ticks: &mut Ticks, watch: &mut dyn FnMut(&Interval)) {
+        let now = self.world.started.elapsed();
+        let totals = self.world.totals.clone();
+        let interval = Interval {
+            at: now,
+            length: now.saturating_sub(ticks.started),
+            sent: totals.sent - ticks.before.sent,
+            acknowledged: totals.acknowledged - ticks.before.acknowledged,
+            failed: totals.failed - ticks.before.failed,
+            latency: self.world.latency.take_interval(),
+        };
+        // What the loop slept through is part of this interval.
+        let missed = now.saturating_sub(ticks.next).as_secs() as u32;
+        if now >= ticks.next {
+            ticks.next += SECOND * (missed + 1);
+        }
+        if !self.world.is_sending() && ticks.started < self.plan.duration {
+            ticks.next = now + SECOND;
+        }
+        ticks.started = now;
+        ticks.before = totals;
+        watch(&interval);
+    }
+
+    /// Tells of answers that came after the last full interval.
+    fn tick_rest(&mut self, ticks: &mut Ticks, watch: &mut dyn FnMut(&Interval)) {
+        let (before, now) = (&ticks.before, &self.world.totals);
+        if (now.acknowledged, now.failed) != (before.acknowledged, before.failed) {
+            self.tick(ticks, watch);
+        }
+    }
+
+    /// Messages of the schedule that no connection could take.
+    fn unsent(&self, now: Duration) -> u64 {
+        let Pace::Open { per_second } = self.plan.pace else {
+            return 0;
+        };
+        let owed: u64 = self.clients.iter().map(|client| u64::from(client.owed)).sum();
+        self.plan
+            .due(per_second, now)
+            .saturating_sub(self.world.scheduled)
+            + owed
+    }
+
+    /// Sends what is due by `now` and returns how long nothing else will be.
+    fn schedule(&mut self, now: Duration) -> Duration {
+        let Pace::Open { per_second } = self.plan.pace else {
+            return Duration::MAX;
+        };
+        let due = self.plan.due(per_second, now);
+        let http = matches!(self.plan.protocol, Protocol::Http { .. });
+        while self.world.scheduled < due {
+            let index = if http {
+                let Some(index) = self.world.next_in_queue() else {
+                    // Answers come first.
+                    return Duration::MAX;
+                };
+                if let Some(client) = self.clients.get_mut(index) {
+                    client.is_queued = false;
+                }
+                index
+            } else {
+                let turn = self.world.scheduled as usize % self.world.order.len().max(1);
+                self.world.scheduled += 1;
+                let index = self.world.order.get(turn).copied().unwrap_or_default() as usize;
+                if let Some(client) = self.clients.get_mut(index) {
+                    client.owed += 1;
+                }
+                index
+            };
+            self.fill(index);
+        }
+        // Sending took time as well.
+        Duration::try_from_secs_f64(self.world.scheduled as f64 / per_second)
+            .unwrap_or(Duration::MAX)
+            .saturating_sub(self.world.started.elapsed())
+    }
+
+    /// Lets connections of QoS 0 send whose turn it is, and returns how long none has one.
+    fn pump(&mut self) -> Duration {
+        if !(self.plan.is_unanswered() && matches!(self.plan.pace, Pace::Closed { .. })) {
+            return Duration::MAX;
+        }
+        for _ in 0..self.world.queued().min(AT_ONCE) {
+            let Some(index) = self.world.next_in_queue() else {
+                break;
+            };
+            if let Some(client) = self.clients.get_mut(index) {
+                client.is_queued = false;
+            }
+            self.fill(index);
+        }
+        match self.world.queued() {
+            0 => Duration::MAX,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Opens lost connections again whose time has come.
+    fn redial(&mut self) {
+        while let Some(index) = self.world.next_redial() {
+            if self.open(index).is_err() {
+                self.world.redial(index, REDIAL_AFTER);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What would be left behind if the process ended now: servers that were started, and what they and others keep on the disk.
+//! Destructors see to that, but not where a signal ends the process.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use tempfile::TempDir;
+
+use crate::error::{LoadError, LoadResult};
+
+#[derive(Default)]
+struct Leftovers {
+    children: Vec<Pid>,
+    paths: Vec<PathBuf>,
+}
+
+static LEFTOVERS: Mutex<Leftovers> = Mutex::new(Leftovers {
+    children: Vec::new(),
+    paths: Vec::new(),
+});
+
+fn leftovers() -> MutexGuard<'static, Leftovers> {
+    LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends this process with an exit code, after it has ended the servers that it started and removed what they kept. For
+/// whoever is told by a signal to end.
+pub fn abandon(code: i32) -> ! {
+    let left = leftovers();
+    for child in &left.children {
+        // It may have ended by itself, and has nothing to lose.
+        let _ = kill_process(*child, Signal::KILL);
+        let _ = waitpid(Some(*child), WaitOptions::empty());
+    }
+    for path in &left.paths {
+        remove(path);
+    }
+    // The lock is kept, so that nothing new is made.
+    std::process::exit(code)
+}
+
+fn remove(path: &Path) {
+    // A path that is gone needs no removing, and who cannot remove it cannot be helped.
+    let _ = match path.symlink_metadata() {
+        Ok(about) if about.is_dir() => std::fs::remove_dir_all(path),
+        _ => std::fs::remove_file(path),
+    };
+}
+
+/// A file or directory that is removed with this.
+#[derive(Debug)]
+pub(crate) struct Litter(PathBuf);
+
+impl Litter {
+    /// Takes over a path.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        leftovers().paths.push(path.clone());
+        Self(path)
+    }
+
+    /// A new directory of its own for files of a passing use.
+    pub(crate) fn directory() -> LoadResult<Self> {
+        let directory = TempDir::with_prefix("fieldline-bench-").map_err(|error| LoadError::Io {
+            path: std::env::temp_dir(),
+            error,
+        })?;
+        Ok(Self::new(directory.keep()))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Litter {
+    fn drop(&mut self) {
+        let mut left = leftovers();
+        left.paths.retain(|path| *path != self.0);
+        remove(&self.0);
+    }
+}
+
+/// Notes a process that was started.
+pub(crate) fn note_child(pid: Pid) {
+    leftovers().children.push(pid);
+}
+
+/// Looks whether a process that was noted has ended, and forgets it if so: nobody may signal its number any more.
+pub(crate) fn look_after(pid: Pid, child: &mut std::process::Child) -> std::io::Result<Option<ExitStatus>> {
+    let mut left = leftovers();
+    let ended = child.try_wait();
+    if !matches!(ended, Ok(None)) {
+        left.children.retain(|other| *other != pid);
+    }
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn litter_is_removed_with_all_that_is_in_it() {
+        let litter = Litter::directory().unwrap();
+        let path = litter.path().to_owned();
+        std::fs::create_dir(path.join("data")).unwrap();
+        std::fs::write(path.join("data/file"), "x").unwrap();
+        let file = Litter::new(path.join("file"));
+        std::fs::write(file.path(), "x").unwrap();
+        drop(file);
+        assert!(path.exists() && !path.join("file").exists());
+        drop(litter);
+        assert!(!path.exists() && !leftovers().paths.contains(&path));
+    }
+}

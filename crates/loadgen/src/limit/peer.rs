@@ -1,0 +1,163 @@
+//! A connection of the limit server.
+
+use std::io::{ErrorKind, Write as _};
+
+use fieldline_codec::{
+    Ack, Connack, Packet, PacketId, QoS, ReasonCode, Version, decode_frame, encode_pingresp, encode_puback,
+};
+use mio::net::TcpStream;
+
+use super::commit::{Committer, Pending};
+
+/// Larger packets end the connection.
+const MAX_PACKET: u32 = 1 << 20;
+/// A peer that leaves more answers than this unread is not read from either.
+const MAX_UNSENT: usize = 64 << 10;
+
+/// A connection.
+pub(super) struct Peer {
+    pub(super) stream: TcpStream,
+    pub(super) version: Version,
+    slot: u32,
+    /// Tells connections apart that used the same slot.
+    pub(super) generation: u32,
+    /// The beginning of a packet whose rest has not come.
+    rest: Vec<u8>,
+    /// What the system did not take yet.
+    out: Vec<u8>,
+    /// It was not read from because its peer does not read.
+    pub(super) is_unread: bool,
+    /// It was not read from because too much waits for the disk.
+    pub(super) is_held: bool,
+}
+
+impl Peer {
+    pub(super) fn new(stream: TcpStream, slot: u32, generation: u32) -> Self {
+        Self {
+            stream,
+            version: Version::V311,
+            slot,
+            generation,
+            rest: Vec::new(),
+            out: Vec::new(),
+            is_unread: false,
+            is_held: false,
+        }
+    }
+
+    /// Whether the peer has to read before more is read from it.
+    pub(super) fn waits_to_write(&self) -> bool {
+        self.out.len() > MAX_UNSENT
+    }
+
+    /// Bytes that are kept for the peer.
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> usize {
+        self.out.len() + self.rest.len()
+    }
+
+    /// Handles the packets that came; answers go to `out`. Whether the connection goes on.
+    pub(super) fn hear(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        committer: Option<&mut Committer>,
+    ) -> bool {
+        let mut joined = std::mem::take(&mut self.rest);
+        let whole = if joined.is_empty() {
+            input
+        } else {
+            joined.extend_from_slice(input);
+            joined.as_slice()
+        };
+        let Some(used) = self.take_packets(whole, out, committer) else {
+            return false;
+        };
+        let rest = whole.get(used..).unwrap_or_default();
+        if !rest.is_empty() {
+            self.rest = rest.to_vec();
+        }
+        true
+    }
+
+    /// Returns the bytes of the whole packets; none at the end of the connection.
+    fn take_packets(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        mut committer: Option<&mut Committer>,
+    ) -> Option<usize> {
+        let mut used = 0;
+        while let Some((packet, length)) =
+            decode_frame(input.get(used..).unwrap_or_default(), MAX_PACKET, self.version).ok()?
+        {
+            used += length;
+            match packet {
+                Packet::Publish(publish) => match (&mut committer, publish.packet_id) {
+                    (Some(committer), id) => {
+                        let pending = id.map(|id| Pending {
+                            slot: self.slot,
+                            generation: self.generation,
+                            id,
+                            qos: publish.qos,
+                        });
+                        committer.append(publish.topic, publish.payload, pending);
+                    }
+                    (None, Some(id)) => put_acknowledgement(publish.qos, id, self.version, out),
+                    (None, None) => {}
+                },
+                Packet::Connect(connect) => {
+                    self.version = connect.version();
+                    Connack::new(ReasonCode::Success, false)
+                        .encode(self.version, out)
+                        .ok()?;
+                }
+                Packet::Pubrel(ack) => Packet::Pubcomp(Ack::new(ack.packet_id, ReasonCode::Success))
+                    .encode(self.version, out)
+                    .ok()?,
+                Packet::Pingreq => encode_pingresp(out),
+                _ => return None,
+            }
+        }
+        Some(used)
+    }
+
+    /// Writes what the system takes and keeps the rest. Whether the connection goes on.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> bool {
+        if !self.out.is_empty() {
+            self.out.extend_from_slice(bytes);
+            return true;
+        }
+        let mut written = 0;
+        while written < bytes.len() {
+            match self.stream.write(bytes.get(written..).unwrap_or_default()) {
+                Ok(0) => return false,
+                Ok(count) => written += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.out
+                        .extend_from_slice(bytes.get(written..).unwrap_or_default());
+                    return true;
+                }
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Writes what was kept. Whether the connection goes on.
+    pub(super) fn flush(&mut self) -> bool {
+        let bytes = std::mem::take(&mut self.out);
+        self.write(&bytes)
+    }
+}
+
+/// Appends PUBACK, or PUBREC for QoS 2.
+pub(super) fn put_acknowledgement(qos: QoS, id: PacketId, version: Version, out: &mut Vec<u8>) {
+    if qos == QoS::ExactlyOnce {
+        // A PUBREC that says success cannot fail.
+        let _ = Packet::Pubrec(Ack::new(id, ReasonCode::Success)).encode(version, out);
+    } else {
+        encode_puback(id, out);
+    }
+}

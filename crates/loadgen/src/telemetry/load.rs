@@ -1,0 +1,203 @@
+//! The load itself, with everything that is watched meanwhile.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use super::Run;
+use crate::engine::{Engine, Interval, Protocol, Totals};
+use crate::error::LoadResult;
+use crate::metrics::MetricsSource;
+use crate::probe::{Probe, Probed};
+use crate::process::ProcessSample;
+use crate::report::{self, Load, Report, Second, text};
+use crate::sampler::{Sample, Sampler, SamplerOptions};
+
+/// Looking for the end of the lag.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The event loop has one core: near it, the server waits for the generator.
+const BUSY_CORES: f64 = 0.9;
+/// Where the times of messages are further ahead of the clock than this, it is said.
+const AHEAD_MS: i64 = 1_000;
+
+impl Run<'_> {
+    /// Puts the load on the server, waits until it has stored it, and fills in what was seen.
+    pub(super) fn load(&mut self, engine: &mut Engine, report: &mut Report) -> LoadResult<()> {
+        let args = self.args;
+        let metrics_url = format!("{}/metrics", self.target.url);
+        let sampler = Sampler::start(SamplerOptions {
+            pid: self.target.pid,
+            metrics_url: Some(metrics_url.clone()),
+            ..SamplerOptions::default()
+        })?;
+        let probe = match self.ids.first() {
+            Some(Some(id)) if args.report.probes > 0.0 => Some(Probe::start(
+                &self.target.client,
+                &self.target.url,
+                &self.range.name(0),
+                id,
+                args.report.probes,
+            )?),
+            _ => None,
+        };
+        let own_before = ProcessSample::own();
+        let server_before = self.server();
+        let mut seconds = Vec::new();
+        let mut last = sampler.latest();
+        let (quiet, terminal) = (args.report.quiet, std::io::stderr().is_terminal());
+        let totals = engine.run(&mut |interval| {
+            let now = sampler.latest();
+            let second = second(interval, last.as_ref(), now.as_ref());
+            last = now.or(last);
+            if !quiet && (terminal || seconds.len().is_multiple_of(10)) {
+                eprintln!("{}", text::progress(&second, args.load.duration));
+            }
+            seconds.push(second);
+        })?;
+        let own_after = ProcessSample::own();
+        let lag_end = MetricsSource::new(&metrics_url)
+            .scrape()
+            .and_then(|metrics| metrics.lag_records());
+        if let Some(probe) = probe {
+            self.note_probes(probe.stop()?, report);
+        }
+        self.drain(&sampler);
+        let server_after = self.server();
+        let series = sampler.stop();
+        self.fill_in(report, engine, &totals);
+        let spent = |before: Option<ProcessSample>, after: Option<ProcessSample>| {
+            after?.cpu_us.checked_sub(before?.cpu_us)
+        };
+        let a_message = |spent: u64| spent as f64 / totals.acknowledged.max(1) as f64;
+        let own = spent(own_before, own_after);
+        report.outcome.server_us_per_message = spent(server_before, server_after).map(a_message);
+        report.outcome.generator_us_per_message = own.map(a_message);
+        report.outcome.server_memory_peak = series.rss_peak();
+        report.outcome.lag_peak = series.lag_peak().max(lag_end);
+        report.outcome.lag_end = lag_end;
+        report.seconds = seconds;
+        let cores = own.map_or(0.0, |own| own as f64 / 1e6 / totals.seconds.max(1e-9));
+        if cores > BUSY_CORES {
+            self.remarks.push(format!(
+                "The load generator itself used {cores:.2} cores, of which its event loop can use one: the server may be capable \
+                 of more."
+            ));
+        }
+        Ok(())
+    }
+
+    fn server(&self) -> Option<ProcessSample> {
+        self.target.pid.and_then(ProcessSample::of)
+    }
+
+    fn note_probes(&mut self, probed: Probed, report: &mut Report) {
+        report.queryable = (probed.latency.count > 0).then_some(probed.latency);
+        if probed.given_up + probed.failed > 0 {
+            let why = probed.last_failure.map(|why| format!(": {why}"));
+            self.remarks.push(format!(
+                "{} probes were given up and {} failed{}.",
+                probed.given_up,
+                probed.failed,
+                why.unwrap_or_default()
+            ));
+        }
+    }
+
+    /// Waits until the server has stored what it has acknowledged, so that its work counts.
+    fn drain(&mut self, sampler: &Sampler) {
+        let asked = Instant::now();
+        let mut latest = sampler.latest();
+        while asked.elapsed() < self.args.report.patience()
+            && latest
+                .and_then(|sample| Some((sample.lag_records?, sample.at)))
+                .is_some_and(|(lag, at)| lag > 0 || at < asked)
+        {
+            std::thread::sleep(LOOK_EVERY);
+            latest = sampler.latest();
+        }
+    }
+
+    fn fill_in(&mut self, report: &mut Report, engine: &Engine, totals: &Totals) {
+        let plan = engine.plan();
+        let load = &self.args.load;
+        report.load = Load {
+            protocol: match plan.protocol {
+                Protocol::Mqtt { tls: Some(_), .. } => "mqtts",
+                Protocol::Mqtt { .. } => "mqtt",
+                Protocol::Http { .. } => "http",
+            }
+            .to_owned(),
+            target: plan.target.to_string(),
+            devices: plan.tokens.len(),
+            connections: plan.connections(),
+            qos: load.qos,
+            payload: plan.payload.to_string(),
+            payload_bytes: totals.payload_bytes as f64 / totals.sent.max(1) as f64,
+            points: plan.payload.points(),
+            rate: load.in_flight.is_none().then_some(load.rate),
+            in_flight: load.in_flight,
+            alarms_per_second: load.alarms,
+            duration_seconds: totals.seconds,
+        };
+        report.outcome = report::Outcome {
+            sent: totals.sent,
+            acknowledged: totals.acknowledged,
+            failed: totals.failed,
+            unsent: totals.unsent,
+            lost_connections: totals.lost,
+            rate: totals.acknowledged_in_time as f64 / totals.seconds.max(1e-9),
+            latency: totals.latency,
+            ..report::Outcome::default()
+        };
+        self.remark_on(totals);
+    }
+
+    fn remark_on(&mut self, totals: &Totals) {
+        let mut remark = |text: String| self.remarks.push(text);
+        if let Some(failure) = &totals.first_failure {
+            remark(format!("The first message that was refused: {failure}."));
+        }
+        if let Some(loss) = &totals.first_loss {
+            remark(format!("The first connection that was lost: {loss}."));
+            if self.args.load.qos == 0 {
+                remark(
+                    "QoS 0 promises nothing for what was written to a connection that is lost, so that it was not looked for."
+                        .to_owned(),
+                );
+            }
+        }
+        if totals.unanswered > 0 {
+            remark(format!("{} messages were never answered.", totals.unanswered));
+        }
+        if totals.strange > 0 {
+            remark(format!("{} answers belonged to no message.", totals.strange));
+        }
+        if totals.ahead_ms > AHEAD_MS {
+            remark(format!(
+                "The times of messages are up to {:.1} s ahead of the clock: each message of a device has a millisecond of its \
+                 own.",
+                totals.ahead_ms as f64 / 1e3
+            ));
+        }
+    }
+}
+
+fn second(interval: &Interval, before: Option<&Sample>, now: Option<&Sample>) -> Second {
+    let per_second = |count: u64| count as f64 / interval.length.as_secs_f64().max(1e-9);
+    let cores = |counter: fn(&Sample) -> Option<u64>| {
+        let (before, now) = (before?, now?);
+        let elapsed = now.at.saturating_duration_since(before.at).as_micros();
+        let spent = counter(now)?.checked_sub(counter(before)?)?;
+        (elapsed > 0).then(|| spent as f64 / elapsed as f64)
+    };
+    Second {
+        at: interval.at.as_secs_f64(),
+        sent: per_second(interval.sent),
+        acknowledged: per_second(interval.acknowledged),
+        failed: per_second(interval.failed),
+        latency: interval.latency,
+        server_cores: cores(|sample| sample.server_cpu_us),
+        generator_cores: cores(|sample| sample.generator_cpu_us),
+        server_memory: now.and_then(|sample| sample.server_rss_bytes),
+        lag: now.and_then(|sample| sample.lag_records),
+    }
+}

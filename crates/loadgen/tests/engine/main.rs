@@ -1,0 +1,70 @@
+//! The event loop against servers that behave as each test tells them to.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use fieldline_codec::QoS;
+use fieldline_loadgen::engine::{Alarms, Engine, Pace, Plan, Protocol, Totals};
+use fieldline_loadgen::payload::PayloadKind;
+
+mod http;
+mod mqtt;
+mod stand_in;
+mod tls;
+
+/// A load of so many devices, in the order of their numbers and without alarms.
+fn plan(target: SocketAddr, protocol: Protocol, devices: usize, pace: Pace, seconds: f64) -> Plan {
+    Plan {
+        target,
+        protocol,
+        tokens: (0..devices).map(|number| format!("T{number}")).collect(),
+        payload: PayloadKind::SmartMeter,
+        attributes: false,
+        pace,
+        duration: Duration::from_secs_f64(seconds),
+        alarms: Alarms {
+            per_second: 0.0,
+            from: 0.0,
+            until: 0.0,
+        },
+        sequential: true,
+        seed: 0,
+        opening: 10,
+        not_before_ms: 0,
+        patience: Duration::from_secs(30),
+    }
+}
+
+fn mqtt_of(qos: QoS) -> Protocol {
+    Protocol::Mqtt { qos, tls: None }
+}
+
+/// Connects, runs the load and disconnects; what every load has to fulfil is checked.
+fn run(plan: Plan) -> (Totals, Engine) {
+    let mut engine = Engine::new(plan).unwrap();
+    let connections = engine.plan().connections();
+    engine.connect(connections, &mut |_| {}).unwrap();
+    let mut counted = (0, 0, 0);
+    let totals = engine
+        .run(&mut |interval| {
+            counted.0 += interval.sent;
+            counted.1 += interval.acknowledged;
+            counted.2 += interval.failed;
+        })
+        .unwrap();
+    engine.disconnect();
+    assert_eq!(totals.sent, totals.acknowledged + totals.failed, "{totals:?}");
+    assert_eq!(totals.latency.count, totals.acknowledged, "{totals:?}");
+    // What is never answered has failed when the last interval is over.
+    let unanswered = totals.unanswered;
+    assert_eq!(
+        counted,
+        (totals.sent, totals.acknowledged, totals.failed - unanswered),
+        "the intervals add up: {totals:?}"
+    );
+    let sent: u64 = engine.devices().iter().map(|device| u64::from(device.sent)).sum();
+    assert_eq!(sent, totals.sent);
+    (totals, engine)
+}
