@@ -120,13 +120,16 @@ impl Sessions {
             let sessions = shard.entry(id).or_default();
             let surplus = (sessions.len() + 1).saturating_sub(self.per_device);
             let replaced: Vec<_> = sessions.drain(..surplus).map(|session| session.control).collect();
+            // Nearly always the only one.
+            sessions.reserve_exact(1);
             sessions.push(OpenSession {
                 control: control.clone(),
                 device: device.clone(),
             });
+            self.open.fetch_add(1, Ordering::Relaxed);
+            self.open.fetch_sub(replaced.len(), Ordering::Relaxed);
             replaced
         };
-        self.open.fetch_add(1, Ordering::Relaxed);
         for old in replaced {
             old.close(CloseReason::Replaced);
         }
@@ -140,7 +143,7 @@ impl Sessions {
         }
         SessionGuard {
             sessions: self.clone(),
-            device: id,
+            device,
             control,
         }
     }
@@ -209,19 +212,67 @@ impl EntityListener for Sessions {
 /// Keeps a session registered.
 pub struct SessionGuard {
     sessions: Arc<Sessions>,
-    device: DeviceId,
+    device: Arc<DeviceHandle>,
     control: Arc<SessionControl>,
+}
+
+impl SessionGuard {
+    /// What the session shares with the rest of the platform.
+    pub fn control(&self) -> &SessionControl {
+        &self.control
+    }
+
+    /// Takes the session back before the guard is dropped. Returns whether the device has no open session now.
+    pub fn end(&self) -> bool {
+        let id = self.device.id;
+        let mut shard = self.sessions.shard(id).lock();
+        let Some(sessions) = shard.get_mut(&id) else {
+            return true;
+        };
+        let before = sessions.len();
+        sessions.retain(|session| !Arc::ptr_eq(&session.control, &self.control));
+        self.sessions
+            .open
+            .fetch_sub(before - sessions.len(), Ordering::Relaxed);
+        let is_last = sessions.is_empty();
+        if is_last {
+            shard.remove(&id);
+        }
+        is_last
+    }
 }
 
 impl Drop for SessionGuard {
     fn drop(&mut self) {
-        self.sessions.open.fetch_sub(1, Ordering::Relaxed);
-        let mut shard = self.sessions.shard(self.device).lock();
-        if let Some(sessions) = shard.get_mut(&self.device) {
-            sessions.retain(|session| !Arc::ptr_eq(&session.control, &self.control));
-            if sessions.is_empty() {
-                shard.remove(&self.device);
-            }
-        }
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::devices::{DeviceDirectory, Options};
+    use crate::fakes::{FakeStores, StandingClock};
+
+    #[tokio::test]
+    async fn a_session_ends_once_and_tells_whether_it_was_the_last() {
+        let stores = FakeStores::new();
+        stores.add_device("token");
+        let clock = Arc::new(StandingClock(0.into()));
+        let options = Options { cached_devices: 16 };
+        let directory = DeviceDirectory::new(stores.entities(), stores.clone(), clock, &options);
+        let found = directory.by_token("token").await.expect("the store serves");
+        let device = found.expect("the token admits");
+
+        let sessions = Sessions::new(2);
+        let [first, second, third] =
+            std::array::from_fn(|_| sessions.open(device.clone(), Arc::new(SessionControl::default())));
+        assert_eq!(first.control().close_reason(), Some(CloseReason::Replaced));
+        // A session that was replaced is not registered any more.
+        assert_eq!((sessions.count(), first.end()), (2, false));
+        assert!(!second.end() && third.end());
+        assert_eq!((sessions.count(), sessions.is_connected(device.id)), (0, false));
+        drop((first, second, third));
+        assert_eq!(sessions.count(), 0);
     }
 }

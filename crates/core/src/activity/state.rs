@@ -1,6 +1,7 @@
 //! The activity of devices as values: what is known of each, what is news, and what follows from it at a given time.
 
 use std::collections::VecDeque;
+use std::num::NonZeroI64;
 
 use fieldline_model::kv::{Value, ValueRef, pack};
 use fieldline_model::timeseries::Attribute;
@@ -17,23 +18,27 @@ const INACTIVITY_TIMEOUT: &str = "inactivityTimeout";
 /// The attributes that a state is read from.
 pub(super) const READ: [&str; 4] = [ACTIVE, LAST_ACTIVITY, INACTIVITY_ALARM, INACTIVITY_TIMEOUT];
 
-/// What is known of one device.
+/// Room for this many devices is kept, however few are left.
+const KEPT_ROOM: usize = 512;
+
+/// What is known of one device. There is one for each device that is active, so it is kept small.
 #[derive(Debug, Default)]
 pub(super) struct State {
     // News: not written yet.
+    last_connect: Option<NonZeroI64>,
+    last_disconnect: Option<NonZeroI64>,
     heard: bool,
-    last_connect: Option<i64>,
-    last_disconnect: Option<i64>,
     last_activity: i64,
     // As they are stored.
-    active: bool,
     inactivity_alarm: i64,
-    timeout_ms: Option<i64>,
+    timeout_ms: Option<NonZeroI64>,
+    active: bool,
     // Whether lists of devices show it as active; `None` until that was read.
     listed: Option<bool>,
-    // Counts the times that what is stored may have become another; what was read holds for the count it was read at.
+    // Counts the times that what is stored may have become another.
     revision: u32,
-    read_at: Option<u32>,
+    // Whether what was read last is of this revision.
+    read: bool,
     queued: bool,
 }
 
@@ -49,8 +54,8 @@ pub(super) struct Settled {
     active: bool,
     inactivity_alarm: i64,
     last_activity: i64,
-    last_connect: Option<i64>,
-    last_disconnect: Option<i64>,
+    last_connect: Option<NonZeroI64>,
+    last_disconnect: Option<NonZeroI64>,
 }
 
 impl State {
@@ -62,12 +67,12 @@ impl State {
 
     /// Notes a session's beginning.
     pub(super) fn connected_at(&mut self, at: i64) {
-        self.last_connect = Some(at);
+        self.last_connect = NonZeroI64::new(at);
     }
 
     /// Notes a session's end.
     pub(super) fn disconnected_at(&mut self, at: i64) {
-        self.last_disconnect = Some(at);
+        self.last_disconnect = NonZeroI64::new(at);
     }
 
     /// Takes over what is stored, as it was read at a revision.
@@ -81,16 +86,14 @@ impl State {
                 ACTIVE => self.active = attribute.value == Value::Bool(true),
                 LAST_ACTIVITY => self.last_activity = self.last_activity.max(number.unwrap_or(0)),
                 INACTIVITY_ALARM => self.inactivity_alarm = number.unwrap_or(0),
-                INACTIVITY_TIMEOUT => self.timeout_ms = number.filter(|timeout| *timeout > 0),
+                INACTIVITY_TIMEOUT => {
+                    self.timeout_ms = number.filter(|timeout| *timeout > 0).and_then(NonZeroI64::new);
+                }
                 _ => {}
             }
         }
         self.listed = Some(listed);
-        self.read_at = Some(revision);
-    }
-
-    fn is_read(&self) -> bool {
-        self.read_at == Some(self.revision)
+        self.read = self.revision == revision;
     }
 
     fn has_news(&self) -> bool {
@@ -100,16 +103,16 @@ impl State {
     fn is_alive(&self, now: i64, default_timeout_ms: i64) -> bool {
         now < self
             .last_activity
-            .saturating_add(self.timeout_ms.unwrap_or(default_timeout_ms))
+            .saturating_add(self.timeout_ms.map_or(default_timeout_ms, NonZeroI64::get))
     }
 
     fn settle(&self, subject: Subject, now: i64, default_timeout_ms: i64) -> Settled {
         let mut values = Vec::new();
         if let Some(at) = self.last_connect {
-            pack(LAST_CONNECT, ValueRef::Long(at), &mut values);
+            pack(LAST_CONNECT, ValueRef::Long(at.get()), &mut values);
         }
         if let Some(at) = self.last_disconnect {
-            pack(LAST_DISCONNECT, ValueRef::Long(at), &mut values);
+            pack(LAST_DISCONNECT, ValueRef::Long(at.get()), &mut values);
         }
         if self.heard {
             pack(LAST_ACTIVITY, ValueRef::Long(self.last_activity), &mut values);
@@ -198,6 +201,7 @@ impl States {
     pub(super) fn outdate(&mut self, subject: Subject) {
         if let Some(state) = self.by_device.get_mut(&subject) {
             state.revision = state.revision.wrapping_add(1);
+            state.read = false;
             self.touch(subject);
         }
     }
@@ -211,14 +215,19 @@ impl States {
     pub(super) fn take(&mut self, count: usize, only_news: bool) -> Vec<Subject> {
         let count = count.min(self.queue.len());
         let by_device = &mut self.by_device;
-        self.queue
+        let taken = self
+            .queue
             .drain(..count)
             .filter(|subject| {
                 by_device.get_mut(subject).is_some_and(|state| {
                     std::mem::take(&mut state.queued) && (state.has_news() || !only_news)
                 })
             })
-            .collect()
+            .collect();
+        if has_spare_room(self.queue.len(), self.queue.capacity()) {
+            self.queue.shrink_to(KEPT_ROOM.max(2 * self.queue.len()));
+        }
+        taken
     }
 
     /// Queues devices again that could not be read or written. Nobody knows what a failed write has left behind, so what
@@ -226,7 +235,7 @@ impl States {
     pub(super) fn put_back(&mut self, subjects: &[Subject]) {
         for subject in subjects {
             if let Some(state) = self.by_device.get_mut(subject) {
-                state.read_at = None;
+                state.read = false;
                 state.listed = None;
                 self.touch(*subject);
             }
@@ -237,7 +246,7 @@ impl States {
     pub(super) fn unread(&self, subject: &Subject) -> Option<(u32, Option<bool>)> {
         self.by_device
             .get(subject)
-            .filter(|state| !state.is_read())
+            .filter(|state| !state.read)
             .map(|state| (state.revision, state.listed))
     }
 
@@ -246,7 +255,7 @@ impl States {
         let silent: Vec<_> = self
             .by_device
             .iter()
-            .filter(|(_, state)| state.is_read() && state.active && !state.is_alive(now, default_timeout_ms))
+            .filter(|(_, state)| state.read && state.active && !state.is_alive(now, default_timeout_ms))
             .map(|(subject, _)| *subject)
             .collect();
         for subject in silent {
@@ -258,7 +267,7 @@ impl States {
     pub(super) fn settle(&self, part: &[Subject], now: i64, default_timeout_ms: i64) -> Vec<Settled> {
         part.iter()
             .filter_map(|subject| {
-                let state = self.by_device.get(subject).filter(|state| state.is_read())?;
+                let state = self.by_device.get(subject).filter(|state| state.read)?;
                 Some(state.settle(*subject, now, default_timeout_ms))
             })
             .collect()
@@ -274,10 +283,25 @@ impl States {
                 }
             }
         }
+        if has_spare_room(self.by_device.len(), self.by_device.capacity()) {
+            self.by_device.shrink_to(KEPT_ROOM.max(2 * self.by_device.len()));
+        }
     }
 
     #[cfg(test)]
     pub(super) fn watched(&self) -> usize {
         self.by_device.len()
     }
+
+    /// How many devices there is room for, watched and queued.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> (usize, usize) {
+        (self.by_device.capacity(), self.queue.capacity())
+    }
+}
+
+/// Whether a crowd has left room behind that is worth giving back.
+const fn has_spare_room(len: usize, capacity: usize) -> bool {
+    let needed = if len > KEPT_ROOM { len } else { KEPT_ROOM };
+    capacity > 4 * needed
 }

@@ -205,3 +205,22 @@ async fn a_device_that_does_not_exist_is_forgotten() {
     world.round().await;
     assert_eq!(world.tracker.states.lock().watched(), 0);
 }
+
+#[tokio::test]
+async fn the_room_of_a_crowd_is_given_back() {
+    let world = World::new();
+    for number in 0..5_000 {
+        let device = world.stores.add_device(&format!("device-{number}"));
+        world.tracker.connected(device);
+    }
+    world.round().await;
+
+    // Nobody was heard, so nobody is watched.
+    let states = world.tracker.states.lock();
+    assert_eq!(states.watched(), 0);
+    let (watched, queued) = states.room();
+    assert!(
+        watched <= 2_048 && queued <= 2_048,
+        "room for {watched} and {queued} is kept"
+    );
+}

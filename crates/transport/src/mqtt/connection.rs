@@ -1,25 +1,31 @@
-//! One connection of a device, from CONNACK to its end.
+//! One connection of a device, from its first byte to its end.
 
 use std::future::poll_fn;
+use std::io;
+use std::ops::Deref;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use fieldline_codec::ReasonCode;
+use fieldline_core::ingest::Uplink;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Append, AppendError};
-use fieldline_core::sessions::{CloseReason, SessionControl};
+use fieldline_core::sessions::{CloseReason, SessionControl, SessionGuard};
+use fieldline_model::Subject;
 use fieldline_model::record::RecordBatch;
 use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{debug, warn};
 
 use super::incoming::{Incoming, Step};
-use super::keepalive::{KeepAlive, WAITING};
+use super::keepalive::{KeepAlive, WAITING, Watch};
 use super::login::Admitted;
 use super::partial::PartialBudget;
-use super::stream::{Stream, WriteEnd, poll_read, with_batch, write_all};
+use super::stream::{Stream, poll_read, poll_write_all, with_batch};
 use crate::Services;
-use crate::metrics::Metrics;
+use crate::metrics::{ConnectionMetrics, Metrics};
 
 static APPEND_GATE: LogGate = LogGate::new(2);
 static REFRESH_GATE: LogGate = LogGate::new(2);
@@ -33,11 +39,62 @@ pub(super) struct Shared {
     pub(super) keep_alive: Arc<KeepAlive>,
     pub(super) partial: Arc<PartialBudget>,
     pub(super) metrics: Metrics,
+    pub(super) connections: ConnectionMetrics,
+    /// Connections that may still be opened.
+    pub(super) places: Semaphore,
     /// Largest packet, fixed header included.
     pub(super) max_packet: u32,
     /// Largest packet without its fixed header, as devices are told.
     pub(super) max_content: u32,
     pub(super) inactivity_s: u32,
+}
+
+/// The place of one open connection among those that may be open; given back when dropped.
+pub(super) struct Place(Arc<Shared>);
+
+impl Place {
+    /// Takes the place that a permit of [`Shared::places`] stands for.
+    pub(super) fn take(shared: &Arc<Shared>, permit: SemaphorePermit<'_>) -> Self {
+        // Not kept as a permit, which would take three times the memory.
+        permit.forget();
+        shared.connections.accepted.increment(1);
+        shared.connections.open.increment(1);
+        Self(shared.clone())
+    }
+}
+
+impl Deref for Place {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.open.decrement(1);
+        self.places.add_permits(1);
+    }
+}
+
+/// A connection until the device is let in: ends with nothing if it is not. Boxed, so that the rest of the connection does
+/// not carry the room that it takes.
+pub(super) type Introduction<S> = Pin<Box<dyn Future<Output = Option<(S, Admitted)>> + Send>>;
+
+/// Serves a connection from its beginning to its end.
+///
+/// While a device is idle, the future of this function is what its connection takes: it holds the state that lasts and the
+/// little that every message needs. What is rare is boxed while it goes on.
+pub(super) async fn attend<S: Stream>(place: Place, introduction: Introduction<S>) {
+    let Some((stream, admitted)) = introduction.await else {
+        return;
+    };
+    let mut connection = Connection::open(place, stream, admitted);
+    let end = connection.serve().await;
+    connection.leave(&end).await;
+    // A peer that does not read is not waited for.
+    let _ = tokio::time::timeout(FAREWELL, connection.stream.shutdown()).await;
 }
 
 /// What one read led to.
@@ -53,42 +110,37 @@ enum Taken {
     /// On its way to the disk.
     Append(Append),
     /// The journal is catching up: the records have to wait here.
-    Waiting(Box<RecordBatch>),
+    Waiting(Pin<Box<dyn Future<Output = Result<Append, AppendError>> + Send>>),
     Refused(AppendError),
 }
 
-/// Serves a device that was let in until the connection ends.
-pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, admitted: Admitted) {
-    let control = Arc::new(SessionControl::default());
-    let device = admitted.device.clone();
-    let subject = device.subject;
-    let session = shared.services.sessions.open(device, control.clone());
-    let (allowed_s, reason) = match admitted.keep_alive_s {
-        0 => (shared.inactivity_s, CloseReason::Inactive),
-        seconds => ((u32::from(seconds) * 3).div_ceil(2), CloseReason::KeepAlive),
-    };
-    let watch = shared.keep_alive.watch(control.clone(), allowed_s, reason);
-    shared.services.activity.connected(subject);
-
-    let mut connection = Connection {
-        shared,
-        control: &control,
-        incoming: Incoming::new(admitted, shared.partial.share()),
-        pending: true,
-    };
-    let end = connection.run(stream).await;
-    debug!(device = %subject.entity.id, ?end, "session ended");
-
-    drop((watch, session));
-    if !shared
-        .services
-        .sessions
-        .is_connected(fieldline_model::DeviceId(subject.entity.id))
-    {
-        shared.services.activity.disconnected(subject);
+impl Taken {
+    /// Hands the records to the journal, without waiting.
+    fn of(uplink: &Uplink, subject: Subject, batch: &mut RecordBatch) -> Self {
+        if batch.is_empty() {
+            return Self::Nothing;
+        }
+        match uplink.try_append(subject, batch) {
+            Ok(append) => Self::Append(append),
+            Err(AppendError::Busy | AppendError::TooLarge { .. }) => {
+                let (uplink, batch) = (uplink.clone(), std::mem::take(batch));
+                Self::Waiting(Box::pin(async move { uplink.append(subject, &batch).await }))
+            }
+            Err(error) => Self::Refused(error),
+        }
     }
-    // A peer that does not read is not waited for.
-    let _ = tokio::time::timeout(FAREWELL, stream.shutdown()).await;
+
+    /// Waits until the journal has taken the records, and, if the device waits for that, until they are durable.
+    fn poll(&mut self, context: &mut Context<'_>, until_durable: bool) -> Poll<Result<(), AppendError>> {
+        if let Self::Waiting(waiting) = self {
+            *self = Self::Append(ready!(waiting.as_mut().poll(context))?);
+        }
+        match self {
+            Self::Append(append) if until_durable => Pin::new(append).poll(context),
+            Self::Refused(error) => Poll::Ready(Err(error.clone())),
+            Self::Nothing | Self::Append(_) | Self::Waiting(_) => Poll::Ready(Ok(())),
+        }
+    }
 }
 
 /// How a connection ended.
@@ -100,167 +152,172 @@ enum End {
     Server(ReasonCode),
 }
 
-impl From<WriteEnd> for End {
-    fn from(end: WriteEnd) -> Self {
-        match end {
-            WriteEnd::Lost => Self::Peer,
-            WriteEnd::Closed(reason) => Self::Server(code_of(reason)),
-        }
-    }
-}
-
-struct Connection<'a> {
-    shared: &'a Shared,
-    control: &'a SessionControl,
+/// A connection whose device was let in.
+struct Connection<S> {
+    stream: S,
+    // Given back after the stream was closed.
+    shared: Place,
     incoming: Incoming,
+    session: SessionGuard,
+    _watch: Watch,
+    /// How much of what is to be written was written.
+    written: usize,
     /// Whether what is left of earlier reads may hold a whole packet.
     pending: bool,
 }
 
-impl Connection<'_> {
-    async fn run<S: Stream>(&mut self, stream: &mut S) -> End {
-        let end = loop {
-            if let Err(end) = self.turn(stream).await {
-                break end;
-            }
+impl<S: Stream> Connection<S> {
+    /// Registers the session.
+    fn open(shared: Place, stream: S, admitted: Admitted) -> Self {
+        let device = admitted.device.clone();
+        let subject = device.subject;
+        let control = Arc::new(SessionControl::default());
+        let session = shared.services.sessions.open(device, control.clone());
+        let (allowed_s, reason) = match admitted.keep_alive_s {
+            0 => (shared.inactivity_s, CloseReason::Inactive),
+            seconds => ((u32::from(seconds) * 3).div_ceil(2), CloseReason::KeepAlive),
         };
-        if let End::Server(code) = end {
-            let mut farewell = Vec::new();
-            self.incoming.session.disconnect(code, &mut farewell);
-            // One try: a peer that does not read is not waited for.
-            let _ = write_now(stream, &farewell).await;
+        let watch = shared.keep_alive.watch(control, allowed_s, reason);
+        shared.services.activity.connected(subject);
+        Self {
+            stream,
+            incoming: Incoming::new(admitted, shared.partial.share()),
+            shared,
+            session,
+            _watch: watch,
+            written: 0,
+            pending: true,
         }
-        end
+    }
+
+    /// Serves the device until the connection ends.
+    async fn serve(&mut self) -> End {
+        let mut served = self.flush().await;
+        loop {
+            match served {
+                Ok(()) => served = self.turn().await,
+                Err(end) => return end,
+            }
+        }
     }
 
     /// Reads once and sees everything that came through, acknowledgements included.
-    async fn turn<S: Stream>(&mut self, stream: &mut S) -> Result<(), End> {
-        if self.pending && !self.incoming.has_answers() {
-            self.pending = false;
+    async fn turn(&mut self) -> Result<(), End> {
+        let mut turn = poll_fn(|context| self.poll_turn(context)).await?;
+        // While the server itself keeps the device waiting, its silence does not count.
+        self.session.control().heard(WAITING);
+        let durable = poll_fn(|context| self.poll_durable(&mut turn.taken, context)).await;
+        self.session.control().heard(self.shared.keep_alive.now_s());
+        self.count(turn.records, durable)?;
+        if let Step::Answer(question) = turn.step {
+            self.pending = true;
+            Box::pin(self.incoming.answer(&self.shared, question)).await;
+            turn.step = Step::Continue;
+        }
+        self.flush().await?;
+        match turn.step {
+            Step::End(None) => return Err(End::Peer),
+            Step::End(Some(code)) => return Err(End::Server(code)),
+            Step::Continue | Step::Answer(_) => {}
+        }
+        if self.incoming.device.is_stale() {
+            Box::pin(self.refresh()).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads once, or goes on with what was read, and hands what came to the journal.
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<Turn, End>> {
+        let shared: &Shared = &self.shared;
+        let incoming = &mut self.incoming;
+        if std::mem::take(&mut self.pending) {
             let turn = with_batch(|batch| {
-                let step = self.incoming.resume(self.shared, batch);
-                self.take(batch, step)
+                let step = incoming.resume(shared, batch);
+                Turn::of(shared, incoming, batch, step)
             });
-            return self.finish(stream, turn).await;
+            return Poll::Ready(Ok(turn));
         }
-        if self.incoming.has_answers() {
-            self.flush(stream).await?;
-            return Ok(());
+        if let Some(end) = poll_closed(self.session.control(), context) {
+            return Poll::Ready(Err(end));
         }
-        let turn = poll_fn(|context| {
-            if let Some(reason) = self.control.poll_close(context.waker()) {
-                return Poll::Ready(Err(End::Server(code_of(reason))));
+        let read = ready!(poll_read(&mut self.stream, context, |input, batch| {
+            if input.is_empty() {
+                return Err(End::Peer);
             }
-            poll_read(stream, context, |input, batch| {
-                if input.is_empty() {
-                    return Err(End::Peer);
-                }
-                if self.incoming.device.is_stale() {
-                    // What came is handled by the settings that are in force now.
-                    self.incoming.keep(input);
-                    self.pending = true;
-                    return Ok(self.take(batch, Step::Continue));
-                }
-                let step = self.incoming.receive(self.shared, input, batch);
-                Ok(self.take(batch, step))
-            })
-            .map(|read| read.unwrap_or(Err(End::Peer)))
-        })
-        .await?;
-        self.control.heard(self.shared.keep_alive.now_s());
-        self.finish(stream, turn).await
-    }
-
-    /// Hands the records to the journal, without waiting.
-    fn take(&self, batch: &mut RecordBatch, step: Step) -> Turn {
-        let records = batch.count();
-        let taken = if batch.is_empty() {
-            Taken::Nothing
-        } else {
-            match self
-                .shared
-                .services
-                .uplink
-                .try_append(self.incoming.device.subject, batch)
-            {
-                Ok(append) => Taken::Append(append),
-                Err(AppendError::Busy) => Taken::Waiting(Box::new(std::mem::take(batch))),
-                Err(error) => Taken::Refused(error),
-            }
-        };
-        Turn { taken, step, records }
-    }
-
-    async fn finish<S: Stream>(&mut self, stream: &mut S, turn: Turn) -> Result<(), End> {
-        self.control.heard(WAITING);
-        let durable = unless_closed(self.control, self.make_durable(turn.taken)).await;
-        self.control.heard(self.shared.keep_alive.now_s());
-        if let Err(error) = durable.inspect_err(|_| self.incoming.out.clear())? {
-            self.shared
-                .metrics
-                .refused_appends
-                .increment(u64::from(turn.records));
-            if let Some(suppressed) = APPEND_GATE.open() {
-                warn!(%error, suppressed, "messages of a device were not taken, its connection is closed");
-            }
-            self.incoming.out.clear();
-            return Err(End::Server(ReasonCode::ImplementationSpecificError));
-        }
-        if turn.records > 0 {
-            self.shared.metrics.messages.increment(u64::from(turn.records));
-        }
-        let end = match turn.step {
-            Step::Continue => None,
-            Step::Answer(question) => {
+            if incoming.device.is_stale() {
+                // What came is handled by the settings that are in force now.
+                incoming.keep(input);
                 self.pending = true;
-                self.incoming.answer(self.shared, question).await;
-                None
+                return Ok(Turn::of(shared, incoming, batch, Step::Continue));
             }
-            Step::End(None) => Some(End::Peer),
-            Step::End(Some(code)) => Some(End::Server(code)),
-        };
-        self.flush(stream).await?;
-        if let Some(end) = end {
-            return Err(end);
-        }
-        self.refresh().await
+            let step = incoming.receive(shared, input, batch);
+            Ok(Turn::of(shared, incoming, batch, step))
+        }));
+        Poll::Ready(read.unwrap_or(Err(End::Peer)))
     }
 
-    /// Waits until the records are durable if the device waits for an acknowledgement.
-    async fn make_durable(&self, taken: Taken) -> Result<(), AppendError> {
-        let append = match taken {
-            Taken::Nothing => return Ok(()),
-            Taken::Refused(error) => return Err(error),
-            Taken::Append(append) => append,
-            Taken::Waiting(batch) => {
-                self.shared
-                    .services
-                    .uplink
-                    .append(self.incoming.device.subject, &batch)
-                    .await?
-            }
-        };
-        if self.incoming.has_answers() {
-            append.await
-        } else {
-            Ok(())
+    /// Waits until the journal has taken the records, and until they are durable if the device waits for an
+    /// acknowledgement. Ends early when the session is told to close: what the journal has taken by then stays taken, but
+    /// is not acknowledged.
+    fn poll_durable(&self, taken: &mut Taken, context: &mut Context<'_>) -> Poll<Result<(), Unsettled>> {
+        match taken.poll(context, self.incoming.has_answers()) {
+            Poll::Ready(outcome) => Poll::Ready(outcome.map_err(Unsettled::Refused)),
+            Poll::Pending => match poll_closed(self.session.control(), context) {
+                Some(end) => Poll::Ready(Err(Unsettled::Closed(end))),
+                None => Poll::Pending,
+            },
         }
     }
 
-    async fn flush<S: Stream>(&mut self, stream: &mut S) -> Result<(), End> {
-        if self.incoming.out.is_empty() {
-            return Ok(());
-        }
-        let result = write_all(stream, &self.incoming.out, self.control).await;
-        self.incoming.clear_out();
-        result.map_err(End::from)
+    /// Counts what the journal has taken; what it has not taken is not acknowledged.
+    fn count(&mut self, records: u32, durable: Result<(), Unsettled>) -> Result<(), End> {
+        let metrics = &self.shared.metrics;
+        let end = match durable {
+            Ok(()) => {
+                if records > 0 {
+                    metrics.messages.increment(u64::from(records));
+                }
+                return Ok(());
+            }
+            Err(Unsettled::Closed(end)) => end,
+            Err(Unsettled::Refused(error)) => {
+                metrics.refused_appends.increment(u64::from(records));
+                if let Some(suppressed) = APPEND_GATE.open() {
+                    warn!(%error, suppressed, "messages of a device were not taken, its connection is closed");
+                }
+                End::Server(ReasonCode::ImplementationSpecificError)
+            }
+        };
+        self.incoming.out.clear();
+        Err(end)
+    }
+
+    /// Writes what waits to be written. A peer that does not read would hold it for ever, so it ends when the session is
+    /// told to close.
+    fn flush(&mut self) -> impl Future<Output = Result<(), End>> {
+        poll_fn(|context| {
+            if !self.incoming.has_answers() {
+                return Poll::Ready(Ok(()));
+            }
+            let written = match self.poll_write(context) {
+                Poll::Ready(written) => written.map_err(|_| End::Peer),
+                Poll::Pending => match poll_closed(self.session.control(), context) {
+                    Some(end) => Err(end),
+                    None => return Poll::Pending,
+                },
+            };
+            self.incoming.clear_out();
+            self.written = 0;
+            Poll::Ready(written)
+        })
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        poll_write_all(&mut self.stream, context, &self.incoming.out, &mut self.written)
     }
 
     /// Follows changes of the device and its profiles.
     async fn refresh(&mut self) -> Result<(), End> {
-        if !self.incoming.device.is_stale() {
-            return Ok(());
-        }
         let device = self.incoming.device.clone();
         if let Err(error) = self.shared.services.directory.refresh(&device).await
             && let Some(suppressed) = REFRESH_GATE.open()
@@ -273,20 +330,49 @@ impl Connection<'_> {
         self.incoming.settings = device.settings();
         Ok(())
     }
+
+    /// Takes the session back, and tells the device where the server ends the connection.
+    async fn leave(&mut self, end: &End) {
+        let subject = self.incoming.device.subject;
+        debug!(device = %subject.entity.id, ?end, "session ended");
+        if let End::Server(code) = end {
+            self.written = 0;
+            self.incoming.out.clear();
+            self.incoming.session.disconnect(*code, &mut self.incoming.out);
+            // One try: a peer that does not read is not waited for.
+            poll_fn(|context| {
+                let _ = self.poll_write(context);
+                Poll::Ready(())
+            })
+            .await;
+        }
+        if self.session.end() {
+            self.shared.services.activity.disconnected(subject);
+        }
+    }
 }
 
-/// Waits for something unless the session is told to close first. What the journal has taken by then stays taken, but is not
-/// acknowledged.
-async fn unless_closed<T>(control: &SessionControl, work: impl Future<Output = T>) -> Result<T, End> {
-    let mut work = std::pin::pin!(work);
-    poll_fn(|context| match work.as_mut().poll(context) {
-        Poll::Ready(result) => Poll::Ready(Ok(result)),
-        Poll::Pending => match control.poll_close(context.waker()) {
-            Some(reason) => Poll::Ready(Err(End::Server(code_of(reason)))),
-            None => Poll::Pending,
-        },
-    })
-    .await
+/// Why records were not settled.
+enum Unsettled {
+    /// The journal has not taken them.
+    Refused(AppendError),
+    /// The session was told to close first.
+    Closed(End),
+}
+
+/// Whether the session is told to close; if not, the task is woken when it is.
+fn poll_closed(control: &SessionControl, context: &Context<'_>) -> Option<End> {
+    let reason = control.poll_close(context.waker())?;
+    Some(End::Server(code_of(reason)))
+}
+
+impl Turn {
+    /// Hands the records of a read to the journal, without waiting.
+    fn of(shared: &Shared, incoming: &Incoming, batch: &mut RecordBatch, step: Step) -> Self {
+        let records = batch.count();
+        let taken = Taken::of(&shared.services.uplink, incoming.device.subject, batch);
+        Self { taken, step, records }
+    }
 }
 
 /// What a version 5 device is told when its session is closed.
@@ -300,23 +386,19 @@ const fn code_of(reason: CloseReason) -> ReasonCode {
     }
 }
 
-/// Writes what the socket takes at once.
-async fn write_now<S: Stream>(stream: &mut S, bytes: &[u8]) -> std::io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        const fn size_of_future<A, B, F>(_: &impl FnOnce(A, B) -> F) -> usize {
+            size_of::<F>()
+        }
+        // With what the runtime adds to a task that makes 640 bytes. Each idle connection has one: a buffer, or the future
+        // of something rare that is not boxed, is soon several times as much.
+        assert!(size_of_future(&attend::<TcpStream>) <= 528);
     }
-    poll_fn(
-        |context| match std::pin::Pin::new(&mut *stream).poll_write(context, bytes) {
-            Poll::Ready(result) => Poll::Ready(result.map(|_| ())),
-            Poll::Pending => Poll::Ready(Ok(())),
-        },
-    )
-    .await?;
-    poll_fn(
-        |context| match std::pin::Pin::new(&mut *stream).poll_flush(context) {
-            Poll::Ready(result) => Poll::Ready(result),
-            Poll::Pending => Poll::Ready(Ok(())),
-        },
-    )
-    .await
 }

@@ -29,7 +29,7 @@ pub(super) enum Step {
     /// Everything is handled.
     Continue,
     /// This has to be answered before the next packet is looked at.
-    Answer(Question),
+    Answer(Box<Question>),
     /// The connection ends, with a code for the device where the server ends it.
     End(Option<ReasonCode>),
 }
@@ -241,7 +241,7 @@ impl Incoming {
     fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
         shared.services.activity.heard(self.device.subject);
         self.acknowledge(publish, ReasonCode::Success);
-        Flow::Stop(Step::Answer(Question { topic, what }))
+        Flow::Stop(Step::Answer(Box::new(Question { topic, what })))
     }
 
     fn settle(&mut self, shared: &Shared, publish: &Publish<'_>, parsed: Result<(), JsonError>) -> Flow {
@@ -325,8 +325,9 @@ impl Incoming {
     }
 
     /// Publishes the answer to a question.
-    pub(super) async fn answer(&mut self, shared: &Shared, question: Question) {
-        let payload = match question.what {
+    pub(super) async fn answer(&mut self, shared: &Shared, question: Box<Question>) {
+        let Question { topic, what } = *question;
+        let payload = match what {
             Asked::Attributes(request) => match request.answer(&shared.services, &self.device).await {
                 Ok(answer) => answer,
                 Err(error) => {
@@ -341,11 +342,11 @@ impl Incoming {
         let qos = self
             .granted
             .iter()
-            .find(|(filter, _)| topics::filter_matches(*filter, &question.topic))
+            .find(|(filter, _)| topics::filter_matches(*filter, &topic))
             .map_or(QoS::AtLeastOnce, |(_, granted)| *granted);
         let publish = Publish {
             qos,
-            ..Publish::new(&question.topic, payload.as_bytes())
+            ..Publish::new(&topic, payload.as_bytes())
         };
         if let Err(error) = self.session.publish(&publish, (), &mut self.out) {
             debug!(device = %self.device.id, %error, "cannot send an answer");

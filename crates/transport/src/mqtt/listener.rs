@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use fieldline_core::logging::LogGate;
 use fieldline_core::sessions::CloseReason;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::warn;
 
 use super::Options;
-use super::connection::{Shared, serve};
+use super::connection::{Introduction, Place, Shared, attend};
 use super::keepalive::KeepAlive;
 use super::login::{Admitted, Peer, log_in};
 use super::partial::PartialBudget;
@@ -26,11 +26,13 @@ static ACCEPT_GATE: LogGate = LogGate::new(1);
 /// How long no connection is accepted after the operating system refused one, usually for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Connections that wait to be accepted, as far as the operating system allows. After an outage all devices come at once, and
+/// one that finds the queue full tries again only after a second.
+const BACKLOG: u32 = 4_096;
+
 /// The MQTT device server. One for all its listeners.
 pub struct MqttServer {
     shared: Arc<Shared>,
-    connections: Arc<Semaphore>,
-    metrics: Arc<ConnectionMetrics>,
     max_connections: u32,
     connect_timeout: Duration,
     stop: watch::Sender<bool>,
@@ -48,6 +50,8 @@ impl MqttServer {
             keep_alive: KeepAlive::new(),
             partial: PartialBudget::new(options.partial_memory.as_usize()),
             metrics: Metrics::of("mqtt"),
+            connections: ConnectionMetrics::of("mqtt"),
+            places: Semaphore::new(max_connections),
             max_packet: with_header(max_content),
             max_content,
             inactivity_s: u32::try_from(options.inactivity_timeout.0.as_secs()).unwrap_or(u32::MAX),
@@ -56,8 +60,6 @@ impl MqttServer {
         tokio::spawn(shared.keep_alive.clone().run(stop.subscribe()));
         Arc::new(Self {
             shared: Arc::new(shared),
-            connections: Arc::new(Semaphore::new(max_connections)),
-            metrics: Arc::new(ConnectionMetrics::of("mqtt")),
             max_connections: max_connections as u32,
             connect_timeout: options.connect_timeout.0,
             stop,
@@ -71,7 +73,7 @@ impl MqttServer {
         address: SocketAddr,
         tls: Option<TlsAcceptor>,
     ) -> std::io::Result<SocketAddr> {
-        let listener = TcpListener::bind(address).await?;
+        let listener = bind(address)?;
         let bound = listener.local_addr()?;
         tokio::spawn(self.clone().accept(listener, tls));
         Ok(bound)
@@ -84,7 +86,7 @@ impl MqttServer {
             .services
             .sessions
             .close_all(None, CloseReason::Shutdown);
-        tokio::time::timeout(patience, self.connections.acquire_many(self.max_connections))
+        tokio::time::timeout(patience, self.shared.places.acquire_many(self.max_connections))
             .await
             .is_ok()
     }
@@ -92,9 +94,9 @@ impl MqttServer {
     async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
         let mut stop = self.stop.subscribe();
         loop {
-            // The permit first: what cannot be served is left to the operating system's queue.
+            // The place first: what cannot be served is left to the operating system's queue.
             let accepted = async {
-                let permit = self.connections.clone().acquire_owned().await;
+                let permit = self.shared.places.acquire().await;
                 (listener.accept().await, permit)
             };
             let (accepted, permit) = tokio::select! {
@@ -102,7 +104,10 @@ impl MqttServer {
                 _ = stop.wait_for(|stop| *stop) => return,
             };
             match (accepted, permit) {
-                (Ok((socket, peer)), Ok(permit)) => self.clone().start(socket, peer, tls.clone(), permit),
+                (Ok((socket, peer)), Ok(permit)) => {
+                    let place = Place::take(&self.shared, permit);
+                    self.start(socket, peer, tls.clone(), place);
+                }
                 (Err(error), _) => {
                     if let Some(suppressed) = ACCEPT_GATE.open() {
                         warn!(%error, suppressed, "cannot accept a connection");
@@ -114,46 +119,30 @@ impl MqttServer {
         }
     }
 
-    fn start(
+    fn start(self: &Arc<Self>, socket: TcpStream, peer: SocketAddr, tls: Option<TlsAcceptor>, place: Place) {
+        // Acknowledgements are small and must not wait for more to send.
+        let _ = socket.set_nodelay(true);
+        // Tasks of two types: a connection without TLS does not take the room of one that has it.
+        match tls {
+            None => tokio::spawn(attend(place, self.clone().introduce(socket, peer))),
+            Some(acceptor) => tokio::spawn(attend(place, self.clone().introduce_tls(socket, peer, acceptor))),
+        };
+    }
+
+    fn introduce(self: Arc<Self>, mut socket: TcpStream, peer: SocketAddr) -> Introduction<TcpStream> {
+        Box::pin(async move {
+            let admitted = self.in_time(self.admit(&mut socket, peer, None)).await?;
+            Some((socket, admitted))
+        })
+    }
+
+    fn introduce_tls(
         self: Arc<Self>,
         socket: TcpStream,
         peer: SocketAddr,
-        tls: Option<TlsAcceptor>,
-        permit: OwnedSemaphorePermit,
-    ) {
-        // Acknowledgements are small and must not wait for more to send.
-        let _ = socket.set_nodelay(true);
-        let metrics = self.metrics.clone();
-        metrics.accepted.increment(1);
-        metrics.open.increment(1);
-        let counted = Counted(metrics);
-        tokio::spawn(async move {
-            self.run(socket, peer, tls).await;
-            drop((counted, permit));
-        });
-    }
-
-    async fn run(self: Arc<Self>, socket: TcpStream, peer: SocketAddr, tls: Option<TlsAcceptor>) {
-        match tls {
-            None => {
-                let mut socket = socket;
-                // Boxed, so that an established connection does not carry the room that logging in takes.
-                let admitted = Box::pin(self.in_time(self.admit(&mut socket, peer, None))).await;
-                if let Some(admitted) = admitted {
-                    let shared = self.shared.clone();
-                    drop(self);
-                    serve(&mut socket, &shared, admitted).await;
-                }
-            }
-            Some(acceptor) => {
-                let admitted = Box::pin(self.in_time(self.shake_hands(socket, peer, acceptor))).await;
-                if let Some((mut stream, admitted)) = admitted {
-                    let shared = self.shared.clone();
-                    drop(self);
-                    serve(&mut stream, &shared, admitted).await;
-                }
-            }
-        }
+        acceptor: TlsAcceptor,
+    ) -> Introduction<TlsStream<TcpStream>> {
+        Box::pin(async move { self.in_time(self.shake_hands(socket, peer, acceptor)).await })
     }
 
     /// Gives up on a device that takes too long to introduce itself, and when the server stops.
@@ -195,13 +184,15 @@ impl MqttServer {
     }
 }
 
-/// Counts a connection for as long as it is open.
-struct Counted(Arc<ConnectionMetrics>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.open.decrement(1);
-    }
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart must not wait until the system has forgotten the connections of the process before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Largest packet, fixed header included, whose content has at most that many bytes.

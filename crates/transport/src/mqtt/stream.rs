@@ -1,12 +1,10 @@
 //! Reading and writing of connections without a buffer of their own.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use fieldline_core::sessions::{CloseReason, SessionControl};
 use fieldline_model::record::RecordBatch;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -56,44 +54,19 @@ pub(super) fn with_batch<T>(handle: impl FnOnce(&mut RecordBatch) -> T) -> T {
     })
 }
 
-/// Writes all bytes; ends early when the session is told to close, since a peer that does not read would hold it for ever.
-pub(super) async fn write_all<S: Stream>(
+/// Writes all bytes and sees them on their way; `written` counts them from one call to the next.
+pub(super) fn poll_write_all<S: Stream>(
     stream: &mut S,
-    mut bytes: &[u8],
-    control: &SessionControl,
-) -> Result<(), WriteEnd> {
-    while !bytes.is_empty() {
-        let written = poll_fn(
-            |context| match Pin::new(&mut *stream).poll_write(context, bytes) {
-                Poll::Ready(result) => Poll::Ready(result.map_err(|_| WriteEnd::Lost)),
-                Poll::Pending => match control.poll_close(context.waker()) {
-                    Some(reason) => Poll::Ready(Err(WriteEnd::Closed(reason))),
-                    None => Poll::Pending,
-                },
-            },
-        )
-        .await?;
-        if written == 0 {
-            return Err(WriteEnd::Lost);
+    context: &mut Context<'_>,
+    bytes: &[u8],
+    written: &mut usize,
+) -> Poll<io::Result<()>> {
+    while let Some(rest) = bytes.get(*written..).filter(|rest| !rest.is_empty()) {
+        match ready!(Pin::new(&mut *stream).poll_write(context, rest))? {
+            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+            count => *written += count,
         }
-        bytes = bytes.get(written..).unwrap_or_default();
     }
     // With TLS, what was written may still wait here.
-    poll_fn(|context| match Pin::new(&mut *stream).poll_flush(context) {
-        Poll::Ready(result) => Poll::Ready(result.map_err(|_| WriteEnd::Lost)),
-        Poll::Pending => match control.poll_close(context.waker()) {
-            Some(reason) => Poll::Ready(Err(WriteEnd::Closed(reason))),
-            None => Poll::Pending,
-        },
-    })
-    .await
-}
-
-/// Why writing ended early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WriteEnd {
-    /// The connection is gone.
-    Lost,
-    /// The session was told to close.
-    Closed(CloseReason),
+    Pin::new(stream).poll_flush(context)
 }
