@@ -19,6 +19,7 @@
 //! - The journal has lost what is stored already: the store is set back before the journal gives the positions out again.
 
 mod batch;
+mod lag;
 mod metrics;
 mod service;
 mod uplink;

@@ -15,6 +15,10 @@ use crate::pending::{Fill, State};
 use crate::registry::Offsets;
 use crate::shared::Shared;
 
+/// A commit of this many appends is one of many devices that send at once: what is gained by larger groups outweighs a pause.
+const CROWD: u64 = 128;
+/// The pause after a commit of a crowd, in which the next group gathers.
+const GATHER: Duration = Duration::from_millis(1);
 /// How often it is tried whether a full disk has room again.
 const PROBE_EVERY: Duration = Duration::from_millis(200);
 /// Without appends for so long, buffers are given back.
@@ -49,6 +53,8 @@ pub(crate) struct Committer {
     last_block: Instant,
     /// The last block says nothing but that the one before is durable.
     is_marked: bool,
+    /// When the next commit may begin, after one of a crowd.
+    crowded_until: Option<Instant>,
 }
 
 impl Committer {
@@ -74,6 +80,7 @@ impl Committer {
             partitions: Vec::new(),
             last_block: Instant::now(),
             is_marked: true,
+            crowded_until: None,
         }
     }
 
@@ -89,6 +96,11 @@ impl Committer {
     fn wait(&mut self) -> bool {
         let mut pending = self.shared.pending.lock();
         if pending.fill.appends > 0 {
+            let crowded = self.crowded_until.take().filter(|_| !pending.closing);
+            drop(pending);
+            if let Some(until) = crowded {
+                std::thread::sleep(until.saturating_duration_since(Instant::now()));
+            }
             return true;
         }
         if pending.closing {
@@ -139,6 +151,9 @@ impl Committer {
                 meters.appends.increment(fill.appends);
                 meters.bytes.increment(fill.bytes as u64);
                 meters.commit_seconds.record(started.elapsed());
+                if fill.appends >= CROWD {
+                    self.crowded_until = Some(Instant::now() + GATHER);
+                }
                 Ok(())
             }
             Err(Trouble::Full(why)) => {
@@ -448,8 +463,7 @@ impl Committer {
             State::Failed(_) => false,
         };
         if is_new {
-            pending.state = state.clone();
-            pending.refused = false;
+            pending.turn_away(state.clone());
         }
         drop(pending);
         if !is_new {
@@ -491,7 +505,7 @@ impl Drop for Committer {
             return;
         }
         let mut pending = self.shared.pending.lock();
-        pending.state = State::Failed("the journal's thread has panicked".into());
+        pending.turn_away(State::Failed("the journal's thread has panicked".into()));
         let fill = pending.take(Fill::default());
         drop(pending);
         drop(fill);

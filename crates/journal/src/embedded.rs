@@ -1,7 +1,9 @@
 //! The journal's handle.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
@@ -19,6 +21,7 @@ use crate::log::{Log, segment_id, segment_name};
 use crate::metrics::Meters;
 use crate::options::Options;
 use crate::pending::Pending;
+use crate::pressure::watch;
 use crate::recovery::{Recovered, recover};
 use crate::registry::Registry;
 use crate::shared::Shared;
@@ -28,7 +31,9 @@ use crate::shared::Shared;
 /// Dropping it writes what is buffered and stops; [`Journal::close`] does the same without blocking.
 pub struct EmbeddedJournal {
     shared: Arc<Shared>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
+    /// Looks after what is held back, until the sender is gone.
+    watcher: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
 impl std::fmt::Debug for EmbeddedJournal {
@@ -42,13 +47,14 @@ impl EmbeddedJournal {
     pub fn open(dir: &Path, options: &Options) -> Result<Self, JournalError> {
         let disk = Directory::open(dir).map_err(failed(format!("open the journal in {}", dir.display())))?;
         let (shared, committer) = start(Arc::new(disk), options)?;
-        let thread = std::thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn(move || committer.run())
-            .map_err(failed("start the journal's thread".to_owned()))?;
+        let (stop, told) = mpsc::channel();
+        let watched = Arc::clone(&shared);
+        let watcher = spawn("journal-watch", move || watch(&watched, &told))?;
+        let thread = spawn("journal", move || committer.run())?;
         Ok(Self {
             shared,
             thread: Some(thread),
+            watcher: Some((stop, watcher)),
         })
     }
 
@@ -56,7 +62,12 @@ impl EmbeddedJournal {
     #[cfg(test)]
     pub(crate) fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Committer), JournalError> {
         let (shared, committer) = start(disk, options)?;
-        Ok((Self { shared, thread: None }, committer))
+        let journal = Self {
+            shared,
+            thread: None,
+            watcher: None,
+        };
+        Ok((journal, committer))
     }
 
     fn stop(&self) {
@@ -76,6 +87,34 @@ impl Drop for EmbeddedJournal {
         {
             tracing::error!("the journal's thread had panicked");
         }
+        if let Some((stop, watcher)) = self.watcher.take() {
+            drop(stop);
+            // It has nothing to lose that a panic could cost.
+            let _ = watcher.join();
+        }
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, JournalError> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(failed(format!("start the thread {name}")))
+}
+
+/// Somebody who waits for room.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn among(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -121,6 +160,7 @@ fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committ
         pending: Mutex::new(pending),
         work: Condvar::new(),
         room: Notify::new(),
+        waiting: AtomicUsize::new(0),
         ended: watch::Sender::new(false),
         meters,
     });
@@ -206,8 +246,9 @@ impl Journal for EmbeddedJournal {
                 if pending.is_ready() {
                     return;
                 }
-                pending.refused = true;
+                pending.hold_back();
             }
+            let _waiting = Waiting::among(&self.shared.waiting);
             notified.await;
         }
     }

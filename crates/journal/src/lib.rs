@@ -31,6 +31,7 @@ mod log;
 pub mod metrics;
 mod options;
 mod pending;
+mod pressure;
 mod recovery;
 mod registry;
 mod shared;

@@ -2,6 +2,8 @@
 
 use metrics::{Counter, Gauge, Histogram, Unit};
 
+use crate::pressure::Cause;
+
 /// Appends that became durable.
 pub const APPENDS: &str = "fieldline_journal_appends_total";
 /// Bytes of records that became durable.
@@ -16,6 +18,12 @@ pub const FSYNC_SECONDS: &str = "fieldline_journal_fsync_seconds";
 pub const PENDING_BYTES: &str = "fieldline_journal_pending_bytes";
 /// Size of all files of the log.
 pub const LOG_BYTES: &str = "fieldline_journal_log_bytes";
+/// Senders, connections and posts, that wait until the journal takes their records.
+pub const WAITING_SENDERS: &str = "fieldline_journal_waiting_senders";
+/// Time in which senders had to wait, milliseconds; the label `setting` names the limit that was reached.
+pub const HELD_BACK: &str = "fieldline_journal_held_back_milliseconds_total";
+/// Age of the block that is being written now: for so long its appends have waited for the disk.
+pub const COMMIT_AGE: &str = "fieldline_journal_commit_age_seconds";
 /// 1 while appends are refused because the disk is full or has failed, else 0.
 pub const REFUSING: &str = "fieldline_journal_refusing";
 /// Bytes of an unfinished write that were cut off at start.
@@ -32,6 +40,10 @@ pub(crate) struct Meters {
     pub(crate) fsync_seconds: Histogram,
     pub(crate) pending_bytes: Gauge,
     pub(crate) log_bytes: Gauge,
+    pub(crate) waiting_senders: Gauge,
+    /// In the order of [`Cause::ALL`].
+    pub(crate) held_back: [Counter; Cause::ALL.len()],
+    pub(crate) commit_age: Gauge,
     pub(crate) refusing: Gauge,
     pub(crate) truncated_bytes: Counter,
     pub(crate) delivered_bytes: Counter,
@@ -54,6 +66,19 @@ impl Meters {
         metrics::describe_gauge!(PENDING_BYTES, Unit::Bytes, "Appends that wait for the disk");
         metrics::describe_gauge!(LOG_BYTES, Unit::Bytes, "Size of all files of the log");
         metrics::describe_gauge!(
+            WAITING_SENDERS,
+            "Senders that wait until the journal takes their records"
+        );
+        metrics::describe_counter!(
+            HELD_BACK,
+            "Milliseconds in which senders had to wait, by the setting whose limit was reached"
+        );
+        metrics::describe_gauge!(
+            COMMIT_AGE,
+            Unit::Seconds,
+            "For how long the appends that are being written have waited for the disk"
+        );
+        metrics::describe_gauge!(
             REFUSING,
             "1 while appends are refused because the disk is full or failed"
         );
@@ -75,6 +100,9 @@ impl Meters {
             fsync_seconds: metrics::histogram!(FSYNC_SECONDS),
             pending_bytes: metrics::gauge!(PENDING_BYTES),
             log_bytes: metrics::gauge!(LOG_BYTES),
+            waiting_senders: metrics::gauge!(WAITING_SENDERS),
+            held_back: Cause::ALL.map(|cause| metrics::counter!(HELD_BACK, "setting" => cause.setting())),
+            commit_age: metrics::gauge!(COMMIT_AGE),
             refusing: metrics::gauge!(REFUSING),
             truncated_bytes: metrics::counter!(TRUNCATED_BYTES),
             delivered_bytes: metrics::counter!(DELIVERED_BYTES),

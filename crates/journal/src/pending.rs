@@ -1,9 +1,12 @@
 //! Appends that wait for the disk, gathered by partition.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use fieldline_core::ports::{AppendError, CommitGroup, Partition, QueueId};
 use fieldline_model::record::RecordBatch;
+
+use crate::pressure::{Cause, Held};
 
 /// A section of the log is ended at this size, so that a reader never has to read much more than it wants.
 const SECTION_BYTES: usize = 256 << 10;
@@ -155,7 +158,11 @@ pub(crate) struct Pending {
     /// The log has reached its largest size.
     pub(crate) capped: bool,
     /// Somebody was told to come back later.
-    pub(crate) refused: bool,
+    refused: bool,
+    /// For how long that is so.
+    pub(crate) held: Held,
+    /// Since when the block that is being written keeps its appends waiting.
+    pub(crate) committing_since: Option<Instant>,
     /// The committer wants to be woken.
     pub(crate) sleeping: bool,
     limit: usize,
@@ -171,6 +178,8 @@ impl Pending {
             waiting: 0,
             capped: false,
             refused: false,
+            held: Held::default(),
+            committing_since: None,
             sleeping: false,
             limit,
         }
@@ -200,11 +209,13 @@ impl Pending {
     ) -> Result<Arc<CommitGroup>, AppendError> {
         let bytes = records.as_bytes().len();
         if let Some(refusal) = self.refusal() {
-            self.refused |= refusal == AppendError::Busy;
+            if refusal == AppendError::Busy {
+                self.hold_back();
+            }
             return Err(refusal);
         }
         if self.waiting + bytes > self.limit {
-            self.refused = true;
+            self.hold_back();
             return Err(AppendError::Busy);
         }
         let Some(slot) = self.slots.slot(partition) else {
@@ -229,20 +240,46 @@ impl Pending {
         Ok(Arc::clone(&fill.group))
     }
 
+    /// Notes that somebody has to wait, who is woken once that is over.
+    pub(crate) fn hold_back(&mut self) {
+        self.refused = true;
+        self.held.begin(if self.capped {
+            Cause::Consumers
+        } else {
+            Cause::Disk
+        });
+    }
+
+    /// Nobody waits from here on: all are told why not.
+    pub(crate) fn turn_away(&mut self, state: State) {
+        self.state = state;
+        self.refused = false;
+        self.held.end();
+    }
+
     /// Takes out everything that waits, leaving an empty buffer in its place. The bytes count as waiting until they are
     /// [settled](Self::settle).
     pub(crate) fn take(&mut self, empty: Fill) -> Fill {
-        std::mem::replace(&mut self.fill, empty)
+        let taken = std::mem::replace(&mut self.fill, empty);
+        if taken.appends > 0 {
+            self.committing_since = Some(Instant::now());
+        }
+        taken
     }
 
     /// Says that so many bytes wait no longer; returns whether those who were refused should be woken.
     pub(crate) fn settle(&mut self, bytes: usize) -> bool {
         self.waiting -= bytes;
+        self.committing_since = None;
         self.wake()
     }
 
     /// Whether those who were refused should be woken.
     pub(crate) fn wake(&mut self) -> bool {
-        self.is_ready() && std::mem::take(&mut self.refused)
+        let is_over = self.is_ready();
+        if is_over {
+            self.held.end();
+        }
+        is_over && std::mem::take(&mut self.refused)
     }
 }

@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) work: Condvar,
     /// Wakes those whose append was refused as busy.
     pub(crate) room: Notify,
+    /// How many wait for that.
+    pub(crate) waiting: AtomicUsize,
     /// True once the committer has ended.
     pub(crate) ended: watch::Sender<bool>,
     pub(crate) meters: Meters,
@@ -71,12 +74,6 @@ impl Shared {
         let capped = log.bytes() >= self.options.max_bytes.0;
         self.meters.log_bytes.set(log.bytes() as f64);
         let mut pending = self.pending.lock();
-        if capped && !pending.capped {
-            tracing::warn!(
-                bytes = log.bytes(),
-                "journal has reached its largest size, senders wait for consumers"
-            );
-        }
         pending.capped = capped;
         let wake = pending.wake();
         drop(pending);

@@ -9,6 +9,7 @@ pub(super) const REFUSED: &str = "fieldline_ingest_refused_records_total";
 pub(super) const FAILED_APPLIES: &str = "fieldline_ingest_failed_applies_total";
 pub(super) const APPLY_SECONDS: &str = "fieldline_ingest_apply_seconds";
 pub(super) const LAG_RECORDS: &str = "fieldline_ingest_lag_records";
+pub(super) const BEHIND_SECONDS: &str = "fieldline_ingest_behind_seconds";
 
 /// Describes the metrics to the recorder; call once at start.
 pub fn describe() {
@@ -30,5 +31,10 @@ pub fn describe() {
     describe_gauge!(
         LAG_RECORDS,
         "Records in the journal that are not stored yet, by partition"
+    );
+    describe_gauge!(
+        BEHIND_SECONDS,
+        Unit::Seconds,
+        "For how long storing has been more than a moment behind what was received"
     );
 }

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tracing::{error, warn};
 
+use super::lag::{self, Standing};
 use super::worker::Worker;
 use super::{Options, Uplink, metrics};
 use crate::activity::ActivityTracker;
@@ -41,6 +42,8 @@ pub enum StartError {
 /// The running workers.
 pub struct IngestService {
     threads: Vec<JoinHandle<()>>,
+    /// How many of them, the first ones, move records.
+    workers: usize,
     shared: Arc<Shared>,
 }
 
@@ -83,6 +86,7 @@ impl IngestService {
             .subscribe(uplink.queue(), GROUP, options.workers.max(1))?;
         let mut service = Self {
             threads: Vec::new(),
+            workers: consumers.len(),
             shared,
         };
         for (index, consumer) in consumers.into_iter().enumerate() {
@@ -95,6 +99,8 @@ impl IngestService {
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
         service.spawn("checkpoint".to_owned(), checkpoints)?;
+        let lag = lag::watch(service.shared.clone());
+        service.spawn("lag-watch".to_owned(), lag)?;
         Ok(service)
     }
 
@@ -143,11 +149,11 @@ impl IngestService {
     /// stored by then is when the program starts again.
     pub fn stop(self, patience: Duration) {
         let deadline = Instant::now() + patience;
-        let workers = self
-            .threads
-            .split_last()
-            .map_or([].as_slice(), |(_, workers)| workers);
-        while workers.iter().any(|thread| !thread.is_finished()) && Instant::now() < deadline {
+        let is_working = |service: &Self| {
+            let mut workers = service.threads.iter().take(service.workers);
+            workers.any(|thread| !thread.is_finished())
+        };
+        while is_working(&self) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.shared.stop.send_replace(true);
@@ -231,14 +237,21 @@ impl Shared {
         self.stored.lock().remove(&partition);
     }
 
-    /// Sets the lag's gauge of a partition.
-    pub(super) fn show_lag(&self, partition: Partition) {
-        let stored = self.stored.lock().get(&partition).copied();
-        if let Some(stored) = stored {
-            let lag = self.journal.end(partition).0.saturating_sub(stored.0);
+    /// Sets the lag's gauge of all partitions, and returns how far they are.
+    pub(super) fn show_lags(&self) -> Vec<Standing> {
+        let stored: Vec<_> = self.stored.lock().iter().map(|(at, to)| (*at, *to)).collect();
+        let standing = stored.into_iter().map(|(partition, stored)| {
+            let end = self.journal.end(partition);
+            let standing = Standing {
+                partition,
+                stored,
+                end,
+            };
             ::metrics::gauge!(metrics::LAG_RECORDS, "partition" => partition.index.to_string())
-                .set(lag as f64);
-        }
+                .set(standing.lag() as f64);
+            standing
+        });
+        standing.collect()
     }
 
     /// How far a partition is stored durably, as of the last checkpoint.
@@ -272,11 +285,6 @@ pub(super) struct Stopping;
 async fn make_checkpoints(shared: Arc<Shared>, every: Duration) {
     loop {
         let stopping = shared.pause(every).await.is_err();
-        // Also while the store fails, or a worker does: then it is needed most.
-        let partitions: Vec<Partition> = shared.stored.lock().keys().copied().collect();
-        for partition in partitions {
-            shared.show_lag(partition);
-        }
         match shared.store.checkpoint().await {
             Ok(positions) => {
                 shared.durable.lock().extend(positions);

@@ -5,11 +5,15 @@ mod fakes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::fakes::{FakeJournal, FakeStore, record};
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::record::RecordBatch;
+use fieldline_model::{DeviceId, Subject, TenantId};
+
+use self::fakes::{FakeJournal, FakeStore, LARGEST_APPEND, record};
 use super::service::Shared;
 use super::worker::Worker;
 use super::{IngestService, Options, Uplink};
-use crate::ports::{Journal, Offset, Partition, QueueId, StoreErrorKind};
+use crate::ports::{AppendError, Journal, Offset, Partition, QueueId, StoreErrorKind};
 
 const FIRST: Partition = Partition {
     queue: QueueId(0),
@@ -144,4 +148,31 @@ async fn a_worker_that_panics_is_seen() {
         "{:?}",
         failure()
     );
+}
+
+#[tokio::test]
+async fn what_is_too_large_for_one_append_is_taken_in_parts_or_not_at_all() {
+    let journal = FakeJournal::holding(&[]);
+    let uplink = uplink(&journal);
+    let subject = Subject::device(TenantId::new(), DeviceId::new());
+    let add = |batch: &mut RecordBatch, text: &str| {
+        let mut telemetry = batch.telemetry(subject, 1, 0);
+        telemetry.begin_row(1);
+        pack("k", ValueRef::Text(text), telemetry.buffer());
+        telemetry.count_point();
+        telemetry.finish();
+    };
+    let mut batch = RecordBatch::new();
+    for _ in 0..20 {
+        add(&mut batch, "v");
+    }
+    assert!(batch.as_bytes().len() > 2 * LARGEST_APPEND);
+    uplink.append(subject, &batch).await.unwrap().await.unwrap();
+    let taken = || journal.end(FIRST).0 + journal.end(SECOND).0;
+    assert_eq!(taken(), 20);
+
+    add(&mut batch, &"v".repeat(LARGEST_APPEND));
+    let refused = uplink.append(subject, &batch).await.err();
+    assert!(matches!(refused, Some(AppendError::TooLarge { .. })));
+    assert_eq!(taken(), 20);
 }

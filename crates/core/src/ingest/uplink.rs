@@ -41,9 +41,26 @@ impl Uplink {
     }
 
     /// Takes the records of one originator, waiting while the journal catches up; the result resolves when they are
-    /// durable.
+    /// durable. More than the journal takes in one append is divided, and each part waits until the one before is durable.
     pub async fn append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
         let partition = self.partition_of(subject);
+        let limit = match self.append_whole(partition, records).await {
+            Err(AppendError::TooLarge { limit }) => limit,
+            other => return other,
+        };
+        // Nothing is taken if a part of it cannot be.
+        if records.cut(limit).any(|part| part.is_err()) {
+            return Err(AppendError::TooLarge { limit });
+        }
+        let mut last = Append::durable();
+        for part in records.cut(limit).flatten() {
+            last.await?;
+            last = self.append_whole(partition, &part).await?;
+        }
+        Ok(last)
+    }
+
+    async fn append_whole(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
         loop {
             match self.journal.append(partition, records) {
                 Err(AppendError::Busy) => self.journal.ready().await,
@@ -52,7 +69,7 @@ impl Uplink {
         }
     }
 
-    /// Like [`append`](Self::append), but refuses instead of waiting.
+    /// Like [`append`](Self::append), but refuses instead of waiting, and what is too large for one append as well.
     pub fn try_append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
         self.journal.append(self.partition_of(subject), records)
     }

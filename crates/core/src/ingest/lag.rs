@@ -1,0 +1,142 @@
+//! Whether storing keeps up with what devices send, for the metrics and a line in the log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tracing::{info, warn};
+
+use super::metrics;
+use super::service::Shared;
+use crate::ports::{Offset, Partition};
+
+/// How often it is looked at.
+const TICK: Duration = Duration::from_secs(1);
+/// Being behind for less than this is worth no line: it is what the journal is for.
+const NOTABLE: Duration = Duration::from_secs(10);
+/// How often the log is told that it goes on.
+const REMIND_EVERY: Duration = Duration::from_secs(60);
+
+/// Looks until the program stops. On a thread of its own, because a store or a checkpoint that hangs is what it is about.
+pub(super) async fn watch(shared: Arc<Shared>) {
+    let mut lag = Lag::starting(Instant::now());
+    while shared.pause(TICK).await.is_ok() {
+        let standing = shared.show_lags();
+        let (behind, report) = lag.look(Instant::now(), &standing);
+        ::metrics::gauge!(metrics::BEHIND_SECONDS).set(behind.as_secs_f64());
+        let records: u64 = standing.iter().map(Standing::lag).sum();
+        match report {
+            Some(Report::Behind) => {
+                let seconds = behind.as_secs();
+                warn!(
+                    records,
+                    seconds,
+                    "storing is slower than what devices send, the journal holds what is not stored yet"
+                );
+            }
+            Some(Report::CaughtUp) => info!("storing has caught up with what devices send"),
+            None => {}
+        }
+    }
+}
+
+/// How far one partition has come.
+pub(super) struct Standing {
+    pub(super) partition: Partition,
+    pub(super) stored: Offset,
+    pub(super) end: Offset,
+}
+
+impl Standing {
+    /// Records that are not stored yet.
+    pub(super) fn lag(&self) -> u64 {
+        self.end.0.saturating_sub(self.stored.0)
+    }
+}
+
+/// What is worth a line.
+#[derive(Debug, PartialEq, Eq)]
+enum Report {
+    Behind,
+    CaughtUp,
+}
+
+/// Since when storing has been behind.
+struct Lag {
+    /// When everything was stored that had been there one look before.
+    kept_up: Instant,
+    /// Where the partitions ended at the last look.
+    ends: HashMap<Partition, Offset>,
+    told: Option<Instant>,
+}
+
+impl Lag {
+    fn starting(now: Instant) -> Self {
+        Self {
+            kept_up: now,
+            ends: HashMap::new(),
+            told: None,
+        }
+    }
+
+    /// For how long storing has been behind by more than a moment, and what to say about it.
+    fn look(&mut self, now: Instant, standing: &[Standing]) -> (Duration, Option<Report>) {
+        let keeps_up = standing.iter().all(|at| {
+            let before = self.ends.get(&at.partition);
+            at.lag() == 0 || before.is_some_and(|end| at.stored >= *end)
+        });
+        self.ends = standing.iter().map(|at| (at.partition, at.end)).collect();
+        if keeps_up {
+            self.kept_up = now;
+            return (Duration::ZERO, self.told.take().map(|_| Report::CaughtUp));
+        }
+        let behind = now - self.kept_up;
+        let is_due = match self.told {
+            Some(told) => now - told >= REMIND_EVERY,
+            None => behind >= NOTABLE,
+        };
+        if is_due {
+            self.told = Some(now);
+        }
+        (behind, is_due.then_some(Report::Behind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::QueueId;
+
+    #[test]
+    fn what_was_there_a_look_ago_and_is_not_stored_is_a_lag() {
+        let start = Instant::now();
+        let mut lag = Lag::starting(start);
+        let partition = Partition {
+            queue: QueueId(0),
+            index: 0,
+        };
+        let mut look = |second: u64, stored: u64, end: u64| {
+            let standing = Standing {
+                partition,
+                stored: Offset(stored),
+                end: Offset(end),
+            };
+            let (behind, report) = lag.look(start + Duration::from_secs(second), &[standing]);
+            (behind.as_secs(), report)
+        };
+        assert_eq!(look(1, 90, 100), (1, None));
+        assert_eq!(
+            look(2, 190, 200),
+            (0, None),
+            "a little of what has just come is no lag"
+        );
+        for second in 3..12 {
+            assert_eq!(look(second, 190, 300), (second - 2, None));
+        }
+        assert_eq!(look(12, 250, 400), (10, Some(Report::Behind)));
+        assert_eq!(look(13, 250, 400), (11, None), "told once a minute");
+        assert_eq!(look(72, 260, 500), (70, Some(Report::Behind)));
+        assert_eq!(look(73, 500, 510), (0, Some(Report::CaughtUp)));
+        assert_eq!(look(74, 510, 510), (0, None));
+    }
+}
