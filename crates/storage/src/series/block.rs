@@ -19,6 +19,11 @@ const WINDOW_BITS: u32 = 14;
 /// A block takes no further rows from this many bytes on.
 pub(super) const BLOCK_BYTES: usize = 16 << 10;
 
+/// What a row takes besides its values, roughly.
+const ROW_COST: usize = 8;
+/// Different times that fit in a window.
+pub(super) const WINDOW_TIMES: usize = 1 << WINDOW_BITS;
+
 /// A row within a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row<'a> {
@@ -41,19 +46,23 @@ pub(super) const fn window_start(ts: i64) -> i64 {
 }
 
 /// Encodes rows, ordered by time and number, into as few blocks as they fit.
-pub(super) fn encode(subject: &SubjectKey, rows: &[Row<'_>], mut write: impl FnMut([u8; ROW_BYTES], Vec<u8>)) {
+pub(super) fn encode(
+    subject: &SubjectKey,
+    rows: &[Row<'_>],
+    mut write: impl FnMut([u8; ROW_BYTES], Vec<u8>),
+) {
     let mut rest = rows;
     while let Some(first) = rest.first() {
         let mut bytes = 0;
         let fits = rest.iter().take_while(|row| {
             let fits = bytes < BLOCK_BYTES && window(row.ts) == window(first.ts);
-            bytes += row.values.len();
+            bytes += row.values.len() + ROW_COST;
             fits
         });
         let (block, tail) = rest.split_at(fits.count());
         rest = tail;
         let seq = block.iter().map(|row| row.seq).min().unwrap_or_default();
-        let size: usize = block.iter().map(|row| row.values.len() + 8).sum();
+        let size: usize = block.iter().map(|row| row.values.len() + ROW_COST).sum();
         let mut value = Vec::with_capacity(size);
         for row in block {
             put(row, first.ts, seq, &mut value);

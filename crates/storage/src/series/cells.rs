@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error;
-use super::keys::{GROUP_BYTES, Group};
+use super::keys::{GROUP_BYTES, Group, spread};
 
 const SHARDS: usize = 64;
 const GROUP_COST: usize = 160;
@@ -77,7 +77,7 @@ struct CellGroup {
     /// Used since the evictor came by.
     used: bool,
     /// Why the stored cells could not be read. New ones are taken all the same.
-    corrupt: Option<String>,
+    corrupt: Option<Box<str>>,
 }
 
 #[derive(Default)]
@@ -120,11 +120,12 @@ impl Shard {
                     if let Some(suppressed) = CORRUPT_GATE.open() {
                         tracing::error!(%error, suppressed, "stored values cannot be read");
                     }
-                    loaded.corrupt = Some(error.to_string());
+                    loaded.corrupt = Some(error.to_string().into());
                     break;
                 }
             }
         }
+        loaded.cells.shrink_to_fit();
         loaded
     }
 }
@@ -150,11 +151,7 @@ impl Cells {
     }
 
     fn shard(&self, group: &Group) -> &Mutex<Shard> {
-        // Entity ids are uniform where they end, whatever version of UUID they are.
-        let sum = group.iter().rev().take(9).fold(0usize, |sum, byte| {
-            sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
-        });
-        &self.shards[sum % SHARDS]
+        &self.shards[spread(group) % SHARDS]
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -243,6 +240,10 @@ impl Cells {
                 };
                 self.bytes.fetch_add(cell.cost(), Ordering::Relaxed);
                 if let Some(held) = shard.groups.get_mut(group) {
+                    // Most groups have a few cells and keep them: no doubling.
+                    if held.cells.len() == held.cells.capacity() {
+                        held.cells.reserve_exact(1 + held.cells.len() / 4);
+                    }
                     held.cells.insert(at, cell);
                 }
             }

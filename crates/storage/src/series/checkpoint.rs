@@ -157,7 +157,7 @@ impl SeriesStore {
     }
 
     fn commit_cut(&self, engine: &Engine, batch: OwnedWriteBatch, cut: Cut) -> StoreResult<Committed> {
-        if let Err(error) = engine.commit(batch, &cut.epoch.rows) {
+        if let Err(error) = engine.commit(batch, &[&cut.epoch.rows, &engine.latest, &engine.attributes]) {
             self.latest.restore(cut.latest);
             self.attributes.restore(cut.attributes);
             return Err(self.write_failed(error));

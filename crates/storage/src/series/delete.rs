@@ -19,14 +19,17 @@ use super::read::{Series, read_header};
 use super::store::SeriesStore;
 use super::{block, chunk, error, keys};
 
-/// Changes that are written together.
-const BATCH: usize = 4096;
+/// Bytes of changes that are written together.
+const BATCH_BYTES: usize = 1 << 20;
+/// What a removal costs.
+const REMOVAL_BYTES: usize = 256;
 
 /// Collects changes and writes them some at a time.
 struct Edits<'a> {
     store: &'a SeriesStore,
     engine: &'a Engine,
     batch: OwnedWriteBatch,
+    bytes: usize,
 }
 
 impl<'a> Edits<'a> {
@@ -35,16 +38,30 @@ impl<'a> Edits<'a> {
             store,
             engine,
             batch: engine.batch(64),
+            bytes: 0,
         }
     }
 
-    fn flush(&mut self, table: &Keyspace, at_least: usize) -> StoreResult<()> {
-        if self.batch.len() < at_least {
-            return Ok(());
+    /// Counts a change. Returns whether the changes are many.
+    fn add(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes.max(REMOVAL_BYTES);
+        self.bytes >= BATCH_BYTES
+    }
+
+    /// Counts a change, and writes the changes when they are many.
+    fn changed(&mut self, table: &Keyspace, bytes: usize) -> StoreResult<()> {
+        if self.add(bytes) {
+            self.flush(table)
+        } else {
+            Ok(())
         }
+    }
+
+    fn flush(&mut self, table: &Keyspace) -> StoreResult<()> {
+        self.bytes = 0;
         let batch = std::mem::replace(&mut self.batch, self.engine.batch(64));
         self.engine
-            .commit(batch, table)
+            .commit(batch, &[table])
             .map_err(|error| self.store.write_failed(error))
     }
 }
@@ -138,7 +155,7 @@ impl SeriesStore {
         name: &str,
         (start, end): (i64, i64),
     ) -> StoreResult<Option<StoredPoint>> {
-        let series = Series::new(self, engine, subject, name)?;
+        let series = Series::new(self, engine, subject, name, (i64::MIN, i64::MAX))?;
         for (start, end) in [(end, i64::MAX), (i64::MIN, start)] {
             let newest = series.newest(start, end, self.now_ms())?;
             if newest.is_some() {
@@ -163,20 +180,27 @@ impl SeriesStore {
         let is_meant = |row: &Row<'_>| {
             row.seq < barrier && range.is_none_or(|(start, end)| start <= row.ts && row.ts < end)
         };
+        let to = keys::row_key(&subject, end, u64::MAX);
         for epoch in engine.epochs() {
-            let from = keys::row_key(&subject, block::window_start(start), 0);
-            let to = keys::row_key(&subject, end, u64::MAX);
-            for entry in epoch.rows.range(from..=to) {
-                let (key, value) = entry.into_inner().map_err(error::engine)?;
-                let left = strip(&key, &value, names, is_meant).map_err(|cause| error::corrupt(&key, cause))?;
-                match left {
-                    None => continue,
-                    Some(left) if left.is_empty() => edits.batch.remove(&epoch.rows, key),
-                    Some(left) => edits.batch.insert(&epoch.rows, key, left),
+            let mut from = Some(keys::row_key(&subject, block::window_start(start), 0).to_vec());
+            // An iterator keeps all memory tables alive that come to be while it is open: it must not outlive a batch.
+            while let Some(begin) = from.take() {
+                for entry in epoch.rows.range(begin.as_slice()..=to.as_slice()) {
+                    let (key, value) = entry.into_inner().map_err(error::engine)?;
+                    let left =
+                        strip(&key, &value, names, is_meant).map_err(|cause| error::corrupt(&key, cause))?;
+                    match left {
+                        None => continue,
+                        Some(left) if left.is_empty() => edits.batch.remove(&epoch.rows, key.clone()),
+                        Some(left) => edits.batch.insert(&epoch.rows, key.clone(), left),
+                    }
+                    if edits.add(value.len()) {
+                        from = Some([&*key, &[0]].concat());
+                        break;
+                    }
                 }
-                edits.flush(&epoch.rows, BATCH)?;
+                edits.flush(&epoch.rows)?;
             }
-            edits.flush(&epoch.rows, 1)?;
         }
         Ok(())
     }
@@ -188,9 +212,9 @@ impl SeriesStore {
             for entry in engine.chunks.prefix(prefix) {
                 let key = entry.key().map_err(error::engine)?;
                 edits.batch.remove(&engine.chunks, key);
-                edits.flush(&engine.chunks, BATCH)?;
+                edits.changed(&engine.chunks, 0)?;
             }
-            return edits.flush(&engine.chunks, 1);
+            return edits.flush(&engine.chunks);
         };
         let first = keys::chunk_key(prefix, i64::MIN);
         for entry in engine.chunks.range(first..keys::chunk_key(prefix, end)) {
@@ -208,9 +232,9 @@ impl SeriesStore {
                 points.retain(|point| point.ts < start || point.ts >= end);
                 write_chunks(engine, &mut edits.batch, prefix, &points, Some(&key));
             }
-            edits.flush(&engine.chunks, BATCH / 16)?;
+            edits.changed(&engine.chunks, value.len())?;
         }
-        edits.flush(&engine.chunks, 1)
+        edits.flush(&engine.chunks)
     }
 }
 

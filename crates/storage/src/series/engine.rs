@@ -11,6 +11,7 @@ use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use parking_lot::RwLock;
 
+use super::checkpoint;
 use super::error;
 use super::options::Options;
 
@@ -20,6 +21,8 @@ const MAX_JOURNAL_BYTES: u64 = 128 << 20;
 /// wait, and it would not notice that its flushing threads have given up.
 const MAX_SEALED_MEMTABLES: usize = 3;
 const MAX_TABLES_OF_ROWS: usize = 24;
+/// Blocks that are looked at to tell how much a table holds.
+const SAMPLED_BLOCKS: usize = 256;
 
 /// A set of recent rows.
 pub(super) struct Epoch {
@@ -109,6 +112,7 @@ impl Engine {
             memtable,
             epochs: RwLock::default(),
         };
+        checkpoint::check_format(dir, &engine)?;
         engine.open_epochs(now_ms)?;
         Ok(engine)
     }
@@ -127,10 +131,10 @@ impl Engine {
         let mut epochs = Vec::new();
         for number in numbers {
             let epoch = self.create_epoch(number)?;
-            // A typical row; the figure only decides when to pack.
-            let rows = epoch.rows.approximate_len() as u64;
-            if rows > 0 {
-                epoch.count(rows.saturating_mul(128), now_ms);
+            // The figure only decides when to pack.
+            let bytes = estimated_bytes(&epoch.rows);
+            if bytes > 0 {
+                epoch.count(bytes, now_ms);
             }
             epochs.push(Arc::new(epoch));
         }
@@ -191,11 +195,13 @@ impl Engine {
         OwnedWriteBatch::with_capacity(self.db.clone(), capacity).durability(Some(PersistMode::Buffer))
     }
 
-    /// Commits a batch that writes to a table whose memtable grows fast, waiting while that table falls behind.
-    pub(super) fn commit(&self, batch: OwnedWriteBatch, grows: &Keyspace) -> StoreResult<()> {
-        while grows.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
-            || grows.l0_table_count() >= MAX_TABLES_OF_ROWS
-        {
+    /// Commits a batch that writes much to some tables, waiting while one of them falls behind.
+    pub(super) fn commit(&self, batch: OwnedWriteBatch, grows: &[&Keyspace]) -> StoreResult<()> {
+        let is_behind = |table: &&Keyspace| {
+            table.sealed_memtable_count() >= MAX_SEALED_MEMTABLES
+                || table.l0_table_count() >= MAX_TABLES_OF_ROWS
+        };
+        while grows.iter().any(is_behind) {
             // Fails when the engine has given up, and with it the flushing that is waited for.
             self.db.persist(PersistMode::Buffer).map_err(error::engine)?;
             std::thread::sleep(Duration::from_millis(2));
@@ -220,6 +226,22 @@ impl Engine {
             )),
         }
     }
+}
+
+/// Bytes of a table, by its length and its first entries.
+fn estimated_bytes(table: &Keyspace) -> u64 {
+    let sample = table
+        .iter()
+        .take(SAMPLED_BLOCKS)
+        .map_while(|entry| entry.into_inner().ok());
+    let (count, bytes) = sample.fold((0, 0), |(count, bytes), (key, value)| {
+        (count + 1, bytes + (key.len() + value.len()) as u64)
+    });
+    // Where nothing can be read, a reader says so.
+    (table.approximate_len() as u64)
+        .saturating_mul(bytes)
+        .checked_div(count)
+        .unwrap_or_default()
 }
 
 /// Rows live shortly and are read in short ranges: no filters, and no compaction before many tables have piled up.

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::block::{self, Row};
 use super::engine::Epoch;
-use super::keys::{SUBJECT_BYTES, SubjectKey};
+use super::keys::{SUBJECT_BYTES, SubjectKey, spread};
 
 const SHARDS: usize = 16;
 /// What a subject costs in the table of a shard, roughly.
@@ -95,10 +95,8 @@ pub(super) struct Leaving {
 
 impl Heads {
     fn shard(&self, subject: &SubjectKey) -> &Mutex<Shard> {
-        // The last byte of an id is random.
         let [first, ..] = &self.shards;
-        let last = subject.last().copied().unwrap_or_default();
-        self.shards.get(usize::from(last) % SHARDS).unwrap_or(first)
+        self.shards.get(spread(subject) % SHARDS).unwrap_or(first)
     }
 
     /// Takes a row.
@@ -112,7 +110,7 @@ impl Heads {
         shard.open.put(subject, row);
         let subjects = shard.open.last.len() - before;
         let grown = shard.open.bytes.len() - start + subjects * SUBJECT_COST;
-        drop(shard);
+        // Before the rows can leave again.
         self.bytes.fetch_add(grown, Ordering::Relaxed);
     }
 

@@ -34,6 +34,14 @@ pub(super) fn subject_key(subject: Subject) -> SubjectKey {
     key
 }
 
+/// A number by which keys are spread over shards. Entity ids are uniform where they end, whatever version of UUID they are.
+pub(super) fn spread(key: &[u8]) -> usize {
+    let ends = key.iter().rev().take(9);
+    ends.fold(0, |sum: usize, byte| {
+        sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+    })
+}
+
 /// The subject at the front of a key, for messages.
 pub(super) fn read_subject(key: &[u8]) -> Option<Subject> {
     let (tenant, rest) = key.split_first_chunk::<16>()?;

@@ -48,6 +48,9 @@ impl Options {
         if self.memtable < ByteSize::mib(1) {
             return Some("memtable must be at least 1MiB".to_owned());
         }
+        if self.memtable > ByteSize::mib(1024) {
+            return Some("memtable must be at most 1GiB".to_owned());
+        }
         if self.pack_bytes < ByteSize::kib(64) {
             return Some("pack-bytes must be at least 64KiB".to_owned());
         }

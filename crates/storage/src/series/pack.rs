@@ -19,7 +19,8 @@ use super::metrics::{self as names};
 use super::read::read_header;
 use super::store::{SeriesStore, Signal};
 
-const CURSOR_KEY: &[u8] = b"p";
+// Not `p`, which the first format used for its own tables.
+const CURSOR_KEY: &[u8] = b"q";
 /// Bytes of rows that one step packs, and so what it may take in memory, several times over.
 const STEP_BYTES: usize = 2 << 20;
 /// A chunk takes more points while it holds fewer than this many times what is added to it: so every point is rewritten
@@ -68,6 +69,7 @@ struct Step {
 impl SeriesStore {
     /// Seals what there is and packs it, for those who cannot wait for it to be due.
     pub fn pack_now(&self) -> StoreResult<()> {
+        self.write_checkpoint(false)?;
         self.seal_active()?;
         while self.pack_step()? {}
         Ok(())
@@ -117,7 +119,7 @@ impl SeriesStore {
         if let Some((key, _)) = step.blocks.last() {
             batch.insert(&engine.meta, CURSOR_KEY, cursor(&epoch, key));
             engine
-                .commit(batch, &engine.chunks)
+                .commit(batch, &[&engine.chunks])
                 .map_err(|error| self.write_failed(error))?;
         }
         metrics::counter!(names::PACKED_POINTS).increment(points);
@@ -193,8 +195,7 @@ impl Merger<'_> {
         let mut series: FxHashMap<&str, Vec<NumberedPoint>> = FxHashMap::default();
         for (key, value) in blocks {
             let mut add = || {
-                let (owner, _, _) =
-                    keys::read_row_key(key).ok_or(Corrupt("block key has another length"))?;
+                let (owner, _, _) = keys::read_row_key(key).ok_or(Corrupt("block key has another length"))?;
                 subject = Some(*owner);
                 for row in block::rows(key, value)? {
                     rows.push(row?);
@@ -226,7 +227,9 @@ impl Merger<'_> {
                 leave_out(subject, cause);
             }
         }
-        let Some(subject) = subject else { return Ok(()) };
+        let Some(subject) = subject else {
+            return Ok(());
+        };
         for (name, points) in series {
             self.points += points.len() as u64;
             self.merge_series(&subject, name, points)?;

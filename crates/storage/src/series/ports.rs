@@ -136,7 +136,8 @@ impl TimeSeriesStore for SeriesStore {
         let key = key.to_owned();
         self.blocking(move |store| {
             let engine = store.engine()?;
-            Series::new(store, &engine, subject, &key)?.range(query, store.now_ms())
+            let series = Series::new(store, &engine, subject, &key, (query.start, query.end))?;
+            series.range(query, store.now_ms())
         })
         .await
     }
@@ -151,7 +152,9 @@ impl TimeSeriesStore for SeriesStore {
         let (key, buckets) = (key.to_owned(), buckets.to_vec());
         self.blocking(move |store| {
             let engine = store.engine()?;
-            let series = Series::new(store, &engine, subject, &key)?;
+            let start = buckets.iter().map(|bucket| bucket.start).min().unwrap_or(0);
+            let end = buckets.iter().map(|bucket| bucket.end).max().unwrap_or(0);
+            let series = Series::new(store, &engine, subject, &key, (start, end))?;
             aggregate::aggregate(&series, aggregation, &buckets, store.now_ms())
         })
         .await

@@ -1,6 +1,5 @@
 //! Raw points of one series: rows in memory and of all epochs, and chunks, merged.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use fieldline_core::ports::StoreResult;
@@ -37,15 +36,17 @@ pub(super) struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// Rows in memory come first, then the epochs, then the snapshot: what leaves one meanwhile is in the next.
+    /// A series, of which only times in a span will be asked for. Rows in memory come first, then the epochs, then the
+    /// snapshot: what leaves one meanwhile is in the next.
     pub(super) fn new(
         store: &'a SeriesStore,
         engine: &'a Engine,
         subject: Subject,
         name: &'a str,
+        span: (i64, i64),
     ) -> StoreResult<Self> {
         let subject = keys::subject_key(subject);
-        let heads = head_rows(store, &subject, name)?;
+        let heads = head_rows(store, &subject, name, span)?;
         let epochs = engine.epochs();
         Ok(Self {
             engine,
@@ -155,17 +156,18 @@ impl<'a> Series<'a> {
     /// The newest row of each time in a range, by time.
     pub(super) fn newest_rows(&self, start: i64, end: i64) -> StoreResult<Vec<StoredPoint>> {
         let mut found = self.heads_in(start, end);
+        let mut enough = 2 * block::WINDOW_TIMES;
         for epoch in &self.epochs {
             for entry in self.blocks(epoch, start, end) {
                 let (key, value) = entry.into_inner().map_err(error::engine)?;
                 add_rows(&key, &value, self.name, (start, end), &mut found)?;
+                if found.len() > enough {
+                    keep_newest(&mut found);
+                    enough = 2 * found.len().max(block::WINDOW_TIMES);
+                }
             }
         }
-        let by_time = |it: &Ranked| (it.point.ts, Reverse(it.rank));
-        if !found.is_sorted_by_key(by_time) {
-            found.sort_by_key(by_time);
-        }
-        found.dedup_by_key(|it| it.point.ts);
+        keep_newest(&mut found);
         Ok(found.into_iter().map(|it| it.point).collect())
     }
 }
@@ -182,13 +184,18 @@ pub(super) fn value_of(name: &str, values: &[u8]) -> Result<Option<Value>, Corru
     Ok(found.map(|value| value.to_value()))
 }
 
-/// The rows of a subject that are in memory and have the name, by time and rank.
-fn head_rows(store: &SeriesStore, subject: &SubjectKey, name: &str) -> StoreResult<Vec<Ranked>> {
+/// The rows of a subject in a span that are in memory and have the name, by time and rank.
+fn head_rows(
+    store: &SeriesStore,
+    subject: &SubjectKey,
+    name: &str,
+    (start, end): (i64, i64),
+) -> StoreResult<Vec<Ranked>> {
     let mut found = Vec::new();
     let mut wrong = None;
     store
         .heads
-        .scan(subject, i64::MIN, i64::MAX, |row| match ranked(&row, name) {
+        .scan(subject, start, end, |row| match ranked(&row, name) {
             Ok(point) => found.extend(point),
             Err(cause) => wrong = Some(cause),
         });
@@ -213,6 +220,18 @@ fn sort(points: &mut [Ranked]) {
     if !points.is_sorted_by_key(by_time) {
         points.sort_by_key(by_time);
     }
+}
+
+/// Sorts points, and keeps the one that counts of each time.
+fn keep_newest(points: &mut Vec<Ranked>) {
+    sort(points);
+    points.dedup_by(|later, kept| {
+        let same = later.point.ts == kept.point.ts;
+        if same {
+            std::mem::swap(later, kept);
+        }
+        same
+    });
 }
 
 /// Adds the rows of a block that lie in a range and have the name.
@@ -289,6 +308,10 @@ impl Feed<'_> {
                     }
                     window = begins;
                     add_rows(&key, &value, name, (*start, *end), &mut found)?;
+                    // A window has so many times and no more, however many rows a device has sent for them.
+                    if found.len() > 2 * block::WINDOW_TIMES {
+                        keep_newest(&mut found);
+                    }
                 }
                 sort(&mut found);
                 Ok((window.is_some() || !found.is_empty()).then_some(found))

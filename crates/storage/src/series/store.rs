@@ -15,9 +15,9 @@ use fieldline_core::ports::{
 use fieldline_model::kv::unpack;
 use parking_lot::{Condvar, Mutex, RwLock};
 
+use super::block::Row;
 use super::cells::{Cells, Newest};
 use super::checkpoint::{self, CHECKPOINT_KEY, Positions, SEQ_KEY, Syncer};
-use super::block::Row;
 use super::engine::{Engine, Epoch};
 use super::expiry::ExpiryClock;
 use super::heads::Heads;
@@ -101,7 +101,6 @@ impl SeriesStore {
         let watermark = Watermark::open(dir)?;
         let engine =
             Engine::open(dir, options, clock.now_ms()).map_err(|error| error::cannot_open(dir, error))?;
-        checkpoint::check_format(dir, &engine)?;
         let checkpoint = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
         if checkpoint < watermark.get() {
             return Err(checkpoint::lost(dir, checkpoint, watermark.get()));
@@ -196,7 +195,7 @@ impl SeriesStore {
         }
         if self.latest.is_overfull() || self.attributes.is_overfull() {
             self.write_checkpoint(false)?;
-        } else if self.heads.bytes() as u64 >= self.options.memtable.0 {
+        } else if self.are_heads_full() {
             self.flush_heads()?;
         }
         let _shared = self.gate.read();
@@ -228,10 +227,15 @@ impl SeriesStore {
         metrics::counter!(names::ROWS).increment(rows.len() as u64);
     }
 
+    fn are_heads_full(&self) -> bool {
+        self.heads.bytes() as u64 >= self.options.memtable.0
+    }
+
     /// Hands the rows in memory to the engine, without making them durable.
     fn flush_heads(&self) -> StoreResult<()> {
         let _one = self.checkpointing.lock();
-        if self.heads.is_empty() {
+        // Another may have done it while this one waited.
+        if !self.are_heads_full() {
             return Ok(());
         }
         let engine = self.writable()?;
@@ -239,7 +243,7 @@ impl SeriesStore {
         let epoch = engine.active()?;
         let leaving = self.heads.leave(&epoch, &mut batch, self.now_ms());
         engine
-            .commit(batch, &epoch.rows)
+            .commit(batch, &[&epoch.rows])
             .map_err(|error| self.write_failed(error))?;
         self.heads.left(leaving);
         self.wake_when_large(&epoch);

@@ -43,7 +43,7 @@ impl SeriesStore {
             }
         })?;
         engine
-            .commit(batch, &engine.chunks)
+            .commit(batch, &[&engine.chunks])
             .map_err(|error| self.write_failed(error))
     }
 

@@ -3,7 +3,9 @@
 mod clock;
 mod corruption;
 mod disk_full;
+mod heads;
 mod model;
+mod moving;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
