@@ -6,7 +6,8 @@
 //! `inactivityTimeout` (milliseconds) sets for one device.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use tracing::warn;
 
 use crate::clock::SharedClock;
@@ -50,6 +52,9 @@ impl Default for Options {
     }
 }
 
+/// Time that goes on by so much more or less than it should was set, or the program was stopped.
+const STEP: Duration = Duration::from_secs(2);
+
 /// How many devices are written together.
 const PART: usize = 512;
 
@@ -60,6 +65,8 @@ pub struct ActivityTracker {
     stores: EntityStores,
     clock: SharedClock,
     default_timeout_ms: i64,
+    /// What was received in so many last milliseconds may not be known yet.
+    behind_ms: AtomicI64,
 }
 
 impl ActivityTracker {
@@ -77,17 +84,20 @@ impl ActivityTracker {
             stores,
             clock,
             default_timeout_ms,
+            behind_ms: AtomicI64::new(0),
         })
     }
 
     /// Notes that devices were heard at times in milliseconds. Subjects other than devices have no activity state.
     pub fn heard_all(&self, heard: &[(Subject, i64)]) {
+        // What was received before the clock was set back has times that are still to come.
+        let now = self.clock.now_ms();
         let mut states = self.states.lock();
         for (subject, at) in heard
             .iter()
             .filter(|(subject, _)| subject.entity.entity_type == EntityType::Device)
         {
-            states.touch(*subject).heard_at(*at);
+            states.touch(*subject).heard_at((*at).min(now));
         }
     }
 
@@ -108,6 +118,17 @@ impl ActivityTracker {
         self.states.lock().touch(subject).disconnected_at(now);
     }
 
+    /// Says how far behind those are who tell of messages: nobody is taken for silent whose message may be on its way.
+    pub fn is_behind(&self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        self.behind_ms.store(millis, Ordering::Relaxed);
+    }
+
+    /// Up to when it is known who was heard.
+    fn known_until(&self, now: i64) -> i64 {
+        now.saturating_sub(self.behind_ms.load(Ordering::Relaxed))
+    }
+
     /// Writes changes and looks for silent devices until told to stop; what was heard by then is written.
     pub async fn run(self: Arc<Self>, options: Options, mut stop: watch::Receiver<bool>) {
         let floor = Duration::from_millis(10);
@@ -115,16 +136,28 @@ impl ActivityTracker {
         let mut check = tokio::time::interval(options.check_interval.0.max(floor));
         let told = stop.clone();
         let is_stopping = || *told.borrow();
+        // A pause is followed by one tick, not by all that were missed.
+        for interval in [&mut report, &mut check] {
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
         let mut restored = false;
+        let mut course = Course::from(self.clock.now_ms(), report.period().min(check.period()));
         loop {
-            let stopping = tokio::select! {
-                _ = report.tick() => false,
-                _ = check.tick() => { self.find_silent(); false }
-                _ = stop.wait_for(|stop| *stop) => true,
+            let (stopping, checking) = tokio::select! {
+                _ = report.tick() => (false, false),
+                _ = check.tick() => (false, true),
+                _ = stop.wait_for(|stop| *stop) => (true, false),
             };
+            let now = self.clock.now_ms();
+            if !course.goes_on(now, Instant::now()) {
+                self.states.lock().begin_anew(now);
+            }
             if stopping {
                 self.write_changes(true, || false).await;
                 return;
+            }
+            if checking {
+                self.find_silent();
             }
             if !restored {
                 match self.restore(is_stopping).await {
@@ -177,8 +210,10 @@ impl ActivityTracker {
 
     /// Marks the devices whose time-out has passed.
     fn find_silent(&self) {
-        let now = self.clock.now_ms();
-        self.states.lock().find_silent(now, self.default_timeout_ms);
+        let known_until = self.known_until(self.clock.now_ms());
+        self.states
+            .lock()
+            .find_silent(known_until, self.default_timeout_ms);
     }
 
     /// Looks at the devices that are queued now, once; those that fail are queued again, behind the others.
@@ -247,7 +282,11 @@ impl ActivityTracker {
 
     async fn write(&self, part: &[Subject]) -> StoreResult<()> {
         let now = self.clock.now_ms();
-        let settled = self.states.lock().settle(part, now, self.default_timeout_ms);
+        let known_until = self.known_until(now);
+        let settled = self
+            .states
+            .lock()
+            .settle(part, now, known_until, self.default_timeout_ms);
         let rows: Vec<_> = settled
             .iter()
             .filter(|settled| !settled.values.is_empty())
@@ -306,10 +345,39 @@ impl ActivityTracker {
                 Some(&state::READ.map(str::to_owned)),
             )
             .await?;
+        let now = self.clock.now_ms();
         if let Some(state) = self.states.lock().get_mut(&subject) {
-            state.take_stored(&stored, listed, revision);
+            state.take_stored(&stored, listed, revision, now);
         }
         Ok(())
+    }
+}
+
+/// Whether wall clock and monotonic time go on together, and this program with them.
+struct Course {
+    wall_ms: i64,
+    at: Instant,
+    /// The time between two looks, unless the program is stopped or kept waiting.
+    period: Duration,
+}
+
+impl Course {
+    fn from(wall_ms: i64, period: Duration) -> Self {
+        Self {
+            wall_ms,
+            at: Instant::now(),
+            period,
+        }
+    }
+
+    /// Whether time went on as usual since the last look.
+    fn goes_on(&mut self, wall_ms: i64, at: Instant) -> bool {
+        let passed = at.saturating_duration_since(self.at);
+        let by_the_clock = wall_ms.saturating_sub(self.wall_ms);
+        (self.wall_ms, self.at) = (wall_ms, at);
+        let passed_ms = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
+        let was_set = by_the_clock.abs_diff(passed_ms) > STEP.as_millis() as u64;
+        !was_set && passed <= self.period + STEP
     }
 }
 

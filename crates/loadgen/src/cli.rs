@@ -22,13 +22,15 @@ pub enum BenchCommand {
     /// Puts telemetry of many devices on a server, and checks that what was acknowledged is stored.
     ///
     /// Takes the environment variables of ThingsBoard's performance tool.
-    #[command(args_override_self = true)]
+    #[command(args_override_self = true, allow_negative_numbers = true)]
     Telemetry(Box<TelemetryArgs>),
     /// Runs a server that only parses and acknowledges: what the machine can do at all.
     Limit(LimitArgs),
     /// Repeats a published scenario with one command.
+    #[command(allow_negative_numbers = true)]
     Scenario(Box<ScenarioArgs>),
     /// Opens idle connections: how fast they are accepted and how much memory each takes.
+    #[command(allow_negative_numbers = true)]
     Connections(Box<ConnectionsArgs>),
     /// Runs another command that ends with the process that starts it.
     #[command(hide = true)]

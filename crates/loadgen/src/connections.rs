@@ -11,7 +11,7 @@ use crate::devices::{DeviceRange, ProfileSpec, create_devices, ensure_profile};
 use crate::engine::{Alarms, Engine, Pace, Plan, Protocol};
 use crate::error::{LoadError, LoadResult};
 use crate::payload::PayloadKind;
-use crate::process::ProcessSample;
+use crate::process::{CpuTime, ProcessSample};
 use crate::target::Target;
 use crate::telemetry::check_files;
 
@@ -160,21 +160,18 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
 
 /// Waits for so long, and then until the process has nothing to do, and looks at it.
 fn rest(pid: u32, settle: Duration) -> LoadResult<ProcessSample> {
-    let look = || {
-        ProcessSample::of(pid)
-            .ok_or_else(|| LoadError::Engine(format!("the server, process {pid}, has ended")))
-    };
+    let ended = || LoadError::Engine(format!("the server, process {pid}, has ended"));
     std::thread::sleep(settle);
-    let mut before = look()?;
+    let mut before = CpuTime::of(pid).ok_or_else(ended)?;
     for _ in 0..LOOKS {
         std::thread::sleep(LOOK_EVERY);
-        let now = look()?;
-        if now.cpu_us.saturating_sub(before.cpu_us) < IDLE_US {
-            return Ok(now);
+        let now = CpuTime::of(pid).ok_or_else(ended)?;
+        if now.since(&before).is_some_and(|used| used < IDLE_US) {
+            break;
         }
         before = now;
     }
-    Ok(before)
+    ProcessSample::of(pid).ok_or_else(ended)
 }
 
 fn slope(steps: &[Step]) -> Option<f64> {

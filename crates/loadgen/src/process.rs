@@ -9,18 +9,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::report::Machine;
 
-/// Length of a tick that `/proc` counts processor time in: 100 a second on every architecture that matters, whatever the
-/// kernel itself ticks at.
-const TICK_US: u64 = 10_000;
+pub use cpu::CpuTime;
+
+mod cpu;
 
 /// State of a listening socket in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
-/// What a process has used and uses.
+/// What a process uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessSample {
-    /// Processor time since its start, in microseconds, to 10 ms.
-    pub cpu_us: u64,
     /// Resident memory in bytes, pages of files included.
     pub rss_bytes: u64,
     /// Of that, memory that no file backs.
@@ -41,11 +39,9 @@ impl ProcessSample {
     }
 
     fn read(directory: &Path) -> Option<Self> {
-        let cpu_us = parse_cpu_us(&read(&directory.join("stat"))?)?;
         // A process that has ended and not been collected yet has no memory left.
         let status = read(&directory.join("status"))?;
         Some(Self {
-            cpu_us,
             rss_bytes: parse_kib(&status, "VmRSS:").unwrap_or(0),
             anon_bytes: parse_kib(&status, "RssAnon:").unwrap_or(0),
         })
@@ -123,15 +119,6 @@ fn read(path: &Path) -> Option<String> {
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Processor time in user and kernel mode, in microseconds, from `/proc/PID/stat`.
-fn parse_cpu_us(stat: &str) -> Option<u64> {
-    // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
-    let (_, after_name) = stat.rsplit_once(") ")?;
-    let mut fields = after_name.split_ascii_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<u64>().ok();
-    Some((ticks()? + ticks()?) * TICK_US)
-}
-
 /// A size in bytes from a table of `Name:   1234 kB` lines.
 fn parse_kib(table: &str, name: &str) -> Option<u64> {
     let value = table.lines().find_map(|line| line.strip_prefix(name))?;
@@ -185,14 +172,6 @@ mod tests {
         assert_eq!(listening_inodes(v4, 54321), [0; 0]);
         assert_eq!(listening_inodes(v6, 8080), [99]);
         assert_eq!(listening_inodes("header\ngarbage\n 1: x", 8080), [0; 0]);
-    }
-
-    #[test]
-    fn processor_time_is_read_behind_whatever_the_program_is_called() {
-        let stat = "7 (a) R) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 8 0 100 1000 200";
-        assert_eq!(parse_cpu_us(stat), Some(3_000_000));
-        assert_eq!(parse_cpu_us("7 (a) S 1 2"), None);
-        assert_eq!(parse_cpu_us(""), None);
     }
 
     #[test]

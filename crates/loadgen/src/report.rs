@@ -189,10 +189,10 @@ pub struct Latency {
 pub struct Limit {
     /// What it does: `parse and acknowledge`, or `append, group commit and acknowledge`.
     pub what: String,
-    /// Acknowledged messages a second.
+    /// Acknowledged messages a second; in open loop about what was asked for.
     #[serde(deserialize_with = "files::number")]
     pub rate: f64,
-    /// From sending to the acknowledgement.
+    /// From the scheduled time (open loop) or the sending (closed loop) to the acknowledgement.
     pub latency: Latency,
     /// Processor time of the limit server a message, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]

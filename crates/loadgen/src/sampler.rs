@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{LoadError, LoadResult};
 use crate::metrics::MetricsSource;
-use crate::process::ProcessSample;
+use crate::process::{CpuTime, ProcessSample};
 
 /// Samples are not further apart.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -39,11 +39,11 @@ impl Default for SamplerOptions {
 pub struct Sample {
     /// When.
     pub at: Instant,
-    /// Processor time of the server since its start, in microseconds.
+    /// Processor time of the server since the first sample, in microseconds.
     pub server_cpu_us: Option<u64>,
     /// Resident memory of the server, in bytes.
     pub server_rss_bytes: Option<u64>,
-    /// Processor time of this process since its start, in microseconds.
+    /// Processor time of this process since the first sample, in microseconds.
     pub generator_cpu_us: Option<u64>,
     /// Messages that wait to be stored.
     pub lag_records: Option<u64>,
@@ -118,6 +118,8 @@ impl Sampler {
         }
         let mut watch = Watch {
             pid: options.pid,
+            server: Meter::default(),
+            own: Meter::default(),
             metrics: options.metrics_url.as_deref().map(MetricsSource::new),
         };
         let samples = Arc::new(Mutex::new(vec![watch.look()]));
@@ -186,9 +188,30 @@ fn lock(samples: &Mutex<Vec<Sample>>) -> MutexGuard<'_, Vec<Sample>> {
     samples.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Adds up the processor time of a process.
+#[derive(Default)]
+struct Meter {
+    last: Option<CpuTime>,
+    used_us: u64,
+}
+
+impl Meter {
+    /// Microseconds since the first reading; `None` where the process is not there, or not the same any more.
+    fn read(&mut self, now: Option<CpuTime>) -> Option<u64> {
+        let now = now?;
+        if let Some(last) = &self.last {
+            self.used_us += now.since(last)?;
+        }
+        self.last = Some(now);
+        Some(self.used_us)
+    }
+}
+
 /// Where samples come from.
 struct Watch {
     pid: Option<u32>,
+    server: Meter,
+    own: Meter,
     metrics: Option<MetricsSource>,
 }
 
@@ -196,13 +219,14 @@ impl Watch {
     fn look(&mut self) -> Sample {
         let at = Instant::now();
         let server = self.pid.and_then(ProcessSample::of);
-        let own = ProcessSample::own();
+        let server_cpu_us = self.server.read(self.pid.and_then(CpuTime::of));
+        let generator_cpu_us = self.own.read(CpuTime::own());
         let metrics = self.metrics.as_mut().and_then(MetricsSource::scrape);
         Sample {
             at,
-            server_cpu_us: server.map(|server| server.cpu_us),
+            server_cpu_us,
             server_rss_bytes: server.map(|server| server.rss_bytes),
-            generator_cpu_us: own.map(|own| own.cpu_us),
+            generator_cpu_us,
             lag_records: metrics.and_then(|metrics| metrics.lag_records()),
         }
     }
@@ -263,6 +287,15 @@ mod tests {
         assert_eq!(series.samples.len(), 2);
         assert!(series.server_cpu_us().is_some() && series.generator_cpu_us().is_some());
         assert_eq!(series.lag_peak(), None);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_leaves_gaps() {
+        let mut meter = Meter::default();
+        let now = CpuTime::own();
+        assert_eq!(meter.read(now.clone()), Some(0));
+        assert_eq!(meter.read(None), None);
+        assert_eq!(meter.read(now), Some(0));
     }
 
     #[test]

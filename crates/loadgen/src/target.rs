@@ -79,6 +79,10 @@ impl Target {
             username: user.0.to_owned(),
             password: user.1.to_owned(),
             pool_size: args.rest_pool_size,
+        })
+        .map_err(|error| match error {
+            LoadError::InvalidOption(reason) => LoadError::InvalidOption(format!("--rest-url: {reason}")),
+            other => other,
         })?;
         Ok(Self {
             client,

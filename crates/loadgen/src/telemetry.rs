@@ -97,6 +97,10 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         let ids: Vec<_> = self.ids.iter().flatten().cloned().collect();
+        self.say(&format!(
+            "looking for what {} devices have sent before",
+            ids.len()
+        ));
         let newest = newest_ms(&self.target.client, key, &ids, self.args.target.rest_pool_size)?;
         self.not_before_ms = newest.map_or(0, |newest| newest.saturating_add(1));
         Ok(())

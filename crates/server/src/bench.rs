@@ -15,9 +15,12 @@ use axum::routing::post;
 use fieldline_core::ports::{AppendError, Consumer, Journal, Partition};
 use fieldline_journal::{EmbeddedJournal, Options};
 use fieldline_loadgen::BenchCommand;
+use fieldline_loadgen::error::LoadError;
 use fieldline_model::record::RecordBatch;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// Exit code for options that make no sense, as for those that do not exist.
+const EXIT_USAGE: u8 = 2;
 /// Exit code where a run came to its end and what it checked was wrong.
 const EXIT_WRONG: u8 = 3;
 /// Exit codes of what a signal ended are this and its number.
@@ -27,7 +30,9 @@ const FORGET_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs a command of `bench`.
 pub(crate) fn run(command: &BenchCommand) -> ExitCode {
-    if let Err(error) = end_at_signals() {
+    // What becomes another program has nothing to leave behind.
+    let is_passing = matches!(command, BenchCommand::WithParent(_));
+    if !is_passing && let Err(error) = end_at_signals() {
         eprintln!("fieldline bench: waiting for signals: {error}");
         return ExitCode::FAILURE;
     }
@@ -36,7 +41,10 @@ pub(crate) fn run(command: &BenchCommand) -> ExitCode {
         Ok(false) => ExitCode::from(EXIT_WRONG),
         Err(error) => {
             eprintln!("fieldline bench: {error}");
-            ExitCode::FAILURE
+            match error {
+                LoadError::InvalidOption(_) => ExitCode::from(EXIT_USAGE),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

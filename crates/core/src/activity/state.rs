@@ -76,7 +76,7 @@ impl State {
     }
 
     /// Takes over what is stored, as it was read at a revision.
-    pub(super) fn take_stored(&mut self, stored: &[Attribute], listed: bool, revision: u32) {
+    pub(super) fn take_stored(&mut self, stored: &[Attribute], listed: bool, revision: u32, now: i64) {
         self.active = false;
         self.inactivity_alarm = 0;
         self.timeout_ms = None;
@@ -84,7 +84,8 @@ impl State {
             let number = attribute.value.as_number().map(|number| number as i64);
             match attribute.key.as_str() {
                 ACTIVE => self.active = attribute.value == Value::Bool(true),
-                LAST_ACTIVITY => self.last_activity = self.last_activity.max(number.unwrap_or(0)),
+                // Written by a clock that was ahead, it says no more than now does.
+                LAST_ACTIVITY => self.last_activity = self.last_activity.max(number.unwrap_or(0).min(now)),
                 INACTIVITY_ALARM => self.inactivity_alarm = number.unwrap_or(0),
                 INACTIVITY_TIMEOUT => {
                     self.timeout_ms = number.filter(|timeout| *timeout > 0).and_then(NonZeroI64::new);
@@ -100,13 +101,7 @@ impl State {
         self.heard || self.last_connect.is_some() || self.last_disconnect.is_some()
     }
 
-    fn is_alive(&self, now: i64, default_timeout_ms: i64) -> bool {
-        now < self
-            .last_activity
-            .saturating_add(self.timeout_ms.map_or(default_timeout_ms, NonZeroI64::get))
-    }
-
-    fn settle(&self, subject: Subject, now: i64, default_timeout_ms: i64) -> Settled {
+    fn settle(&self, subject: Subject, now: i64, judge: &Judge) -> Settled {
         let mut values = Vec::new();
         if let Some(at) = self.last_connect {
             pack(LAST_CONNECT, ValueRef::Long(at.get()), &mut values);
@@ -117,7 +112,7 @@ impl State {
         if self.heard {
             pack(LAST_ACTIVITY, ValueRef::Long(self.last_activity), &mut values);
         }
-        let active = (self.active || self.heard) && self.is_alive(now, default_timeout_ms);
+        let active = (self.active || self.heard) && judge.takes_for_alive(self);
         let inactivity_alarm = match (self.active, active) {
             (false, true) => 0,
             (true, false) => now,
@@ -158,12 +153,31 @@ impl State {
     }
 }
 
+/// Decides who has been silent for too long.
+struct Judge {
+    /// Up to when it is known who was heard.
+    known_until: i64,
+    /// Silence before this time counts for nothing.
+    judged_from: i64,
+    default_timeout_ms: i64,
+}
+
+impl Judge {
+    fn takes_for_alive(&self, state: &State) -> bool {
+        let timeout_ms = state.timeout_ms.map_or(self.default_timeout_ms, NonZeroI64::get);
+        let since = state.last_activity.max(self.judged_from);
+        self.known_until < since.saturating_add(timeout_ms)
+    }
+}
+
 /// The devices that are watched, and who of them waits for being looked at.
 #[derive(Default)]
 pub(super) struct States {
     by_device: FxHashMap<Subject, State>,
     // Those that have `queued` set. At most one entry a device, but for devices that were deleted and heard again.
     queue: VecDeque<Subject>,
+    // When the clock was set, or the program went on after it had been stopped; 0 before that.
+    judged_from: i64,
 }
 
 impl States {
@@ -250,12 +264,29 @@ impl States {
             .map(|state| (state.revision, state.listed))
     }
 
+    /// The clock was set, or nobody could be heard for a while: everyone has their whole time-out from now on.
+    pub(super) fn begin_anew(&mut self, now: i64) {
+        self.judged_from = now;
+        for state in self.by_device.values_mut() {
+            state.last_activity = state.last_activity.min(now);
+        }
+    }
+
+    fn judge(&self, known_until: i64, default_timeout_ms: i64) -> Judge {
+        Judge {
+            known_until,
+            judged_from: self.judged_from,
+            default_timeout_ms,
+        }
+    }
+
     /// Queues the devices whose time-out has passed.
-    pub(super) fn find_silent(&mut self, now: i64, default_timeout_ms: i64) {
+    pub(super) fn find_silent(&mut self, known_until: i64, default_timeout_ms: i64) {
+        let judge = self.judge(known_until, default_timeout_ms);
         let silent: Vec<_> = self
             .by_device
             .iter()
-            .filter(|(_, state)| state.read && state.active && !state.is_alive(now, default_timeout_ms))
+            .filter(|(_, state)| state.read && state.active && !judge.takes_for_alive(state))
             .map(|(subject, _)| *subject)
             .collect();
         for subject in silent {
@@ -264,11 +295,18 @@ impl States {
     }
 
     /// What is to be written of the devices. One that was outdated since it was read is queued, and left for later.
-    pub(super) fn settle(&self, part: &[Subject], now: i64, default_timeout_ms: i64) -> Vec<Settled> {
+    pub(super) fn settle(
+        &self,
+        part: &[Subject],
+        now: i64,
+        known_until: i64,
+        default_timeout_ms: i64,
+    ) -> Vec<Settled> {
+        let judge = self.judge(known_until, default_timeout_ms);
         part.iter()
             .filter_map(|subject| {
                 let state = self.by_device.get(subject).filter(|state| state.read)?;
-                Some(state.settle(*subject, now, default_timeout_ms))
+                Some(state.settle(*subject, now, &judge))
             })
             .collect()
     }

@@ -224,3 +224,67 @@ async fn the_room_of_a_crowd_is_given_back() {
         "room for {watched} and {queued} is kept"
     );
 }
+
+#[tokio::test]
+async fn silence_counts_only_as_far_as_it_is_known_who_was_heard() {
+    let world = World::new();
+    let device = world.stores.add_device("a");
+    world.tracker.heard(device);
+    world.round().await;
+    // Messages of the last quarter of an hour are on their way.
+    world.clock.0.fetch_add(900_000, Ordering::SeqCst);
+    world.tracker.is_behind(Duration::from_secs(900));
+    world.round().await;
+    assert!(world.is_active(device));
+    world.tracker.is_behind(Duration::ZERO);
+    world.round().await;
+    assert!(!world.is_active(device));
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_neither_silences_anybody_nor_keeps_them_alive() {
+    let world = World::new();
+    let device = world.stores.add_device("a");
+    let set = |by: i64| {
+        let now = world.clock.0.fetch_add(by, Ordering::SeqCst) + by;
+        world.tracker.states.lock().begin_anew(now);
+    };
+    world.tracker.heard(device);
+    set(86_400_000);
+    world.round().await;
+    assert!(world.is_active(device), "a day ahead");
+    world.tracker.heard(device);
+    let told_late = [(device, START + 86_400_000)];
+    set(-90_000_000);
+    world.tracker.heard_all(&told_late);
+    world.clock.0.fetch_add(599_999, Ordering::SeqCst);
+    world.round().await;
+    assert!(world.is_active(device), "an hour back");
+    world.clock.0.fetch_add(1, Ordering::SeqCst);
+    world.round().await;
+    assert!(!world.is_active(device));
+    // What was written by the clock that was ahead does not keep it alive when it is read again.
+    world
+        .stores
+        .set_attribute(device, "lastActivityTime", Value::Long(START + 86_400_000));
+    world.tracker.heard(device);
+    world.round().await;
+    world.clock.0.fetch_add(600_000, Ordering::SeqCst);
+    world.round().await;
+    assert!(!world.is_active(device));
+}
+
+#[test]
+fn time_that_jumps_or_stands_still_is_noticed() {
+    let start = Instant::now();
+    let mut course = Course::from(START, Duration::from_secs(3));
+    let mut look =
+        |passed_s: u64, wall_ms: i64| course.goes_on(START + wall_ms, start + Duration::from_secs(passed_s));
+    assert!(
+        look(3, 3_000) && look(6, 7_000),
+        "a clock that is adjusted a little"
+    );
+    assert!(!look(9, 3_610_000) && look(12, 3_613_000), "set forward");
+    assert!(!look(15, 16_000) && look(18, 19_000), "set back");
+    assert!(!look(40, 41_000) && look(43, 44_000), "stopped");
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::metrics;
-use super::service::Shared;
+use super::service::{Behind, Shared};
 use crate::ports::{Offset, Partition};
 
 /// How often it is looked at.
@@ -18,11 +18,12 @@ const NOTABLE: Duration = Duration::from_secs(10);
 const REMIND_EVERY: Duration = Duration::from_secs(60);
 
 /// Looks until the program stops. On a thread of its own, because a store or a checkpoint that hangs is what it is about.
-pub(super) async fn watch(shared: Arc<Shared>) {
+pub(super) async fn watch(shared: Arc<Shared>, tell: Behind) {
     let mut lag = Lag::starting(Instant::now());
     while shared.pause(TICK).await.is_ok() {
         let standing = shared.show_lags();
         let (behind, report) = lag.look(Instant::now(), &standing);
+        tell(if lag.has_kept_up { behind } else { Duration::MAX });
         ::metrics::gauge!(metrics::BEHIND_SECONDS).set(behind.as_secs_f64());
         let records: u64 = standing.iter().map(Standing::lag).sum();
         match report {
@@ -65,6 +66,8 @@ enum Report {
 struct Lag {
     /// When everything was stored that had been there one look before.
     kept_up: Instant,
+    /// Whether there was such a time; what is behind from the start is so for nobody knows how long.
+    has_kept_up: bool,
     /// Where the partitions ended at the last look.
     ends: HashMap<Partition, Offset>,
     told: Option<Instant>,
@@ -74,6 +77,7 @@ impl Lag {
     fn starting(now: Instant) -> Self {
         Self {
             kept_up: now,
+            has_kept_up: false,
             ends: HashMap::new(),
             told: None,
         }
@@ -87,7 +91,7 @@ impl Lag {
         });
         self.ends = standing.iter().map(|at| (at.partition, at.end)).collect();
         if keeps_up {
-            self.kept_up = now;
+            (self.kept_up, self.has_kept_up) = (now, true);
             return (Duration::ZERO, self.told.take().map(|_| Report::CaughtUp));
         }
         let behind = now - self.kept_up;

@@ -48,7 +48,10 @@ pub struct IngestService {
 }
 
 /// Told who was heard, and when.
-type Heard = Box<dyn Fn(&[(Subject, i64)]) + Send + Sync>;
+pub(super) type Heard = Box<dyn Fn(&[(Subject, i64)]) + Send + Sync>;
+
+/// Told how far ingest is behind.
+pub(super) type Behind = Box<dyn Fn(Duration) + Send + Sync>;
 
 /// What the threads share.
 pub(super) struct Shared {
@@ -69,14 +72,16 @@ impl IngestService {
     /// may be appended before it has returned.
     pub async fn start(uplink: &Uplink, stores: IngestStores, options: &Options) -> Result<Self, StartError> {
         let activity = stores.activity;
+        let tracker = activity.clone();
         let heard = Box::new(move |heard: &[(Subject, i64)]| activity.heard_all(heard));
-        Self::start_with(uplink, stores.store, heard, options).await
+        let behind = Box::new(move |time| tracker.is_behind(time));
+        Self::start_with(uplink, stores.store, (heard, behind), options).await
     }
 
     pub(super) async fn start_with(
         uplink: &Uplink,
         store: Arc<dyn IngestStore>,
-        heard: Heard,
+        (heard, behind): (Heard, Behind),
         options: &Options,
     ) -> Result<Self, StartError> {
         rewind_what_was_lost(uplink, store.as_ref()).await?;
@@ -99,7 +104,7 @@ impl IngestService {
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
         service.spawn("checkpoint".to_owned(), checkpoints)?;
-        let lag = lag::watch(service.shared.clone());
+        let lag = lag::watch(service.shared.clone(), behind);
         service.spawn("lag-watch".to_owned(), lag)?;
         Ok(service)
     }

@@ -10,7 +10,7 @@ use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, Subject, TenantId};
 
 use self::fakes::{FakeJournal, FakeStore, LARGEST_APPEND, record};
-use super::service::Shared;
+use super::service::{Heard, Shared};
 use super::worker::Worker;
 use super::{IngestService, Options, Uplink};
 use crate::ports::{AppendError, Journal, Offset, Partition, QueueId, StoreErrorKind};
@@ -44,7 +44,7 @@ async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
     let service = IngestService::start_with(
         &uplink(&journal),
         store.clone(),
-        Box::new(|_| {}),
+        (Box::new(|_| {}), Box::new(|_| {})),
         &Options::default(),
     )
     .await
@@ -136,8 +136,9 @@ async fn a_partition_that_cannot_be_read_pauses_alone() {
 async fn a_worker_that_panics_is_seen() {
     let journal = FakeJournal::holding(&[(FIRST, vec![record(1)])]);
     let store = FakeStore::default_shared();
-    let heard = Box::new(|_: &[_]| panic!("as the test wants it"));
-    let service = IngestService::start_with(&uplink(&journal), store, heard, &Options::default())
+    let heard: Heard = Box::new(|_| panic!("as the test wants it"));
+    let told = (heard, Box::new(|_| {}) as _);
+    let service = IngestService::start_with(&uplink(&journal), store, told, &Options::default())
         .await
         .unwrap();
     let failure = service.failure();

@@ -1,6 +1,7 @@
 //! Refuses options that make no sense, each by its name.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::time::Duration;
 
 use super::{
@@ -32,6 +33,14 @@ fn within(name: &str, value: f64, range: RangeInclusive<f64>) -> LoadResult<()> 
         range.start(),
         range.end()
     ))
+}
+
+/// Insists that a report can be written where it is to go.
+fn check_writable(name: &str, path: Option<&Path>) -> LoadResult<()> {
+    match path.map(crate::report::check_writable) {
+        Some(Err(error)) => refuse(format!("{name} {error}")),
+        _ => Ok(()),
+    }
 }
 
 impl TargetArgs {
@@ -167,10 +176,8 @@ impl ReportArgs {
     fn check(&self) -> LoadResult<()> {
         within("--patience", self.patience, 0.0..=MAX_SECONDS)?;
         within("--probes", self.probes, 0.0..=1_000.0)?;
-        for path in [&self.json, &self.html].into_iter().flatten() {
-            crate::report::check_writable(path)?;
-        }
-        Ok(())
+        check_writable("--json", self.json.as_deref())?;
+        check_writable("--html", self.html.as_deref())
     }
 
     /// How long the server may take.
@@ -221,10 +228,7 @@ impl ConnectionsArgs {
         {
             return refuse("--counts must be ascending, and the last one more than 0");
         }
-        match &self.json {
-            Some(path) => crate::report::check_writable(path),
-            None => Ok(()),
-        }
+        check_writable("--json", self.json.as_deref())
     }
 }
 

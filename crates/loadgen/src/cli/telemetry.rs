@@ -229,7 +229,7 @@ pub(crate) struct ReportArgs {
     /// How often a second the time from receipt to queryable is measured; 0 for not at all.
     #[arg(long, value_name = "NUMBER", default_value_t = 5.0)]
     pub(crate) probes: f64,
-    /// Puts the same load, in closed loop, on a limit server before and after. For HTTP, either is a bare handler that appends
+    /// Puts the same load on a limit server before and after, for five seconds at most. For HTTP, either is a bare handler that appends
     /// to the journal.
     #[arg(long, value_enum, default_value = "none")]
     pub(crate) limit: LimitKind,

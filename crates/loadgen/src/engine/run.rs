@@ -64,8 +64,8 @@ impl Engine {
             };
             self.wait(&mut events, wait)?;
         }
-        self.tick_rest(&mut ticks, watch);
         self.finish();
+        self.tick_rest(&mut ticks, watch);
         Ok(self.world.totals.clone())
     }
 
@@ -129,7 +129,7 @@ impl Engine {
         watch(&interval);
     }
 
-    /// Tells of answers that came after the last full interval.
+    /// Tells of answers that came after the last full interval, and of those that never came.
     fn tick_rest(&mut self, ticks: &mut Ticks, watch: &mut dyn FnMut(&Interval)) {
         let (before, now) = (&ticks.before, &self.world.totals);
         if (now.acknowledged, now.failed) != (before.acknowledged, before.failed) {

@@ -61,7 +61,8 @@ impl<'a> Charts<'a> {
             series.insert(0, failed.with_note(format!("{} in all", count(outcome.failed))));
         }
         let mut marks = Vec::new();
-        if let Some(limit) = limit {
+        // In open loop, the limit server was asked for the same rate.
+        if let (Some(limit), None) = (limit, load.rate) {
             marks.push(Mark {
                 name: format!("limit {}", rate(limit.rate)),
                 value: limit.rate,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::Run;
 use crate::child::{LimitServer, limit_server};
 use crate::cli::{DeviceApi, LimitKind};
-use crate::engine::{Engine, Pace, Protocol};
+use crate::engine::{Engine, Protocol};
 use crate::error::LoadResult;
-use crate::process::ProcessSample;
+use crate::process::CpuTime;
 use crate::report::{Latency, Limit};
 
 /// Longest load on the limit server, before and after.
@@ -16,7 +16,7 @@ const LIMIT_SECONDS: f64 = 5.0;
 const NOISE: f64 = 1.5;
 
 impl Run<'_> {
-    /// Puts the load, in closed loop, on a limit server on this machine.
+    /// Puts the load on a limit server on this machine, for a shorter time.
     pub(super) fn limit(&mut self) -> LoadResult<Option<Limit>> {
         let kind = match (self.args.report.limit, self.args.load.device_api) {
             (LimitKind::None, _) => return Ok(None),
@@ -38,19 +38,14 @@ impl Run<'_> {
         }
         let (process, address) = limit_server(kind, self.target.home.path())?;
         plan.target = address;
-        plan.pace = Pace::Closed {
-            in_flight: self.args.load.in_flight.unwrap_or(1),
-        };
         plan.duration = Duration::from_secs_f64(self.args.load.duration.min(LIMIT_SECONDS));
         let mut engine = Engine::new(plan)?;
         let took = engine.connect(engine.plan().connections(), &mut |_| {})?;
-        let before = ProcessSample::of(process.pid());
+        let before = CpuTime::of(process.pid());
         let totals = engine.run(&mut |_| {})?;
-        let after = ProcessSample::of(process.pid());
+        let after = CpuTime::of(process.pid());
         engine.disconnect();
-        let spent = before
-            .zip(after)
-            .map(|(before, after)| after.cpu_us.saturating_sub(before.cpu_us));
+        let spent = before.zip(after).and_then(|(before, after)| after.since(&before));
         Ok(Some(Limit {
             what: kind.what().to_owned(),
             rate: totals.acknowledged_in_time as f64 / totals.seconds.max(1e-9),

@@ -8,12 +8,14 @@ use crate::engine::{Engine, Interval, Protocol, Totals};
 use crate::error::LoadResult;
 use crate::metrics::MetricsSource;
 use crate::probe::{Probe, Probed};
-use crate::process::ProcessSample;
+use crate::process::CpuTime;
 use crate::report::{self, Load, Report, Second, text};
 use crate::sampler::{Sample, Sampler, SamplerOptions};
 
 /// Looking for the end of the lag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Servers tell of their lag as it was this long ago, at most.
+const GAUGE_AGE: Duration = Duration::from_millis(1_100);
 /// The event loop has one core: near it, the server waits for the generator.
 const BUSY_CORES: f64 = 0.9;
 /// Where the times of messages are further ahead of the clock than this, it is said.
@@ -39,7 +41,7 @@ impl Run<'_> {
             )?),
             _ => None,
         };
-        let own_before = ProcessSample::own();
+        let own_before = CpuTime::own();
         let server_before = self.server();
         let mut seconds = Vec::new();
         let mut last = sampler.latest();
@@ -53,7 +55,8 @@ impl Run<'_> {
             }
             seconds.push(second);
         })?;
-        let own_after = ProcessSample::own();
+        let own_after = CpuTime::own();
+        let ended = Instant::now();
         let lag_end = MetricsSource::new(&metrics_url)
             .scrape()
             .and_then(|metrics| metrics.lag_records());
@@ -63,10 +66,13 @@ impl Run<'_> {
         self.drain(&sampler);
         let server_after = self.server();
         let series = sampler.stop();
+        // A server that has just started may have had nothing to tell before.
+        let lag_end = lag_end.or_else(|| {
+            let mut later = series.samples.iter().filter(|sample| sample.at >= ended);
+            later.find_map(|sample| sample.lag_records)
+        });
         self.fill_in(report, engine, &totals);
-        let spent = |before: Option<ProcessSample>, after: Option<ProcessSample>| {
-            after?.cpu_us.checked_sub(before?.cpu_us)
-        };
+        let spent = |before: Option<CpuTime>, after: Option<CpuTime>| after?.since(&before?);
         let a_message = |spent: u64| spent as f64 / totals.acknowledged.max(1) as f64;
         let own = spent(own_before, own_after);
         report.outcome.server_us_per_message = spent(server_before, server_after).map(a_message);
@@ -85,8 +91,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn server(&self) -> Option<ProcessSample> {
-        self.target.pid.and_then(ProcessSample::of)
+    fn server(&self) -> Option<CpuTime> {
+        self.target.pid.and_then(CpuTime::of)
     }
 
     fn note_probes(&mut self, probed: Probed, report: &mut Report) {
@@ -103,16 +109,15 @@ impl Run<'_> {
     }
 
     /// Waits until the server has stored what it has acknowledged, so that its work counts.
-    fn drain(&mut self, sampler: &Sampler) {
+    fn drain(&self, sampler: &Sampler) {
         let asked = Instant::now();
-        let mut latest = sampler.latest();
-        while asked.elapsed() < self.args.report.patience()
-            && latest
-                .and_then(|sample| Some((sample.lag_records?, sample.at)))
-                .is_some_and(|(lag, at)| lag > 0 || at < asked)
-        {
-            std::thread::sleep(LOOK_EVERY);
-            latest = sampler.latest();
+        while asked.elapsed() < self.args.report.patience() {
+            let told = sampler.latest().filter(|sample| sample.at >= asked + GAUGE_AGE);
+            match told.map(|sample| sample.lag_records) {
+                // Nothing waits, or the server does not say.
+                Some(Some(0) | None) => return,
+                Some(Some(_)) | None => std::thread::sleep(LOOK_EVERY),
+            }
         }
     }
 

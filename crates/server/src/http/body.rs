@@ -7,7 +7,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
+
+use super::timer::Timeout;
 
 /// How long a body is waited for.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +26,7 @@ pub(super) struct TimedBody<B> {
     silence: Duration,
     deadline: Instant,
     /// There while the peer is waited for.
-    sleep: Option<Pin<Box<Sleep>>>,
+    timeout: Option<Timeout>,
 }
 
 impl<B> TimedBody<B> {
@@ -33,7 +35,7 @@ impl<B> TimedBody<B> {
             body,
             silence: patience.silence,
             deadline: Instant::now() + patience.whole,
-            sleep: None,
+            timeout: None,
         }
     }
 }
@@ -51,12 +53,12 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            self.sleep = None;
+            self.timeout = None;
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let until = self.deadline.min(Instant::now() + self.silence);
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
-        ready!(sleep.as_mut().poll(context));
+        let timeout = self.timeout.get_or_insert_with(|| Timeout::at(until));
+        ready!(Pin::new(timeout).poll(context));
         let late = io::Error::new(
             io::ErrorKind::TimedOut,
             "the body of the request did not arrive in time",

@@ -19,7 +19,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             readers: 4,
-            page_cache: ByteSize::mib(1),
+            page_cache: ByteSize::kib(512),
         }
     }
 }

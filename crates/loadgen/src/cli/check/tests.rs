@@ -25,7 +25,7 @@ fn what_makes_no_sense_is_refused_by_its_name() {
     for (options, name) in [
         ("telemetry --rate 0", "--rate"),
         ("telemetry --rate NaN", "--rate"),
-        ("telemetry --rate=-5", "--rate"),
+        ("telemetry --rate -5", "--rate"),
         ("telemetry --rate 1e9", "--rate"),
         ("telemetry --duration 0", "--duration"),
         ("telemetry --duration inf", "--duration"),
@@ -75,7 +75,10 @@ fn what_makes_no_sense_is_refused_by_its_name() {
         ("telemetry --patience=-1", "--patience"),
         ("telemetry --probes NaN", "--probes"),
         ("telemetry --warm-up-pack 0", "--warm-up-pack"),
-        ("telemetry --json /nowhere/report.json", "/nowhere/report.json"),
+        (
+            "telemetry --json /nowhere/report.json",
+            "--json /nowhere/report.json",
+        ),
         ("connections --counts 5,5", "--counts"),
         ("connections --counts 0", "--counts"),
         ("connections --settle NaN", "--settle"),

@@ -1,0 +1,146 @@
+//! Processor time of processes.
+//!
+//! The kernel tells the time of a process in ticks of 10 ms and that of a thread in nanoseconds. The latter are added up, and
+//! the former say whether that is right: threads that have ended are in the ticks only.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::read;
+
+/// Length of a tick: `/proc` counts 100 a second on every architecture that matters, whatever the kernel itself ticks at.
+const TICK_US: u64 = 10_000;
+
+/// How far apart the two may be where no thread is missing: each of two readings is cut off to ticks of user and of kernel
+/// time, and a thread that runs is some milliseconds behind.
+const TOLERANCE_US: u64 = 4 * TICK_US;
+
+/// Processor time that a process has used until a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuTime {
+    ticks_us: u64,
+    /// Nanoseconds of the threads that live.
+    threads: BTreeMap<u32, u64>,
+}
+
+impl CpuTime {
+    /// That of a process of this machine; `None` where there is no such process.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
+        Self::read(&Path::new("/proc").join(pid.to_string()))
+    }
+
+    /// That of this process.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        Self::read(Path::new("/proc/self"))
+    }
+
+    fn read(directory: &Path) -> Option<Self> {
+        let threads = fs::read_dir(directory.join("task"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let threads = threads.filter_map(|thread| {
+            let time = read(&thread.path().join("schedstat"))?;
+            let ns = time.split_ascii_whitespace().next()?.parse().ok()?;
+            Some((thread.file_name().to_str()?.parse().ok()?, ns))
+        });
+        let threads = threads.collect();
+        let ticks_us = parse_ticks_us(&read(&directory.join("stat"))?)?;
+        Some(Self { ticks_us, threads })
+    }
+
+    /// Microseconds used since an earlier look at the same process: exact, or to some 10 ms where threads have ended since.
+    /// `None` if it cannot be the same.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Option<u64> {
+        let ticks_us = self.ticks_us.checked_sub(before.ticks_us)?;
+        Some(match self.by_threads_since(before) {
+            Some(us) if us.abs_diff(ticks_us) <= TOLERANCE_US => us,
+            _ => ticks_us,
+        })
+    }
+
+    fn by_threads_since(&self, before: &Self) -> Option<u64> {
+        let mut ns: u64 = self.threads.values().sum();
+        for (thread, then) in &before.threads {
+            // The time of a thread that has ended is not there any more.
+            self.threads.get(thread).filter(|now| *now >= then)?;
+            ns = ns.checked_sub(*then)?;
+        }
+        (!before.threads.is_empty()).then_some(ns / 1_000)
+    }
+}
+
+/// Processor time in user and kernel mode, in microseconds, from `/proc/PID/stat`.
+fn parse_ticks_us(stat: &str) -> Option<u64> {
+    // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
+    let (_, after_name) = stat.rsplit_once(") ")?;
+    let mut fields = after_name.split_ascii_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    Some((ticks()? + ticks()?) * TICK_US)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn time(ticks_us: u64, threads: &[(u32, u64)]) -> CpuTime {
+        CpuTime {
+            ticks_us,
+            threads: threads.iter().copied().collect(),
+        }
+    }
+
+    #[test]
+    fn ticks_are_read_behind_whatever_the_program_is_called() {
+        let stat = "7 (a) R) b) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 8 0 100 1000 200";
+        assert_eq!(parse_ticks_us(stat), Some(3_000_000));
+        assert_eq!(parse_ticks_us("7 (a) S 1 2"), None);
+        assert_eq!(parse_ticks_us(""), None);
+    }
+
+    #[test]
+    fn threads_count_exactly_while_they_live() {
+        let before = time(20_000, &[(1, 11_000_000), (2, 9_000_000)]);
+        // A new thread has done its work since.
+        let after = time(30_000, &[(1, 15_500_000), (2, 9_000_000), (3, 2_250_000)]);
+        assert_eq!(after.since(&before), Some(6_750));
+        assert_eq!(before.since(&before), Some(0));
+    }
+
+    #[test]
+    fn ticks_count_where_threads_have_ended() {
+        let before = time(20_000, &[(1, 11_000_000), (2, 9_000_000)]);
+        assert_eq!(time(90_000, &[(1, 12_000_000)]).since(&before), Some(70_000));
+        // Its number was given to another.
+        assert_eq!(
+            time(90_000, &[(1, 12_000_000), (2, 5)]).since(&before),
+            Some(70_000)
+        );
+        // One came and went in between.
+        let after = time(220_000, &[(1, 12_000_000), (2, 9_000_000)]);
+        assert_eq!(after.since(&before), Some(200_000));
+        // A kernel that tells nothing of threads.
+        assert_eq!(time(50_000, &[]).since(&time(20_000, &[])), Some(30_000));
+        assert_eq!(before.since(&after), None, "time does not go back");
+    }
+
+    #[test]
+    fn the_work_of_this_process_is_seen() {
+        let before = CpuTime::own().unwrap();
+        let began = Instant::now();
+        let mut sum = 0_u64;
+        while began.elapsed() < Duration::from_millis(100) {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        let used = CpuTime::own().unwrap().since(&before).unwrap();
+        // How much depends on who else uses the machine.
+        assert!(used > 1_000, "{used} µs");
+        assert_eq!(CpuTime::of(u32::MAX), None);
+    }
+}

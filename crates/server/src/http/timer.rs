@@ -1,0 +1,76 @@
+//! Time-outs of connections that a pause of the whole process does not set off.
+//!
+//! When a process goes on after it was stopped, its timers have passed while what its peers have sent meanwhile is not
+//! known yet. So when a time-out has passed, it is looked once more what has arrived before it counts.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::rt::{Sleep, Timer};
+use tokio::time::Instant;
+
+/// Time for what has arrived to become known.
+const SECOND_LOOK: Duration = Duration::from_millis(20);
+
+/// Resolves a moment after a point in time.
+#[derive(Debug)]
+pub(super) struct Timeout {
+    sleep: Pin<Box<tokio::time::Sleep>>,
+    has_passed: bool,
+}
+
+impl Timeout {
+    /// A time-out at this time.
+    pub(super) fn at(deadline: Instant) -> Self {
+        Self {
+            sleep: Box::pin(tokio::time::sleep_until(deadline)),
+            has_passed: false,
+        }
+    }
+}
+
+impl Future for Timeout {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        ready!(self.sleep.as_mut().poll(context));
+        if !self.has_passed {
+            self.has_passed = true;
+            self.sleep.as_mut().reset(Instant::now() + SECOND_LOOK);
+            ready!(self.sleep.as_mut().poll(context));
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Sleep for Timeout {}
+
+/// Makes such time-outs for the HTTP server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timeouts;
+
+impl Timer for Timeouts {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        Box::pin(Timeout::at(Instant::now() + duration))
+    }
+
+    fn sleep_until(&self, deadline: std::time::Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(Timeout::at(deadline.into()))
+    }
+
+    fn reset(&self, sleep: &mut Pin<Box<dyn Sleep>>, deadline: std::time::Instant) {
+        match sleep.as_mut().downcast_mut_pin::<Timeout>() {
+            Some(mut timeout) => {
+                timeout.sleep.as_mut().reset(deadline.into());
+                timeout.has_passed = false;
+            }
+            None => *sleep = self.sleep_until(deadline),
+        }
+    }
+
+    fn now(&self) -> std::time::Instant {
+        Instant::now().into()
+    }
+}
