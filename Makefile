@@ -3,15 +3,34 @@
 #   make run                  builds and starts the platform with its demo tenant; everything it keeps is in ./data
 #   make test                 everything that CI checks; installs what it needs with apt and pip first
 #   make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=mqtt_packet
+#   make bench                measures everything against what the machine can do: bench-out/ keeps the reports
+#   make bench BENCH="a c" BENCH_SECONDS=20
+#
+# Runs of the end-to-end tests that take long, or are larger than what make test does:
+#   make kill KILLS=200               kill -9 under load, so many times
+#   make overload OVERLOAD_MINUTES=10 ten times what can be sustained
+#   make soak SOAK_MINUTES=30         half of the greatest load
+#   make pause PAUSE_SECONDS=20       a process that is stopped for a while
+#   make devices DEVICES=1000000 CONNECTED=15000
 
 DATA ?= data
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
+# Groups of benches/table.py, all if none are named, and the length of each load.
+BENCH ?=
+BENCH_SECONDS ?= 5
 # Further arguments of pytest, for example PYTEST="-k kill".
 PYTEST ?=
+KILLS ?= 200
+OVERLOAD_MINUTES ?= 10
+SOAK_MINUTES ?= 30
+PAUSE_SECONDS ?= 20
+DEVICES ?= 1000000
+CONNECTED ?= 15000
 BINARY = target/release/fieldline
+E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run build test lint fuzz test-install test-rust test-postgres test-e2e
+.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-e2e kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
@@ -43,7 +62,25 @@ test-postgres:
 
 # With the built binary, real clients, crashes and full disks.
 test-e2e: test-install build
-	FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e tests/e2e $(PYTEST)
+	$(E2E) tests/e2e $(PYTEST)
+
+kill: test-install build
+	KILLS=$(KILLS) $(E2E) -s tests/e2e/test_kill_loop.py -k by_kills
+
+overload: test-install build
+	OVERLOAD_MINUTES=$(OVERLOAD_MINUTES) $(E2E) -s tests/e2e/test_overload.py -k sustainable
+
+soak: test-install build
+	SOAK_MINUTES=$(SOAK_MINUTES) $(E2E) -s tests/e2e/test_soak.py
+
+pause: test-install build
+	PAUSE_SECONDS=$(PAUSE_SECONDS) $(E2E) -s tests/e2e/test_pause.py
+
+devices: test-install build
+	DEVICES=$(DEVICES) CONNECTED=$(CONNECTED) $(E2E) -s tests/e2e/test_many_devices.py
 
 fuzz:
 	tests/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+bench: build
+	BENCH_SECONDS=$(BENCH_SECONDS) python3 benches/table.py $(BENCH)

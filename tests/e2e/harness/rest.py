@@ -128,6 +128,11 @@ class Rest:
         found = self.get(telemetry(device_id, f"values/attributes/{scope}")).json()
         return {entry["key"]: entry["value"] for entry in found}
 
+    def activity(self, device_id: str) -> tuple[bool, int]:
+        """Whether a device is active, and since when that has been so; fails for a device that was never heard."""
+        found = self.get(telemetry(device_id, "values/attributes/SERVER_SCOPE"), keys="active").json()
+        return found[0]["value"], found[0]["lastUpdateTs"]
+
 
 def telemetry(device_id: str, rest: str) -> str:
     """Path of a device in the telemetry controller."""

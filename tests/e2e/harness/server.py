@@ -195,6 +195,11 @@ class Server:
         """Resident memory of the process."""
         return self._status("VmRSS")
 
+    def cpu_seconds(self) -> float:
+        """Processor time that the process has taken so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def open_files(self) -> int:
         """Open file descriptors of the process."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -58,7 +58,7 @@ impl LoginGuard {
             .failures
             .get(&login.to_lowercase())
             .is_some_and(|(count, last)| {
-                self.max_failures > 0 && count >= self.max_failures && now_ms - last < self.lockout_ms
+                self.max_failures > 0 && count >= self.max_failures && self.counts(last, now_ms)
             });
         if locked {
             return Err(ApiError::new(
@@ -69,12 +69,18 @@ impl LoginGuard {
         Ok(())
     }
 
+    /// Whether a failure still counts. One that lies in the future was noted before the clock was set back, and must not
+    /// lock its user out until the clock has come there again.
+    fn counts(&self, failed_ms: i64, now_ms: i64) -> bool {
+        (0..self.lockout_ms).contains(&now_ms.saturating_sub(failed_ms))
+    }
+
     /// Remembers that a password was wrong.
     pub(crate) fn failed(&self, login: &str, now_ms: i64) {
         let _turn = self.turn.lock();
         let login = login.to_lowercase();
         let count = match self.failures.get(&login) {
-            Some((count, last)) if now_ms - last < self.lockout_ms => count.saturating_add(1),
+            Some((count, last)) if self.counts(last, now_ms) => count.saturating_add(1),
             _ => 1,
         };
         self.failures.insert(login, (count, now_ms));
@@ -117,6 +123,12 @@ mod tests {
         assert!(guard.attempt(None, "ANN@example.org", 3).is_err());
         assert!(guard.attempt(None, "bob@example.org", 3).is_ok());
         assert!(guard.attempt(None, "ann@example.org", 60_002).is_ok());
+        // The clock was set back by an hour right after somebody was locked out.
+        let later = 3_600_000;
+        guard.failed("eve@example.org", later);
+        guard.failed("eve@example.org", later);
+        assert!(guard.attempt(None, "eve@example.org", later).is_err());
+        assert!(guard.attempt(None, "eve@example.org", 1).is_ok());
     }
 
     #[test]
