@@ -17,7 +17,13 @@ const ARROWS: [(&str, &[&str]); 10] = [
     (
         "server",
         &[
-            "core", "model", "journal", "storage", "transport", "api", "loadgen",
+            "core",
+            "model",
+            "journal",
+            "storage",
+            "transport",
+            "api",
+            "loadgen",
         ],
     ),
 ];
