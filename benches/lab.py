@@ -24,6 +24,9 @@ REPORTS = REPOSITORY / "bench-out"
 START_WITHIN_S = 60
 STOP_WITHIN_S = 60
 LOOK_EVERY_S = 0.002
+SETTLE_WITHIN_S = 60
+# A server that takes less processor time in a second has nothing to do.
+IDLE_CPU_S = 0.05
 # No row takes longer, or something hangs.
 ROW_WITHIN_S = 900
 PR_SET_PDEATHSIG = 1
@@ -100,6 +103,21 @@ class Server:
             *["--rest-url", self.http, "--mqtt-host", host, "--mqtt-port", port],
             *["--server-pid", str(self.process.pid)],
         ]
+
+    def settle(self) -> None:
+        """Waits until it has nothing to do, so that what a load has left to be done is not measured with the next one."""
+        before = self._cpu_s()
+        for _ in range(SETTLE_WITHIN_S):
+            time.sleep(1)
+            now = self._cpu_s()
+            if now - before < IDLE_CPU_S:
+                return
+            before = now
+        say(f"the server is still busy after {SETTLE_WITHIN_S} s")
+
+    def _cpu_s(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_mib(self) -> float:
         """Resident memory of the process."""
@@ -190,7 +208,8 @@ class Lab:
         return found
 
     def load(self, row: str, server: Server, *options) -> dict:
-        """A telemetry load on a server; everything that it acknowledges has to be stored."""
+        """A telemetry load on a server that has nothing else to do; everything that it acknowledges has to be stored."""
+        server.settle()
         common = ["--duration", self.seconds, "--alarms", 0, "--quiet"]
         return self.bench(row, "telemetry", *server.options(), *common, *options)
 
@@ -235,19 +254,24 @@ def table(title: str, head: list[str], rows: list[list]) -> None:
     print("|---" + "|--:" * (len(head) - 1) + "|")
     for line in lines:
         print("| " + " | ".join(line) + " |")
+    if any(cell.startswith(UNQUIET) for line in lines for cell in line):
+        print(f"\n{UNQUIET} The limit before and after the load is far apart: something else used the machine.")
     sys.stdout.flush()
 
 
+# Before a limit that was not measured on a quiet machine.
+UNQUIET = "≈"
 COMPARED = ["load", "messages/s", "limit's", "ratio", "goal", "server µs CPU a message", "limit's", "p99 ms", "limit's"]
 
 
 def compared(name: str, report: dict, goal: str = "–") -> list:
     """A load beside the same load on its limit server."""
     outcome, limit = report["outcome"], report["limit"]
+    is_unquiet = any("something else uses this machine" in remark for remark in report["remarks"])
     return [
         name,
-        number(outcome["rate"]),
-        number(limit["rate"]),
+        outcome["rate"],
+        (f"{UNQUIET} " if is_unquiet else "") + number(limit["rate"]),
         f"{ratio(outcome['rate'], limit['rate']) or 0:.2f}",
         goal,
         outcome.get("serverUsPerMessage"),

@@ -111,16 +111,15 @@ def idle_connections(lab: Lab) -> None:
 def payloads(lab: Lab) -> None:
     """(e) keys a message, and bytes a message"""
     rows = []
-    with lab.server("e") as server:
-        kinds = [(f"{keys:,} keys", f"KEYS:{keys}") for keys in (1, 10, 100, 1000)]
-        kinds += [(f"{size:,} bytes", f"BYTES:{size}") for size in (100, 1_000, 10_000, 65_000)]
-        for name, payload in kinds:
+    kinds = [(f"{keys:,} keys", f"KEYS:{keys}") for keys in (1, 10, 100, 1000)]
+    kinds += [(f"{size:,} bytes", f"BYTES:{size}") for size in (100, 1_000, 10_000, 65_000)]
+    for name, payload in kinds:
+        # Each on a server of its own, which has no series of the others.
+        with lab.server("e") as server:
             options = ["--device-end", 500, "--in-flight", 1, "--payload", payload, "--limit", "fsync", "--probes", 0]
             report = lab.load(f"e {name}", server, *options)
-            load, rate = report["load"], report["outcome"]["rate"]
-            rows.append(
-                [*compared(name, report), rate * load["points"], rate * load["payloadBytes"] / 1e6],
-            )
+        load, rate = report["load"], report["outcome"]["rate"]
+        rows.append([*compared(name, report), rate * load["points"], rate * load["payloadBytes"] / 1e6])
     head = [*COMPARED, "points/s", "MB/s"]
     table("e. 500 devices × 1, by what a message holds, against parse + append + group commit", head, rows)
 

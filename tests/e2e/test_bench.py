@@ -237,7 +237,7 @@ def test_a_server_that_is_killed_under_load_costs_connections_and_nothing_acknow
     # It comes back where it was.
     server.env |= {f"FIELDLINE_{kind.upper()}_LISTEN": server.listening[kind] for kind in ("http", "mqtt")}
     rest = server.rest()
-    load = bench.start("telemetry", *at(server), "--device-end", 20, "--in-flight", 5, "--duration", 4)
+    load = bench.start("telemetry", *at(server), "--device-end", 20, "--in-flight", 5, "--duration", 3)
     eventually(lambda: is_sending(rest, 19), within=20)
     server.kill()
     server.start()
@@ -261,7 +261,7 @@ def test_what_is_missing_is_called_missing(bench, target):
     first = 100
     load = bench.start(
         *["telemetry", *at(target), "--device-start", first, "--device-end", first + 5, "--in-flight", 1],
-        *["--duration", 2, *MISSING_AFTER],
+        *["--duration", 1, *MISSING_AFTER],
     )
     eventually(lambda: is_sending(rest, first + 3), within=20)
     robbed = device(rest, first + 3)
@@ -279,7 +279,7 @@ def test_a_report_is_kept_where_nothing_can_be_counted_any_more(bench, make_serv
     server = make_server().start()
     rest = server.rest()
     load = bench.start(
-        *["telemetry", *at(server), "--device-end", 3, "--in-flight", 1, "--duration", 2, "--probes", 0],
+        *["telemetry", *at(server), "--device-end", 3, "--in-flight", 1, "--duration", 1, "--probes", 0],
         *MISSING_AFTER,
     )
     eventually(lambda: is_sending(rest, 2), within=20)
@@ -405,26 +405,29 @@ def test_the_variables_of_thingsboards_tool_are_honoured(bench, target):
         "INSTANCE_IDX_REGEX_SOURCE": "load-generator-30",
         "INSTANCE_IDX_REGEX": "([0-9]+)$",
         "DEVICE_CREATE_ON_START": "true",
+        "DEVICE_PROFILE": "controllers",
         "DEVICE_DELETE_ON_COMPLETE": "true",
         "WARMUP_ENABLED": "true",
         "WARMUP_PACK_SIZE": 4,
         "TEST_PAYLOAD_TYPE": "INDUSTRIAL_PLC",
         "TEST_PAYLOAD_DATAPOINTS": 7,
         "TEST_SEQUENTIAL": "true",
-        "MESSAGES_PER_SECOND": 100,
-        "DURATION_IN_SECONDS": 1,
+        "MESSAGES_PER_SECOND": 200,
+        "DURATION_IN_SECONDS": 0.5,
         "ALARMS_PER_SECOND": 0,
     }
     run = bench("telemetry", "--quiet", env=env)
     check_all_stored(run)
     load = run.report["load"]
-    assert (load["devices"], load["points"], load["rate"], load["alarmsPerSecond"]) == (10, 7, 100, 0)
+    assert (load["devices"], load["points"], load["rate"], load["alarmsPerSecond"]) == (10, 7, 200, 0)
     assert run.outcome["sent"] == 100
     rest = target.rest()
+    found = rest.get("/api/deviceProfileInfos", pageSize=10, page=0, textSearch="controllers").json()
+    assert [profile["name"] for profile in found["data"]] == ["controllers"]
     for number in (300, 309):
         rest.get("/api/tenant/devices", deviceName=f"DW{number:08}", expect=404)
     # What is said on the command line comes first.
-    run = bench("telemetry", "--quiet", "--rate", 50, env=env | {"TEST_PAYLOAD_TYPE": "SMART_TRACKER"})
+    run = bench("telemetry", "--quiet", "--rate", 100, env=env | {"TEST_PAYLOAD_TYPE": "SMART_TRACKER"})
     check_all_stored(run)
     assert (run.outcome["sent"], run.report["load"]["points"]) == (50, 5)
 

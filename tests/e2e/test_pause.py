@@ -22,7 +22,8 @@ PINGERS = 30
 KEEP_ALIVE_S = 2
 ACTIVITY = {
     "FIELDLINE_ACTIVITY_INACTIVITY_TIMEOUT": "4s",
-    "FIELDLINE_ACTIVITY_CHECK_INTERVAL": "200ms",
+    # Far longer than the next one: it is noticed in between that time goes on as usual.
+    "FIELDLINE_ACTIVITY_CHECK_INTERVAL": "3s",
     "FIELDLINE_ACTIVITY_REPORT_INTERVAL": "200ms",
 }
 # An idle connection is closed after less than the pause.

@@ -24,10 +24,12 @@ use crate::events::{EntityChange, EntityListener};
 use crate::options::Span;
 use crate::ports::{AttributeRow, AttributeStore, DeviceFilter, EntityStores, StoreError, StoreResult};
 
+mod course;
 mod state;
 #[cfg(test)]
 mod tests;
 
+use course::Course;
 use state::{Settled, States};
 
 /// Settings of the activity state.
@@ -51,9 +53,6 @@ impl Default for Options {
         }
     }
 }
-
-/// Time that goes on by so much more or less than it should was set, or the program was stopped.
-const STEP: Duration = Duration::from_secs(2);
 
 /// How many devices are written together.
 const PART: usize = 512;
@@ -141,17 +140,16 @@ impl ActivityTracker {
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
         let mut restored = false;
-        let mut course = Course::from(self.clock.now_ms(), report.period().min(check.period()));
+        let period = report.period().min(check.period());
+        let course = Course::starting(self.clock.now_ms(), Instant::now(), period);
+        self.states.lock().follow(course);
         loop {
             let (stopping, checking) = tokio::select! {
                 _ = report.tick() => (false, false),
                 _ = check.tick() => (false, true),
                 _ = stop.wait_for(|stop| *stop) => (true, false),
             };
-            let now = self.clock.now_ms();
-            if !course.goes_on(now, Instant::now()) {
-                self.states.lock().begin_anew(now);
-            }
+            self.states.lock().look(self.clock.now_ms(), Instant::now());
             if stopping {
                 self.write_changes(true, || false).await;
                 return;
@@ -210,10 +208,11 @@ impl ActivityTracker {
 
     /// Marks the devices whose time-out has passed.
     fn find_silent(&self) {
-        let known_until = self.known_until(self.clock.now_ms());
-        self.states
-            .lock()
-            .find_silent(known_until, self.default_timeout_ms);
+        let now = self.clock.now_ms();
+        let known_until = self.known_until(now);
+        let mut states = self.states.lock();
+        states.look(now, Instant::now());
+        states.find_silent(known_until, self.default_timeout_ms);
     }
 
     /// Looks at the devices that are queued now, once; those that fail are queued again, behind the others.
@@ -283,10 +282,12 @@ impl ActivityTracker {
     async fn write(&self, part: &[Subject]) -> StoreResult<()> {
         let now = self.clock.now_ms();
         let known_until = self.known_until(now);
-        let settled = self
-            .states
-            .lock()
-            .settle(part, now, known_until, self.default_timeout_ms);
+        let settled = {
+            let mut states = self.states.lock();
+            // Time may have jumped since it was decided that these are looked at.
+            states.look(now, Instant::now());
+            states.settle(part, now, known_until, self.default_timeout_ms)
+        };
         let rows: Vec<_> = settled
             .iter()
             .filter(|settled| !settled.values.is_empty())
@@ -350,34 +351,6 @@ impl ActivityTracker {
             state.take_stored(&stored, listed, revision, now);
         }
         Ok(())
-    }
-}
-
-/// Whether wall clock and monotonic time go on together, and this program with them.
-struct Course {
-    wall_ms: i64,
-    at: Instant,
-    /// The time between two looks, unless the program is stopped or kept waiting.
-    period: Duration,
-}
-
-impl Course {
-    fn from(wall_ms: i64, period: Duration) -> Self {
-        Self {
-            wall_ms,
-            at: Instant::now(),
-            period,
-        }
-    }
-
-    /// Whether time went on as usual since the last look.
-    fn goes_on(&mut self, wall_ms: i64, at: Instant) -> bool {
-        let passed = at.saturating_duration_since(self.at);
-        let by_the_clock = wall_ms.saturating_sub(self.wall_ms);
-        (self.wall_ms, self.at) = (wall_ms, at);
-        let passed_ms = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
-        let was_set = by_the_clock.abs_diff(passed_ms) > STEP.as_millis() as u64;
-        !was_set && passed <= self.period + STEP
     }
 }
 

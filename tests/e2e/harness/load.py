@@ -7,6 +7,7 @@ what was acknowledged: nothing missing, nothing twice.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import struct
 import threading
@@ -200,7 +201,9 @@ class Load:
     def finish(self, within: float = 15) -> None:
         """Stops sending, waits for what is in flight as long as the connections live, and ends."""
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop)
+            # The loop may be closed in this moment, when the last connection has ended by itself.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stop)
             self._thread.join(within)
         assert not self._thread.is_alive(), f"messages were neither acknowledged nor refused within {within} s"
 

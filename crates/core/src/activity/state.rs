@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 use std::num::NonZeroI64;
+use std::time::Instant;
 
 use fieldline_model::kv::{Value, ValueRef, pack};
 use fieldline_model::timeseries::Attribute;
 use fieldline_model::{Subject, TenantId};
 use rustc_hash::FxHashMap;
+
+use super::course::Course;
 
 const ACTIVE: &str = "active";
 const LAST_ACTIVITY: &str = "lastActivityTime";
@@ -178,6 +181,8 @@ pub(super) struct States {
     queue: VecDeque<Subject>,
     // When the clock was set, or the program went on after it had been stopped; 0 before that.
     judged_from: i64,
+    // Notices that; nobody looks after it before the program watches devices by itself.
+    course: Option<Course>,
 }
 
 impl States {
@@ -262,6 +267,22 @@ impl States {
             .get(subject)
             .filter(|state| !state.read)
             .map(|state| (state.revision, state.listed))
+    }
+
+    /// Notices from now on when time does not go on as usual.
+    pub(super) fn follow(&mut self, course: Course) {
+        self.course = Some(course);
+    }
+
+    /// Begins anew where time did not go on as usual since the last look.
+    pub(super) fn look(&mut self, now: i64, at: Instant) {
+        if self
+            .course
+            .as_mut()
+            .is_some_and(|course| !course.goes_on(now, at))
+        {
+            self.begin_anew(now);
+        }
     }
 
     /// The clock was set, or nobody could be heard for a while: everyone has their whole time-out from now on.

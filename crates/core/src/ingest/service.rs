@@ -242,21 +242,26 @@ impl Shared {
         self.stored.lock().remove(&partition);
     }
 
-    /// Sets the lag's gauge of all partitions, and returns how far they are.
+    /// Sets the lag's gauge of a partition, and returns how far it is.
+    pub(super) fn show_lag(&self, partition: Partition) -> Option<Standing> {
+        let stored = self.stored.lock().get(&partition).copied()?;
+        let standing = Standing {
+            partition,
+            stored,
+            end: self.journal.end(partition),
+        };
+        ::metrics::gauge!(metrics::LAG_RECORDS, "partition" => partition.index.to_string())
+            .set(standing.lag() as f64);
+        Some(standing)
+    }
+
+    /// The same for all partitions.
     pub(super) fn show_lags(&self) -> Vec<Standing> {
-        let stored: Vec<_> = self.stored.lock().iter().map(|(at, to)| (*at, *to)).collect();
-        let standing = stored.into_iter().map(|(partition, stored)| {
-            let end = self.journal.end(partition);
-            let standing = Standing {
-                partition,
-                stored,
-                end,
-            };
-            ::metrics::gauge!(metrics::LAG_RECORDS, "partition" => partition.index.to_string())
-                .set(standing.lag() as f64);
-            standing
-        });
-        standing.collect()
+        let partitions: Vec<_> = self.stored.lock().keys().copied().collect();
+        partitions
+            .into_iter()
+            .filter_map(|partition| self.show_lag(partition))
+            .collect()
     }
 
     /// How far a partition is stored durably, as of the last checkpoint.

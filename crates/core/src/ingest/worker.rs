@@ -179,6 +179,7 @@ impl Worker {
         ::metrics::counter!(metrics::RECORDS).increment(stored.0 as u64);
         ::metrics::counter!(metrics::POINTS).increment(stored.1 as u64);
         self.shared.arrived_at(partition, batch.next);
+        self.shared.show_lag(partition);
         (self.shared.heard)(&batch.heard);
         Ok(())
     }

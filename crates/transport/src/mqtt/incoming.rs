@@ -16,7 +16,7 @@ use tracing::{debug, warn};
 use super::connection::Shared;
 use super::login::Admitted;
 use super::partial::Share;
-use super::topics::{self, Format, Uplink};
+use super::topics::{self, Format, Granted, Uplink};
 use crate::payload::{self, AttributeRequest};
 
 static ANSWER_GATE: LogGate = LogGate::new(2);
@@ -57,8 +57,7 @@ pub(super) struct Incoming {
     /// How much of it has been handled already.
     rest_used: usize,
     share: Share,
-    /// Filters the device has subscribed to, with the granted quality of service.
-    granted: Vec<(u8, QoS)>,
+    granted: Granted,
 }
 
 /// Whether a packet let the loop go on.
@@ -77,7 +76,7 @@ impl Incoming {
             rest: admitted.rest,
             rest_used: 0,
             share,
-            granted: Vec::new(),
+            granted: Granted::default(),
         }
     }
 
@@ -285,12 +284,7 @@ impl Incoming {
             .filters
             .iter()
             .map(|wanted| match topics::filter_code(wanted.filter) {
-                Some(filter) => {
-                    let granted = wanted.options.qos.min(QoS::AtLeastOnce);
-                    self.granted.retain(|(known, _)| *known != filter);
-                    self.granted.push((filter, granted));
-                    ReasonCode::granted(granted)
-                }
+                Some(filter) => ReasonCode::granted(self.granted.grant(filter, wanted.options.qos)),
                 None => ReasonCode::TopicFilterInvalid,
             })
             .collect();
@@ -305,16 +299,8 @@ impl Incoming {
             .filters
             .iter()
             .map(|filter| match topics::filter_code(filter) {
-                Some(code) => {
-                    let before = self.granted.len();
-                    self.granted.retain(|(known, _)| *known != code);
-                    let existed = self.granted.len() < before;
-                    if existed {
-                        ReasonCode::Success
-                    } else {
-                        ReasonCode::NoSubscriptionExisted
-                    }
-                }
+                Some(filter) if self.granted.revoke(filter) => ReasonCode::Success,
+                Some(_) => ReasonCode::NoSubscriptionExisted,
                 None => ReasonCode::TopicFilterInvalid,
             })
             .collect();
@@ -339,11 +325,7 @@ impl Incoming {
             },
             Asked::SessionLimits => session_limits(shared, &self.settings),
         };
-        let qos = self
-            .granted
-            .iter()
-            .find(|(filter, _)| topics::filter_matches(*filter, &topic))
-            .map_or(QoS::AtLeastOnce, |(_, granted)| *granted);
+        let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         let publish = Publish {
             qos,
             ..Publish::new(&topic, payload.as_bytes())

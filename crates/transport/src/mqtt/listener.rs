@@ -13,7 +13,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::warn;
 
 use super::Options;
-use super::connection::{Introduction, Place, Shared, attend};
+use super::connection::{Connection, Place, Shared, attend};
 use super::keepalive::KeepAlive;
 use super::login::{Admitted, Peer, log_in};
 use super::partial::PartialBudget;
@@ -123,26 +123,34 @@ impl MqttServer {
         // Acknowledgements are small and must not wait for more to send.
         let _ = socket.set_nodelay(true);
         // Tasks of two types: a connection without TLS does not take the room of one that has it.
+        let server = self.clone();
         match tls {
-            None => tokio::spawn(attend(place, self.clone().introduce(socket, peer))),
-            Some(acceptor) => tokio::spawn(attend(place, self.clone().introduce_tls(socket, peer, acceptor))),
+            None => tokio::spawn(attend(Box::pin(server.introduce(place, socket, peer)))),
+            Some(acceptor) => tokio::spawn(attend(Box::pin(
+                server.introduce_tls(place, socket, peer, acceptor),
+            ))),
         };
     }
 
-    fn introduce(self: Arc<Self>, mut socket: TcpStream, peer: SocketAddr) -> Introduction<TcpStream> {
-        Box::pin(async move {
-            let admitted = self.in_time(self.admit(&mut socket, peer, None)).await?;
-            Some((socket, admitted))
-        })
+    async fn introduce(
+        self: Arc<Self>,
+        place: Place,
+        mut socket: TcpStream,
+        peer: SocketAddr,
+    ) -> Option<Connection<TcpStream>> {
+        let admitted = self.in_time(self.admit(&mut socket, peer, None)).await?;
+        Some(Connection::open(place, socket, admitted))
     }
 
-    fn introduce_tls(
+    async fn introduce_tls(
         self: Arc<Self>,
+        place: Place,
         socket: TcpStream,
         peer: SocketAddr,
         acceptor: TlsAcceptor,
-    ) -> Introduction<TlsStream<TcpStream>> {
-        Box::pin(async move { self.in_time(self.shake_hands(socket, peer, acceptor)).await })
+    ) -> Option<Connection<TlsStream<TcpStream>>> {
+        let (stream, admitted) = self.in_time(self.shake_hands(socket, peer, acceptor)).await?;
+        Some(Connection::open(place, stream, admitted))
     }
 
     /// Gives up on a device that takes too long to introduce itself, and when the server stops.

@@ -59,12 +59,13 @@ pub(super) fn poll_write_all<S: Stream>(
     stream: &mut S,
     context: &mut Context<'_>,
     bytes: &[u8],
-    written: &mut usize,
+    written: &mut u32,
 ) -> Poll<io::Result<()>> {
-    while let Some(rest) = bytes.get(*written..).filter(|rest| !rest.is_empty()) {
+    while let Some(rest) = bytes.get(*written as usize..).filter(|rest| !rest.is_empty()) {
         match ready!(Pin::new(&mut *stream).poll_write(context, rest))? {
             0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-            count => *written += count,
+            // What one read leads to is far below 4 GiB.
+            count => *written += count as u32,
         }
     }
     // With TLS, what was written may still wait here.

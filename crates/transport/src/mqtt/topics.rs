@@ -1,6 +1,6 @@
 //! The topics of the device API.
 
-use fieldline_codec::topic;
+use fieldline_codec::{QoS, topic};
 use fieldline_core::devices::DeviceSettings;
 
 const V1_TELEMETRY: &str = "v1/devices/me/telemetry";
@@ -123,11 +123,46 @@ pub(super) fn filter_code(filter: &str) -> Option<u8> {
         .and_then(|at| u8::try_from(at).ok())
 }
 
-/// Whether the filter of that number matches a topic.
-pub(super) fn filter_matches(code: u8, name: &str) -> bool {
-    FILTERS
-        .get(usize::from(code))
-        .is_some_and(|filter| topic::matches(filter, name))
+/// The filters a device has subscribed to, one bit for each number, with the granted quality of service.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Granted {
+    filters: u32,
+    at_least_once: u32,
+}
+
+const _: () = assert!(FILTERS.len() <= u32::BITS as usize);
+
+impl Granted {
+    /// Grants the filter of that number, and returns the quality of service.
+    pub(super) fn grant(&mut self, filter: u8, wanted: QoS) -> QoS {
+        self.revoke(filter);
+        self.filters |= 1 << filter;
+        if wanted == QoS::AtMostOnce {
+            return QoS::AtMostOnce;
+        }
+        self.at_least_once |= 1 << filter;
+        QoS::AtLeastOnce
+    }
+
+    /// Takes a filter back. Returns whether it was granted.
+    pub(super) fn revoke(&mut self, filter: u8) -> bool {
+        let was_granted = self.filters & 1 << filter != 0;
+        self.filters &= !(1 << filter);
+        self.at_least_once &= !(1 << filter);
+        was_granted
+    }
+
+    /// The quality of service that messages on a topic were granted, if a filter matches it.
+    pub(super) fn qos_of(&self, name: &str) -> Option<QoS> {
+        let mut matching = (0..)
+            .zip(FILTERS)
+            .filter(|(number, filter)| self.filters & 1 << number != 0 && topic::matches(filter, name));
+        let (number, _): (u32, _) = matching.next()?;
+        Some(match self.at_least_once & 1 << number {
+            0 => QoS::AtMostOnce,
+            _ => QoS::AtLeastOnce,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +223,27 @@ mod tests {
         };
         assert_eq!(uplink(V1_ATTRIBUTES, &wide), Uplink::Attributes(Format::Json));
         assert_eq!(uplink("anything/else", &wide), Uplink::Telemetry(Format::Json));
+    }
+
+    #[test]
+    fn a_filter_is_granted_with_its_latest_quality_of_service_until_it_is_taken_back() {
+        let rpc = filter_code("v1/devices/me/rpc/request/+").expect("a known filter");
+        let attributes = filter_code(V1_ATTRIBUTES).expect("a known filter");
+        let mut granted = Granted::default();
+        assert_eq!(granted.grant(attributes, QoS::AtMostOnce), QoS::AtMostOnce);
+        assert_eq!(granted.grant(rpc, QoS::ExactlyOnce), QoS::AtLeastOnce);
+        assert_eq!(
+            granted.qos_of("v1/devices/me/rpc/request/7"),
+            Some(QoS::AtLeastOnce)
+        );
+        assert_eq!(granted.grant(rpc, QoS::AtMostOnce), QoS::AtMostOnce);
+        assert_eq!(
+            granted.qos_of("v1/devices/me/rpc/request/7"),
+            Some(QoS::AtMostOnce)
+        );
+        assert!(granted.revoke(rpc) && !granted.revoke(rpc));
+        assert_eq!(granted.qos_of("v1/devices/me/rpc/request/7"), None);
+        assert_eq!(granted.qos_of(V1_ATTRIBUTES), Some(QoS::AtMostOnce));
     }
 
     #[test]
