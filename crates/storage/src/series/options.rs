@@ -32,7 +32,7 @@ impl Default for Options {
         Self {
             block_cache: ByteSize::mib(16),
             memtable: ByteSize::mib(8),
-            cells_cache: ByteSize::mib(24),
+            cells_cache: ByteSize::mib(96),
             pack_bytes: ByteSize::mib(64),
             pack_age: Span::secs(86_400),
             sweep_interval: Span::secs(10),
