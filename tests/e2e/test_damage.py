@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import requests
-
 from harness.disk import flip, written_length
 from harness.load import Load, Tally
 from harness.rest import now_ms, telemetry
@@ -233,12 +232,17 @@ def test_a_corrupt_byte_in_a_time_series_table_is_an_error_of_some_series_alone(
 
 def test_a_corrupt_byte_in_the_log_of_the_time_series_engine_stops_the_start_with_a_report(with_series):
     server, _ = with_series
-    log = largest_file(server.data_dir / SERIES, "*.jnl")
+    series, backup = server.data_dir / SERIES, server.home / "backup"
+    shutil.copytree(series, backup)
+    log = largest_file(series, "*.jnl")
     flip(log, written_length(log) // 2)
     with pytest.raises(StartFailed):
         server.start()
-    report = server.log().rsplit("--- ", 1)[-1]
-    assert "corrupt" in report and str(server.data_dir / SERIES) in report, report
+    # Either the damage itself is found, or that what was durable has gone with it; that depends on where the byte lies.
+    report = server.log().rsplit("ERROR", 1)[-1]
+    assert str(series) in report and " is damaged" in report, report
     assert "panicked" not in report
-    flip(log, written_length(log) // 2)
+    # As the report says. The engine may have cut off what it could not read.
+    shutil.rmtree(series)
+    shutil.copytree(backup, series)
     server.start().stop()

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import pytest
 import requests
 
+from harness import wire
 from harness.flood import Flood, check_stored
 from harness.load import TELEMETRY
 from harness.server import eventually
@@ -26,17 +27,17 @@ ACTIVITY = {
     "FIELDLINE_ACTIVITY_CHECK_INTERVAL": "3s",
     "FIELDLINE_ACTIVITY_REPORT_INTERVAL": "200ms",
 }
-# An idle connection is closed after less than the pause.
-HTTP = {"FIELDLINE_HTTP_HEADER_TIMEOUT": "5s"}
+# Who says nothing is cut off after less than the pause.
+TIMEOUTS = {"FIELDLINE_HTTP_HEADER_TIMEOUT": "5s", "FIELDLINE_MQTT_CONNECT_TIMEOUT": "5s"}
 
 
 @pytest.mark.timeout(120 + 3 * PAUSE_S)
 def test_a_pause_costs_neither_connections_nor_messages_nor_the_activity_state(make_server):
-    server = make_server(env=ACTIVITY | HTTP)
+    server = make_server(env=ACTIVITY | TIMEOUTS)
     rest = server.start().rest()
     devices = [rest.create_device() for _ in range(DEVICES)]
     pingers = [rest.create_device() for _ in range(PINGERS)]
-    poster, newcomer, dead = (rest.create_device() for _ in range(3))
+    poster, newcomer, waiting, dead = (rest.create_device() for _ in range(4))
     posted: list[int] = []
 
     def post() -> None:
@@ -57,6 +58,10 @@ def test_a_pause_costs_neither_connections_nor_messages_nor_the_activity_state(m
             eventually(lambda: rest.activity(device.id)[0])
         active = {device: rest.activity(device.id) for device in devices + pingers}
         eventually(lambda: flood.now().acknowledged > 1000)
+        # The server waits for the log-in of this one when it is stopped.
+        before = connections(server)
+        half_way = held.enter_context(Wire(server.mqtt_address, V311, timeout=20))
+        eventually(lambda: connections(server) > before)
         server.process.send_signal(signal.SIGSTOP)
         try:
             paused = time.monotonic()
@@ -64,6 +69,7 @@ def test_a_pause_costs_neither_connections_nor_messages_nor_the_activity_state(m
             posting = threading.Thread(target=post)
             posting.start()
             kept_alive.sendall(request_of(poster, 2))
+            half_way.send(wire.connect(V311, username=waiting.token, keep_alive=KEEP_ALIVE_S))
             with Wire(server.mqtt_address, V5, timeout=PAUSE_S + 30) as late:
                 # The operating system accepts for the program that is stopped.
                 connecting = threading.Thread(
@@ -78,6 +84,7 @@ def test_a_pause_costs_neither_connections_nor_messages_nor_the_activity_state(m
                 assert sorted(posted) == [0, 200], "who came during the pause is served after it"
                 assert late.publish(TELEMETRY, '{"a":1}') == 0
                 assert b" 200 " in kept_alive.recv(1000), "a request that came during the pause was not served"
+                assert half_way.connack() == 0
         finally:
             server.process.send_signal(signal.SIGCONT)
         # The time in which nobody could be heard does not count against them. Who is silent afterwards is cut off.
@@ -95,6 +102,11 @@ def test_a_pause_costs_neither_connections_nor_messages_nor_the_activity_state(m
     # Nobody who said something before and after was taken for silent in between.
     flickered = [device.name for device in devices + pingers if rest.activity(device.id) != active[device]]
     assert not flickered, f"{len(flickered)} devices were taken for inactive after the pause"
+
+
+def connections(server) -> float:
+    """Open MQTT connections."""
+    return server.metrics()['fieldline_transport_connections{transport="mqtt"}']
 
 
 def request_of(device, number: int) -> bytes:

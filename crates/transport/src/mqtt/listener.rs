@@ -1,6 +1,7 @@
 //! Accepting connections.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use fieldline_core::logging::LogGate;
 use fieldline_core::sessions::CloseReason;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::warn;
@@ -25,6 +27,9 @@ static ACCEPT_GATE: LogGate = LogGate::new(1);
 
 /// How long no connection is accepted after the operating system refused one, usually for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a device is waited for beyond its time, which may have passed while this process was stopped.
+const SECOND_LOOK: Duration = Duration::from_millis(500);
 
 /// Connections that wait to be accepted, as far as the operating system allows. After an outage all devices come at once, and
 /// one that finds the queue full tries again only after a second.
@@ -86,7 +91,7 @@ impl MqttServer {
             .services
             .sessions
             .close_all(None, CloseReason::Shutdown);
-        tokio::time::timeout(patience, self.shared.places.acquire_many(self.max_connections))
+        timeout(patience, self.shared.places.acquire_many(self.max_connections))
             .await
             .is_ok()
     }
@@ -156,8 +161,16 @@ impl MqttServer {
     /// Gives up on a device that takes too long to introduce itself, and when the server stops.
     async fn in_time<T>(&self, introduction: impl Future<Output = Option<T>>) -> Option<T> {
         let mut stop = self.stop.subscribe();
+        let mut introduction = pin!(introduction);
+        let introduced = async {
+            match timeout(self.connect_timeout, introduction.as_mut()).await {
+                Ok(introduced) => introduced,
+                // What has arrived while this process was stopped counts.
+                Err(_) => timeout(SECOND_LOOK, introduction).await.ok().flatten(),
+            }
+        };
         tokio::select! {
-            introduced = tokio::time::timeout(self.connect_timeout, introduction) => introduced.ok().flatten(),
+            introduced = introduced => introduced,
             _ = stop.wait_for(|stop| *stop) => None,
         }
     }
