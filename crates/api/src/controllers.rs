@@ -1,19 +1,36 @@
 //! The controllers: one file an area, each reads its request, asks for the entity on the caller's behalf, and hands over
 //! to the services.
 
+mod alarm;
+mod alarm_comment;
+mod alarm_list;
+mod alarm_query;
+mod asset;
+mod asset_list;
+mod asset_profile;
 mod auth;
+mod calculated_field;
+mod calculated_field_list;
 mod conflict;
 mod customer;
 mod device;
 mod device_assignment;
 mod device_list;
 mod device_profile;
+mod entity_view;
+mod entity_view_list;
+mod event;
+mod queue;
+mod relation;
+mod relation_list;
+mod rule_chain;
+mod rule_node;
 mod tenant;
 mod tenant_profile;
 mod user;
 mod user_list;
 
-use fieldline_model::EntityId;
+use fieldline_model::{EntityId, EntityType, TenantId};
 use serde::Serialize;
 
 use crate::endpoint::Routes;
@@ -22,6 +39,8 @@ use crate::endpoint::Routes;
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .merge(auth::routes())
+        .merge(calculated_field::routes())
+        .merge(calculated_field_list::routes())
         .merge(tenant::routes())
         .merge(tenant_profile::routes())
         .merge(customer::routes())
@@ -31,6 +50,21 @@ pub(crate) fn routes() -> Routes {
         .merge(device_list::routes())
         .merge(device_assignment::routes())
         .merge(device_profile::routes())
+        .merge(asset::routes())
+        .merge(asset_list::routes())
+        .merge(asset_profile::routes())
+        .merge(entity_view::routes())
+        .merge(entity_view_list::routes())
+        .merge(relation::routes())
+        .merge(relation_list::routes())
+        .merge(alarm::routes())
+        .merge(alarm_list::routes())
+        .merge(alarm_query::routes())
+        .merge(alarm_comment::routes())
+        .merge(rule_chain::routes())
+        .merge(rule_node::routes())
+        .merge(queue::routes())
+        .merge(event::routes())
 }
 
 /// An entity with its name only.
@@ -40,6 +74,20 @@ struct EntityInfo {
     id: EntityId,
     /// Name.
     name: String,
+}
+
+/// A type that entities of one kind have.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct EntitySubtype {
+    /// The tenant.
+    tenant_id: TenantId,
+    /// The kind of entities, such as `DEVICE`.
+    #[schema(value_type = String)]
+    entity_type: EntityType,
+    /// Name of the type.
+    #[serde(rename = "type")]
+    subtype: String,
 }
 
 /// A list, or one entity, by which parameters are given.

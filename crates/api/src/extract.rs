@@ -139,6 +139,12 @@ pub(crate) struct PageParams {
 const MAX_PAGE_SIZE: u32 = 10_000;
 
 impl PageParams {
+    /// The same page of a list that has one order only.
+    pub(crate) fn sorted_by(mut self, property: &str) -> Self {
+        self.sort_property = Some(property.to_owned());
+        self
+    }
+
     /// The page that is asked for.
     pub(crate) fn link(self) -> Result<PageLink, ApiError> {
         let page_size = number("pageSize", self.page_size.as_deref())?;

@@ -6,7 +6,7 @@ use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{AttributeStore, EntityStores, TimeSeriesStore};
+use fieldline_core::ports::{AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, ScriptTester, TimeSeriesStore};
 use fieldline_core::services::{Context, Services};
 use fieldline_model::EntityId;
 
@@ -29,6 +29,12 @@ pub struct Deps {
     pub clock: SharedClock,
     /// Signs tokens.
     pub token_key: TokenKey,
+    /// Takes messages about what is changed.
+    pub rule_engine: Arc<dyn RuleEngine>,
+    /// Classes of rule nodes.
+    pub rule_nodes: Arc<dyn RuleNodeCatalog>,
+    /// Tries scripts out.
+    pub scripts: Arc<dyn ScriptTester>,
 }
 
 /// State shared by all handlers.
@@ -43,6 +49,8 @@ pub(crate) struct ApiState {
     pub(crate) clock: SharedClock,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
+    pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
+    pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) passwords: Passwords,
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Arc<Sessions>,
@@ -61,6 +69,8 @@ impl ApiState {
             events: Arc::clone(&deps.events),
             clock: Arc::clone(&deps.clock),
             passwords: passwords.clone(),
+            rule_engine: Arc::clone(&deps.rule_engine),
+            rule_nodes: Arc::clone(&deps.rule_nodes),
         });
         let sessions = Arc::new(Sessions::new(
             Arc::clone(&deps.entities.users),
@@ -79,6 +89,8 @@ impl ApiState {
             telemetry,
             clock: deps.clock,
             services,
+            rule_nodes: deps.rule_nodes,
+            scripts: deps.scripts,
             passwords,
             sessions,
             options,

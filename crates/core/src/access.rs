@@ -3,10 +3,15 @@
 //! Every lookup carries the tenant of the one who asks, so that what belongs to another tenant is not found; and every
 //! entity that is found passes [`allows`] before it is handed out.
 
-use fieldline_model::entity::{Authority, Customer, Device, DeviceProfile, Tenant, TenantProfile, User};
-use fieldline_model::{
-    CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, Subject, TenantId, TenantProfileId, UserId,
+use fieldline_model::entity::{
+    Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, Device, DeviceProfile, EntityView, Queue, RuleChain, RuleNode, Tenant, TenantProfile, User,
 };
+use fieldline_model::{
+    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, EntityViewId, QueueId, RuleChainId, RuleNodeId, Subject,
+    TenantId, TenantProfileId, UserId,
+};
+
+use serde_json::Value;
 
 use crate::ports::{EntityStores, StoreError};
 
@@ -73,14 +78,21 @@ pub struct Resource {
 pub fn allows(who: &Principal, operation: Operation, what: &Resource) -> bool {
     match who.authority {
         Authority::SysAdmin => system_admin_may(what),
+        Authority::TenantAdmin if is_shared_queue(what) => operation == Operation::Read,
         Authority::TenantAdmin => who.tenant == what.tenant && tenant_admin_may(operation, what),
         Authority::CustomerUser => who.tenant == what.tenant && customer_user_may(who, operation, what),
     }
 }
 
+/// Tenants without queues of their own use those of the system.
+fn is_shared_queue(what: &Resource) -> bool {
+    what.entity.entity_type == EntityType::Queue && what.tenant.is_null()
+}
+
 fn system_admin_may(what: &Resource) -> bool {
     match what.entity.entity_type {
         EntityType::Tenant | EntityType::TenantProfile => true,
+        EntityType::Queue => what.tenant.is_null(),
         EntityType::User => what.user_authority != Some(Authority::CustomerUser),
         _ => false,
     }
@@ -103,7 +115,7 @@ fn customer_user_may(who: &Principal, operation: Operation, what: &Resource) -> 
     use Operation as Op;
     let own = !who.customer.is_null() && who.customer == what.customer;
     match what.entity.entity_type {
-        EntityType::Device => match operation {
+        EntityType::Device | EntityType::Asset | EntityType::EntityView => match operation {
             Op::ClaimDevices => true,
             Op::Read
             | Op::Write
@@ -121,7 +133,8 @@ fn customer_user_may(who: &Principal, operation: Operation, what: &Resource) -> 
                 && own
                 && (operation == Op::Read || what.entity.id == who.user.0)
         }
-        EntityType::DeviceProfile => operation == Op::Read,
+        EntityType::DeviceProfile | EntityType::AssetProfile => operation == Op::Read,
+        EntityType::Alarm => own,
         _ => false,
     }
 }
@@ -136,6 +149,14 @@ pub enum Entity {
     User(User),
     Device(Device),
     DeviceProfile(DeviceProfile),
+    Asset(Asset),
+    AssetProfile(AssetProfile),
+    EntityView(EntityView),
+    Alarm(Alarm),
+    RuleChain(RuleChain),
+    RuleNode(TenantId, RuleNode),
+    Queue(Queue),
+    CalculatedField(CalculatedField),
 }
 
 impl Entity {
@@ -174,12 +195,89 @@ impl Entity {
                 device.tenant_id,
                 device.customer_id,
             ),
+            Self::Asset(asset) => resource(
+                asset.id.unwrap_or_default().into(),
+                asset.tenant_id,
+                asset.customer_id,
+            ),
+            Self::AssetProfile(profile) => resource(
+                profile.id.unwrap_or_default().into(),
+                profile.tenant_id,
+                CustomerId::NULL,
+            ),
+            Self::EntityView(view) => {
+                resource(view.id.unwrap_or_default().into(), view.tenant_id, view.customer_id)
+            }
+            Self::Alarm(alarm) => resource(
+                alarm.id.unwrap_or_default().into(),
+                alarm.tenant_id,
+                alarm.customer_id.unwrap_or_default(),
+            ),
+            Self::RuleChain(chain) => resource(
+                chain.id.unwrap_or_default().into(),
+                chain.tenant_id,
+                CustomerId::NULL,
+            ),
+            Self::RuleNode(tenant, node) => {
+                resource(node.id.unwrap_or_default().into(), *tenant, CustomerId::NULL)
+            }
+            Self::CalculatedField(field) => resource(
+                field.id.unwrap_or_default().into(),
+                field.tenant_id,
+                CustomerId::NULL,
+            ),
+            Self::Queue(queue) => resource(
+                queue.id.unwrap_or_default().into(),
+                queue.tenant_id,
+                CustomerId::NULL,
+            ),
             Self::DeviceProfile(profile) => resource(
                 profile.id.unwrap_or_default().into(),
                 profile.tenant_id,
                 CustomerId::NULL,
             ),
         }
+    }
+
+    /// What people call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Tenant(tenant) => &tenant.title,
+            Self::TenantProfile(profile) => &profile.name,
+            Self::Customer(customer) => &customer.title,
+            Self::User(user) => &user.email,
+            Self::Device(device) => &device.name,
+            Self::DeviceProfile(profile) => &profile.name,
+            Self::Asset(asset) => &asset.name,
+            Self::AssetProfile(profile) => &profile.name,
+            Self::EntityView(view) => &view.name,
+            Self::Alarm(alarm) => &alarm.alarm_type,
+            Self::RuleChain(chain) => &chain.name,
+            Self::RuleNode(_, node) => &node.name,
+            Self::Queue(queue) => &queue.name,
+            Self::CalculatedField(field) => &field.name,
+        }
+    }
+
+    /// It in the shape of the REST API; null where it cannot be shown.
+    pub fn to_json(&self) -> Value {
+        let shown = match self {
+            Self::Tenant(tenant) => serde_json::to_value(tenant),
+            Self::TenantProfile(profile) => serde_json::to_value(profile),
+            Self::Customer(customer) => serde_json::to_value(customer),
+            Self::User(user) => serde_json::to_value(user),
+            Self::Device(device) => serde_json::to_value(device),
+            Self::DeviceProfile(profile) => serde_json::to_value(profile),
+            Self::Asset(asset) => serde_json::to_value(asset),
+            Self::AssetProfile(profile) => serde_json::to_value(profile),
+            Self::EntityView(view) => serde_json::to_value(view),
+            Self::Alarm(alarm) => serde_json::to_value(alarm),
+            Self::RuleChain(chain) => serde_json::to_value(chain),
+            Self::RuleNode(_, node) => serde_json::to_value(node),
+            Self::Queue(queue) => serde_json::to_value(queue),
+            Self::CalculatedField(field) => serde_json::to_value(field),
+        };
+        shown.unwrap_or_default()
     }
 
     /// What reads and writes of its data are addressed to.
@@ -224,6 +322,7 @@ pub async fn lookup(
             .await?
             .map(Entity::TenantProfile),
         EntityType::User => stores.users.by_id(UserId(id.id)).await?.map(Entity::User),
+        EntityType::Queue => queue(stores, who, QueueId(id.id)).await?.map(Entity::Queue),
         // A system administrator has no tenant to look into.
         _ if who.authority == Authority::SysAdmin => return Err(AccessError::Denied),
         EntityType::Customer => stores
@@ -236,6 +335,41 @@ pub async fn lookup(
             .get(who.tenant, DeviceId(id.id))
             .await?
             .map(Entity::Device),
+        EntityType::Asset => stores
+            .assets
+            .get(who.tenant, AssetId(id.id))
+            .await?
+            .map(Entity::Asset),
+        EntityType::AssetProfile => stores
+            .asset_profiles
+            .get(who.tenant, AssetProfileId(id.id))
+            .await?
+            .map(Entity::AssetProfile),
+        EntityType::EntityView => stores
+            .entity_views
+            .get(who.tenant, EntityViewId(id.id))
+            .await?
+            .map(Entity::EntityView),
+        EntityType::Alarm => stores
+            .alarms
+            .get(who.tenant, AlarmId(id.id))
+            .await?
+            .map(Entity::Alarm),
+        EntityType::CalculatedField => stores
+            .calculated_fields
+            .get(who.tenant, CalculatedFieldId(id.id))
+            .await?
+            .map(Entity::CalculatedField),
+        EntityType::RuleChain => stores
+            .rule_chains
+            .get(who.tenant, RuleChainId(id.id))
+            .await?
+            .map(Entity::RuleChain),
+        EntityType::RuleNode => stores
+            .rule_chains
+            .node(who.tenant, RuleNodeId(id.id))
+            .await?
+            .map(|node| Entity::RuleNode(who.tenant, node)),
         EntityType::DeviceProfile => stores
             .device_profiles
             .get(who.tenant, DeviceProfileId(id.id))
@@ -249,6 +383,29 @@ pub async fn lookup(
     } else {
         Err(AccessError::Denied)
     }
+}
+
+/// The queue, where it is one that the messages of the principal's tenant go through.
+async fn queue(stores: &EntityStores, who: &Principal, id: QueueId) -> Result<Option<Queue>, StoreError> {
+    if let Some(queue) = stores.queues.get(who.tenant, id).await? {
+        return Ok(Some(queue));
+    }
+    if who.authority != Authority::TenantAdmin {
+        return Ok(None);
+    }
+    let profile = match stores
+        .tenants
+        .get(who.tenant)
+        .await?
+        .and_then(|t| t.tenant_profile_id)
+    {
+        Some(profile) => stores.tenant_profiles.get(profile).await?,
+        None => None,
+    };
+    if profile.is_some_and(|profile| profile.isolated_tb_rule_engine) {
+        return Ok(None);
+    }
+    stores.queues.get(TenantId::NULL, id).await
 }
 
 /// How a kind of entity is called in messages: `Device profile`.

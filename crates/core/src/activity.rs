@@ -54,6 +54,19 @@ impl Default for Options {
     }
 }
 
+/// What somebody says about the activity of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActivityEvent {
+    /// A session has begun.
+    Connect,
+    /// It was heard.
+    Activity,
+    /// A session has ended.
+    Disconnect,
+    /// It is inactive.
+    Inactivity,
+}
+
 /// How many devices are written together.
 const PART: usize = 512;
 
@@ -115,6 +128,22 @@ impl ActivityTracker {
     pub fn disconnected(&self, subject: Subject) {
         let now = self.clock.now_ms();
         self.states.lock().touch(subject).disconnected_at(now);
+    }
+
+    /// Notes that a session of a device has begun or ended, or that it was heard or is inactive, as somebody else than a
+    /// transport says. Times are milliseconds; one that is still to come counts as now.
+    pub fn told(&self, subject: Subject, event: ActivityEvent, at: i64) {
+        if subject.entity.entity_type != EntityType::Device || at <= 0 {
+            return;
+        }
+        let at = at.min(self.clock.now_ms());
+        let mut states = self.states.lock();
+        match event {
+            ActivityEvent::Connect => states.touch(subject).connected_at(at),
+            ActivityEvent::Activity => states.touch(subject).heard_at(at),
+            ActivityEvent::Disconnect => states.touch(subject).disconnected_at(at),
+            ActivityEvent::Inactivity => states.told_inactive(subject, at),
+        }
     }
 
     /// Says how far behind those are who tell of messages: nobody is taken for silent whose message may be on its way.

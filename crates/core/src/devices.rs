@@ -13,6 +13,7 @@ use tracing::warn;
 
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
+use crate::ingest::MAIN_QUEUE;
 use crate::logging::LogGate;
 use crate::ports::{EntityStores, StoreError, StoreErrorKind, StoreResult, TimeSeriesStore};
 
@@ -282,7 +283,10 @@ impl DeviceDirectory {
                 .filter(|limit| !limit.is_empty())
                 .map(str::to_owned)
         };
+        let own_queue = profile.default_queue_name.as_deref().filter(|name| !name.is_empty());
+        let has_own_main = tenant_wide.isolated_tb_rule_engine.then_some(MAIN_QUEUE);
         Ok(Some(Arc::new(DeviceSettings {
+            queue: own_queue.or(has_own_main).filter(|name| has_own_main.is_some() || *name != MAIN_QUEUE).map(Arc::from),
             profile: profile_id,
             tenant_profile,
             ttl_seconds: profile

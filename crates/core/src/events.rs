@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, Subject, TenantId, TenantProfileId, UserId};
+use fieldline_model::{
+    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityViewId, RuleChainId, Subject, TenantId, TenantProfileId, UserId,
+};
 use parking_lot::RwLock;
 
 /// What has changed. It is told after the change is stored.
@@ -19,6 +21,22 @@ pub enum EntityChange {
     TenantSaved(TenantId),
     TenantDeleted(TenantId),
     TenantProfileChanged(TenantProfileId),
+    /// The chain, its nodes or connections were saved.
+    RuleChainChanged(TenantId, RuleChainId),
+    RuleChainDeleted(TenantId, RuleChainId),
+    /// A queue of the tenant (the null id for what tenants share) was saved or deleted.
+    QueueChanged(TenantId),
+    /// A calculated field of this entity or profile was saved or deleted.
+    CalculatedFieldChanged(TenantId, EntityId, CalculatedFieldId),
+    AssetSaved(TenantId, AssetId),
+    AssetDeleted(TenantId, AssetId),
+    AssetProfileChanged(TenantId, AssetProfileId),
+    /// The view was saved or deleted.
+    EntityViewChanged(TenantId, EntityViewId),
+    /// A relation between these two was saved or deleted; twice the same entity where all of its relations were deleted.
+    RelationChanged(TenantId, EntityId, EntityId),
+    /// An alarm of this originator was raised, changed or deleted.
+    AlarmChanged(TenantId, EntityId),
     /// A person saved or deleted attributes of this scope.
     AttributesChanged(Subject, AttributeScope),
 }

@@ -1,5 +1,10 @@
 //! Stores in memory for the unit tests of this crate: as much of them as devices need, failing where a test says so.
 
+mod calculated_fields;
+
+mod absent;
+mod absent_rules;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -85,10 +90,19 @@ impl FakeStores {
             tenants: self.clone(),
             tenant_profiles: self.clone(),
             customers: self.clone(),
+            calculated_fields: self.clone(),
             users: self.clone(),
             devices: self.clone(),
             device_profiles: self.clone(),
             device_credentials: self.clone(),
+            assets: Arc::new(absent::Absent),
+            asset_profiles: Arc::new(absent::Absent),
+            entity_views: Arc::new(absent::Absent),
+            relations: Arc::new(absent::Absent),
+            alarms: Arc::new(absent::Absent),
+            rule_chains: Arc::new(absent::Absent),
+            queues: Arc::new(absent::Absent),
+            events: Arc::new(absent::Absent),
         }
     }
 

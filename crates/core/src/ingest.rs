@@ -21,6 +21,7 @@
 mod batch;
 mod lag;
 mod metrics;
+mod processor;
 mod service;
 mod uplink;
 mod worker;
@@ -29,8 +30,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::metrics::describe as describe_metrics;
-pub use self::service::{IngestService, IngestStores, StartError};
-pub use self::uplink::{MAIN_QUEUE, Uplink};
+pub use self::processor::{Applier, Delivered, Direct, Processor, Processors};
+pub use self::service::{IngestService, IngestStores, StartError, Stopping};
+pub use self::uplink::{MAIN_QUEUE, Uplink, partition_index};
 use crate::options::{ByteSize, Span};
 
 /// Settings of the way from the journal to the stores.

@@ -1,21 +1,48 @@
 //! The ports: what a journal and a store promise, whoever implements them.
 
+mod alarms;
+mod assets;
 mod attributes;
+mod calculated_fields;
 mod entities;
+mod entity_views;
 mod error;
+mod events;
 mod ingest;
 mod journal;
+mod relations;
+mod rpc;
+mod rules;
+mod queues;
+mod rule_chains;
+mod rule_nodes;
 mod timeseries;
 
+pub use alarms::{
+    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
+    MAX_ALARM_ENTITIES, Propagation,
+};
+pub use assets::{AssetFilter, AssetProfileStore, AssetStore};
 pub use attributes::AttributeStore;
+pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use entities::{
     CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores,
     TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
+pub use entity_views::{EntityViewFilter, EntityViewStore};
 pub use error::{StoreError, StoreErrorKind, StoreResult};
-pub use ingest::{AttributeRow, Effects, IngestStore, TelemetryRow};
+pub use events::{EventFilter, EventStore, EventText};
+pub use ingest::{AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow, TelemetryRow};
 pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
+};
+pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
+pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, RestCalls};
+pub use rules::{NoRuleEngine, RuleEngine};
+pub use queues::QueueStore;
+pub use rule_chains::RuleChainStore;
+pub use rule_nodes::{
+    NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
 };
 pub use timeseries::{DeleteSeries, TimeSeriesStore};

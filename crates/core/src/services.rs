@@ -3,13 +3,23 @@
 //! Services do not ask who is calling: that is [`crate::access`]'s business and is done before. They do keep everything
 //! inside the tenant they are given.
 
+mod actions;
+mod alarms;
+mod asset_profiles;
+mod assets;
+mod calculated_fields;
 mod credentials;
 mod customers;
+mod debug;
 mod device_profiles;
 mod devices;
+mod entity_views;
 mod error;
 mod limits;
 mod names;
+mod queues;
+mod relations;
+mod rule_chains;
 pub mod seed;
 mod tenant_profiles;
 mod tenants;
@@ -18,11 +28,20 @@ mod validate;
 
 use std::sync::Arc;
 
+pub use actions::Actions;
+pub use alarms::{AlarmGate, Alarms};
+pub use asset_profiles::AssetProfiles;
+pub use assets::Assets;
+pub use calculated_fields::CalculatedFields;
 pub use customers::Customers;
 pub use device_profiles::DeviceProfiles;
 pub use devices::{Devices, NewCredentials};
+pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use names::{NameConflict, Suffix};
+pub use queues::{MAIN_QUEUE, Queues};
+pub use relations::Relations;
+pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};
 pub use tenant_profiles::TenantProfiles;
 pub use tenants::Tenants;
 pub use users::{ACTIVATION_TTL_MS, Activation, Users};
@@ -31,7 +50,9 @@ pub use validate::check_password;
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityEvents};
 use crate::password::Passwords;
-use crate::ports::{AttributeStore, EntityStores, StoreErrorKind, StoreResult, TimeSeriesStore};
+use crate::ports::{
+    AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, StoreErrorKind, StoreResult, TimeSeriesStore,
+};
 use fieldline_model::Subject;
 use rand::Rng as _;
 use rand::distr::Alphanumeric;
@@ -46,6 +67,8 @@ pub struct Context {
     pub events: Arc<EntityEvents>,
     pub clock: SharedClock,
     pub passwords: Passwords,
+    pub rule_engine: Arc<dyn RuleEngine>,
+    pub rule_nodes: Arc<dyn RuleNodeCatalog>,
 }
 
 impl Context {
@@ -57,10 +80,23 @@ impl Context {
         self.events.publish(change);
     }
 
-    /// Deletes every series and attribute of something that is about to go, or gone.
+    /// Deletes every series, attribute, event and calculated field of something that is about to go, or gone.
     async fn forget_data(&self, subject: Subject) -> StoreResult<()> {
+        calculated_fields::forget(self, subject.tenant, subject.entity).await?;
         self.series.delete_subject(subject).await?;
+        self.stores.events.delete_subject(subject).await?;
         self.attributes.delete_subject(subject).await
+    }
+
+    /// Deletes the relations and alarms of something that is gone.
+    async fn forget_links(&self, subject: Subject) -> StoreResult<()> {
+        let stores = &self.stores;
+        stores
+            .relations
+            .delete_of(subject.tenant, subject.entity, None)
+            .await?;
+        stores.alarms.delete_of(subject.tenant, subject.entity).await?;
+        Ok(())
     }
 }
 
@@ -71,22 +107,41 @@ pub struct Services {
     pub tenants: Tenants,
     pub tenant_profiles: TenantProfiles,
     pub customers: Customers,
+    pub calculated_fields: CalculatedFields,
     pub users: Users,
     pub devices: Devices,
     pub device_profiles: DeviceProfiles,
+    pub rule_chains: RuleChains,
+    pub queues: Queues,
+    pub assets: Assets,
+    pub asset_profiles: AssetProfiles,
+    pub entity_views: EntityViews,
+    pub relations: Relations,
+    pub alarms: Alarms,
+    pub actions: Actions,
 }
 
 impl Services {
     /// Services over one context.
     pub fn new(context: Context) -> Self {
         let context = Arc::new(context);
+        let actions = Actions::new(&context);
         Self {
             tenants: Tenants::new(&context),
             tenant_profiles: TenantProfiles::new(&context),
             customers: Customers::new(&context),
+            calculated_fields: CalculatedFields::new(&context),
             users: Users::new(&context),
             devices: Devices::new(&context),
             device_profiles: DeviceProfiles::new(&context),
+            rule_chains: RuleChains::new(&context),
+            queues: Queues::new(&context),
+            assets: Assets::new(&context),
+            asset_profiles: AssetProfiles::new(&context),
+            entity_views: EntityViews::new(&context),
+            relations: Relations::new(&context),
+            alarms: Alarms::new(&context, &actions),
+            actions,
         }
     }
 }

@@ -228,6 +228,16 @@ typed_ids! {
     UserId User "Id of a user.";
     DeviceId Device "Id of a device.";
     DeviceProfileId DeviceProfile "Id of a device profile.";
+    AssetId Asset "Id of an asset.";
+    AssetProfileId AssetProfile "Id of an asset profile.";
+    EntityViewId EntityView "Id of an entity view.";
+    AlarmId Alarm "Id of an alarm.";
+    RuleChainId RuleChain "Id of a rule chain.";
+    RuleNodeId RuleNode "Id of a node of a rule chain.";
+    QueueId Queue "Id of a queue.";
+    QueueStatsId QueueStats "Id of the statistics of a queue.";
+    ApiUsageStateId ApiUsageState "Id of the usage of a tenant.";
+    CalculatedFieldId CalculatedField "Id of a calculated field.";
 }
 
 /// Id of a device's credentials, a bare row id that no other entity refers to.

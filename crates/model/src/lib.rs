@@ -3,14 +3,17 @@
 //! No I/O and no async. What two or more crates share lives here; what one crate needs stays there.
 
 pub mod entity;
+pub mod expression;
 mod id;
 pub mod json;
 pub mod kv;
+pub mod message;
 pub mod page;
 pub mod record;
 pub mod timeseries;
 
 pub use id::{
-    CustomerId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId, EntityType, NULL_UUID, Subject,
-    TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
+    AlarmId, ApiUsageStateId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceCredentialsId, DeviceId,
+    DeviceProfileId, EntityId, EntityType, EntityViewId, NULL_UUID, QueueId, QueueStatsId, RuleChainId, RuleNodeId,
+    Subject, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
 };

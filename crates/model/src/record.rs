@@ -4,12 +4,14 @@
 //! record     := version u8 · kind u8 · entity type u8 · tenant [16] · entity [16] · received i64 · body
 //! telemetry  := ttl seconds u32 · row*          row := ts i64 · count u32 · length u32 · packed key-values
 //! attributes := scope u8 · packed key-values
+//! message    := see [`message`]
 //! ```
 //!
 //! Numbers are little-endian. A program that cannot read all of a record must not read any of it, so the version grows
 //! with every new kind, scope or entity type as well. Records of one append travel in a [`RecordBatch`], each behind its `u32` length.
 
 mod cut;
+pub mod message;
 
 use uuid::Uuid;
 
@@ -19,8 +21,11 @@ use crate::timeseries::AttributeScope;
 use crate::{EntityId, EntityType, Subject, TenantId};
 
 const VERSION: u8 = 1;
+/// Messages came later; what holds none can still be read by programs that know only the first version.
+const MESSAGE_VERSION: u8 = 2;
 const KIND_TELEMETRY: u8 = 1;
 const KIND_ATTRIBUTES: u8 = 2;
+const KIND_MESSAGE: u8 = 3;
 const HEADER_BYTES: usize = 3 + 16 + 16 + 8;
 const ROW_HEADER_BYTES: usize = 8 + 4 + 4;
 
@@ -104,10 +109,14 @@ impl RecordBatch {
     }
 
     fn begin(&mut self, kind: u8, subject: Subject, received_ms: i64) -> usize {
+        self.begin_version(VERSION, kind, subject, received_ms)
+    }
+
+    fn begin_version(&mut self, version: u8, kind: u8, subject: Subject, received_ms: i64) -> usize {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
         self.bytes
-            .extend_from_slice(&[VERSION, kind, subject.entity.entity_type as u8]);
+            .extend_from_slice(&[version, kind, subject.entity.entity_type as u8]);
         self.bytes.extend_from_slice(subject.tenant.0.as_bytes());
         self.bytes.extend_from_slice(subject.entity.id.as_bytes());
         self.bytes.extend_from_slice(&received_ms.to_le_bytes());
@@ -278,6 +287,8 @@ pub enum RecordBody<'a> {
         /// Packed key-values.
         values: &'a [u8],
     },
+    /// A message of the rule engine, to be read with [`message::decode`].
+    Message(&'a [u8]),
 }
 
 /// The values of one time.
@@ -295,7 +306,7 @@ impl<'a> Record<'a> {
     /// Decodes a record.
     pub fn decode(mut bytes: &'a [u8]) -> Result<Self, Corrupt> {
         let [version, kind, entity_type] = take_array::<3>(&mut bytes)?;
-        if version != VERSION {
+        if !is_known(version) || (version == MESSAGE_VERSION) != (kind == KIND_MESSAGE) {
             return Err(Corrupt("unknown record version"));
         }
         let entity_type = EntityType::from_code(entity_type).ok_or(Corrupt("unknown entity type"))?;
@@ -312,6 +323,7 @@ impl<'a> Record<'a> {
                 let scope = AttributeScope::from_code(scope).ok_or(Corrupt("unknown attribute scope"))?;
                 RecordBody::Attributes { scope, values: bytes }
             }
+            KIND_MESSAGE => RecordBody::Message(bytes),
             _ => return Err(Corrupt("unknown record kind")),
         };
         Ok(Self {
@@ -324,7 +336,11 @@ impl<'a> Record<'a> {
 
 /// The version of a record that another version of the program wrote in a way unknown to this one.
 pub fn foreign_version(record: &[u8]) -> Option<u8> {
-    record.first().copied().filter(|version| *version != VERSION)
+    record.first().copied().filter(|version| !is_known(*version))
+}
+
+const fn is_known(version: u8) -> bool {
+    matches!(version, VERSION | MESSAGE_VERSION)
 }
 
 /// The rows of a telemetry record.

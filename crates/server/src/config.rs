@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use fieldline_core::options::{ByteSize, Span};
 use fieldline_core::{activity, devices, ingest};
+use fieldline_rules::engine as rules;
 use fieldline_transport::{mqtt, mqtts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub(crate) struct Config {
     pub journal: fieldline_journal::Options,
     /// From the log to the stores.
     pub ingest: ingest::Options,
+    /// The rule engine.
+    pub rules: rules::Options,
     /// Time series, latest values and attributes.
     pub series: fieldline_storage::series::Options,
     /// Entities.
@@ -73,6 +76,7 @@ impl Default for Config {
             activity: activity::Options::default(),
             journal: fieldline_journal::Options::default(),
             ingest: ingest::Options::default(),
+            rules: rules::Options::default(),
             series: fieldline_storage::series::Options::default(),
             sql: fieldline_storage::sql::Options::default(),
             api: fieldline_api::Options::default(),

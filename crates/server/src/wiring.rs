@@ -9,11 +9,13 @@ use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::Journal;
+use fieldline_core::ports::{Journal, NoDeviceRpc, NoRestCalls, NoRuleEngine, NoRuleNodes};
 use fieldline_core::services::{self, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::json::JsonRules;
+use fieldline_rules::catalog::Catalog;
+use fieldline_rules::engine::{Engine, QueueListener};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql::Database;
 use tokio::sync::watch;
@@ -29,6 +31,8 @@ use crate::shutdown::{Deadline, Stop};
 /// How long the start waits for what the journal held. A short replay is waited for, so that nobody sees values older
 /// than before a crash; a long lag is no reason to turn devices away.
 const REPLAY_PATIENCE: Duration = Duration::from_secs(10);
+/// Name of this server in keys and metadata.
+const SERVICE_ID: &str = "fieldline";
 const REPLAY_CHECK: Duration = Duration::from_millis(5);
 
 /// Everything that holds data, and who is told when it changes.
@@ -64,6 +68,8 @@ impl Stores {
             events: self.events.clone(),
             clock: self.clock.clone(),
             passwords: Passwords::new(1),
+            rule_engine: Arc::new(NoRuleEngine),
+            rule_nodes: Arc::new(NoRuleNodes),
         };
         let mut password = config.admin_password.clone();
         if demo {
@@ -83,7 +89,7 @@ impl Stores {
     }
 
     /// The routes of the REST API.
-    pub(crate) fn api(&self, dir: &DataDir, config: &Config) -> Result<axum::Router, ServeError> {
+    pub(crate) fn api(&self, core: &Core, dir: &DataDir, config: &Config) -> Result<axum::Router, ServeError> {
         let deps = fieldline_api::Deps {
             entities: self.database.entity_stores(),
             series: self.series.clone(),
@@ -92,6 +98,9 @@ impl Stores {
             clock: self.clock.clone(),
             token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
                 .map_err(ServeError::start)?,
+            rule_engine: core.rules.pusher(),
+            rule_nodes: core.catalog.clone(),
+            scripts: Arc::new(fieldline_core::ports::NoScripts),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
@@ -116,7 +125,9 @@ pub(crate) struct Core {
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
     uplink: Uplink,
-    ingest: IngestService,
+    rules: Arc<Engine>,
+    catalog: Arc<Catalog>,
+    ingest: Arc<IngestService>,
     /// Ends the activity tracker. Not before ingest has ended, or what is heard last is never written.
     stop_activity: watch::Sender<bool>,
     watching: JoinHandle<()>,
@@ -144,11 +155,34 @@ impl Core {
         stores.events.listen(sessions.clone());
         stores.events.listen(activity.clone());
         let uplink = open_uplink(stores, config)?;
+        let rules = Engine::new(
+            fieldline_rules::engine::Deps {
+                stores: stores.database.entity_stores(),
+                series: stores.series.clone(),
+                attributes: stores.series.clone(),
+                events: stores.events.clone(),
+                clock: stores.clock.clone(),
+                rpc: Arc::new(NoDeviceRpc),
+                rest_calls: Arc::new(NoRestCalls),
+                activity: activity.clone(),
+                uplink: uplink.clone(),
+                runtime: tokio::runtime::Handle::current(),
+                service_id: SERVICE_ID.into(),
+            },
+            &config.rules,
+        );
         let ingest_stores = IngestStores {
             store: stores.series.clone(),
             activity: activity.clone(),
+            processors: rules.main_processors(),
         };
-        let ingest = IngestService::start(&uplink, ingest_stores, &config.ingest).await?;
+        let ingest = Arc::new(IngestService::start(&uplink, ingest_stores, &config.ingest).await?);
+        rules.open_queues(&ingest).await?;
+        stores.events.listen(Arc::new(QueueListener {
+            engine: rules.clone(),
+            ingest: ingest.clone(),
+        }));
+        let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
         let stop_activity = watch::Sender::new(false);
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
@@ -157,6 +191,8 @@ impl Core {
             directory,
             activity,
             uplink,
+            rules,
+            catalog,
             ingest,
             stop_activity,
             watching,
@@ -207,6 +243,7 @@ impl Core {
 
     /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
     pub(crate) async fn finish(self, stores: &Stores, deadline: Deadline) {
+        self.rules.stop();
         deadline.step("journal", 0.4, stores.journal.close()).await;
         let (ingest, patience) = (self.ingest, deadline.share(0.5));
         let stopping = tokio::task::spawn_blocking(move || ingest.stop(patience));

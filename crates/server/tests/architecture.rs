@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each crate may depend on, of ours, outside of its tests.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("codec", &[]),
     ("core", &["model"]),
@@ -12,6 +12,9 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("storage", &["core", "model"]),
     ("transport", &["core", "model", "codec"]),
     ("api", &["core", "model"]),
+    ("script", &[]),
+    ("connectors", &["codec"]),
+    ("rules", &["core", "model", "script", "connectors"]),
     ("loadgen", &["codec"]),
     ("testkit", &["core", "model", "codec"]),
     (
@@ -24,6 +27,8 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "transport",
             "api",
             "loadgen",
+            "rules",
+            "script",
         ],
     ),
 ];

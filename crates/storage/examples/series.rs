@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use fieldline_core::clock::SystemClock;
 use fieldline_core::ports::{
-    Effects, IngestStore, Offset, Partition, QueueId, TelemetryRow, TimeSeriesStore,
+    Effects, IngestStore, Offset, Partition, QueueId, RowParts, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
@@ -151,6 +151,7 @@ async fn ingest(
             let telemetry = read
                 .iter()
                 .map(|(subject, ts, values)| TelemetryRow {
+                    parts: RowParts::Both,
                     subject: *subject,
                     ts: *ts,
                     ttl_seconds: 0,
@@ -159,6 +160,7 @@ async fn ingest(
                 .collect();
             total += read.len() as u64;
             let effects = Effects {
+                states: Vec::new(),
                 telemetry,
                 attributes: Vec::new(),
             };
@@ -241,6 +243,7 @@ async fn ingest_alone(
         let telemetry = read
             .iter()
             .map(|(ts, values)| TelemetryRow {
+                parts: RowParts::Both,
                 subject: meter.subject,
                 ts: *ts,
                 ttl_seconds: 0,
@@ -248,6 +251,7 @@ async fn ingest_alone(
             })
             .collect();
         let effects = Effects {
+            states: Vec::new(),
             telemetry,
             attributes: Vec::new(),
         };

@@ -103,6 +103,8 @@ impl World {
             events,
             clock: clock.clone(),
             passwords: Passwords::new(1),
+            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+            rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         };
         seed::ensure_system(&context, Some("sysadmin")).await.unwrap();
         let (devices, subject) = two_devices(context).await;

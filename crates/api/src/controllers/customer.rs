@@ -5,6 +5,7 @@ use axum::extract::State;
 use fieldline_core::access::{Entity, Operation, Principal};
 use fieldline_model::CustomerId;
 use fieldline_model::entity::Customer;
+use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
@@ -30,7 +31,12 @@ pub(super) fn routes() -> Routes {
         .add(T, routes!(by_title))
 }
 
-async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<Customer> {
+pub(super) async fn load(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    operation: Operation,
+) -> ApiResult<Customer> {
     match api.check(caller, CustomerId(id), operation).await? {
         Entity::Customer(customer) => Ok(customer),
         _ => Err(ApiError::not_found("Customer not found")),
@@ -89,12 +95,15 @@ async fn save(
     if let Some(id) = customer.id {
         load(&api, &caller, id.0, Operation::Write).await?;
     }
+    let created = customer.id.is_none();
     let names = names.policy()?;
     let saved = api
         .services
         .customers
         .save(caller.tenant, customer, &names)
         .await?;
+    let entity = Entity::Customer(saved.clone());
+    api.services.actions.saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
@@ -102,12 +111,17 @@ async fn save(
 #[utoipa::path(delete, path = "/api/customer/{customerId}", tag = "customer", operation_id = "deleteCustomer",
     params(("customerId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    load(&api, &caller, id, Operation::Delete).await?;
-    Ok(api
-        .services
+    let customer = load(&api, &caller, id, Operation::Delete).await?;
+    api.services
         .customers
         .delete(caller.tenant, CustomerId(id))
-        .await?)
+        .await?;
+    let entity = Entity::Customer(customer);
+    api.services
+        .actions
+        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .await;
+    Ok(())
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -5,6 +5,7 @@ use axum::extract::State;
 use fieldline_core::access::{Entity, Operation, Principal};
 use fieldline_core::services::NewCredentials;
 use fieldline_model::DeviceId;
+use fieldline_model::message::MsgType;
 use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -95,6 +96,7 @@ async fn save(
     Body(mut device): Body<Device>,
 ) -> ApiResult<Json<Device>> {
     check_save(&api, &caller, &mut device).await?;
+    let created = device.id.is_none();
     let credentials = NewCredentials::AccessToken(token.access_token);
     let names = names.policy()?;
     let saved = api
@@ -102,6 +104,8 @@ async fn save(
         .devices
         .save(caller.tenant, device, credentials, &names)
         .await?;
+    let entity = Entity::Device(saved.clone());
+    api.services.actions.saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
@@ -129,6 +133,7 @@ async fn save_with_credentials(
     {
         load(&api, &caller, id.0, Operation::WriteCredentials).await?;
     }
+    let created = request.device.id.is_none();
     let credentials = NewCredentials::Given(request.credentials);
     let names = names.policy()?;
     let saved = api
@@ -136,6 +141,8 @@ async fn save_with_credentials(
         .devices
         .save(caller.tenant, request.device, credentials, &names)
         .await?;
+    let entity = Entity::Device(saved.clone());
+    api.services.actions.saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
@@ -143,8 +150,14 @@ async fn save_with_credentials(
 #[utoipa::path(delete, path = "/api/device/{deviceId}", tag = "device", operation_id = "deleteDevice",
     params(("deviceId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    load(&api, &caller, id, Operation::Delete).await?;
-    Ok(api.services.devices.delete(caller.tenant, DeviceId(id)).await?)
+    let device = load(&api, &caller, id, Operation::Delete).await?;
+    api.services.devices.delete(caller.tenant, DeviceId(id)).await?;
+    let entity = Entity::Device(device);
+    api.services
+        .actions
+        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .await;
+    Ok(())
 }
 
 /// The credentials of a device.

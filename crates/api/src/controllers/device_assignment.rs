@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::{Entity, Operation};
 use fieldline_model::entity::Device;
 use fieldline_model::{CustomerId, DeviceId};
 use utoipa_axum::routes;
 
+use super::customer;
 use super::device::load;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T};
@@ -30,11 +31,14 @@ async fn assign(
     Caller(caller): Caller,
     Ids([customer, device]): Ids<2>,
 ) -> ApiResult<Json<Device>> {
-    let customer = CustomerId(customer);
-    api.check(&caller, customer, Operation::Read).await?;
+    let customer = customer::load(&api, &caller, customer, Operation::Read).await?;
     load(&api, &caller, device, Operation::AssignToCustomer).await?;
     let devices = &api.services.devices;
-    let assigned = devices.assign(caller.tenant, DeviceId(device), customer).await?;
+    let assigned = devices
+        .assign(caller.tenant, DeviceId(device), customer.id.unwrap_or_default())
+        .await?;
+    let entity = Entity::Device(assigned.clone());
+    api.services.actions.assigned(&caller, &entity, &customer).await;
     Ok(Json(assigned))
 }
 
@@ -54,6 +58,8 @@ async fn assign_to_public(
         .devices
         .assign(caller.tenant, DeviceId(device), public.id.unwrap_or_default())
         .await?;
+    let entity = Entity::Device(assigned.clone());
+    api.services.actions.assigned(&caller, &entity, &public).await;
     Ok(Json(assigned))
 }
 
@@ -70,9 +76,12 @@ async fn unassign(
     if stored.customer_id.is_null() {
         return Err(ApiError::bad_request("Device isn't assigned to any customer!"));
     }
+    let customer = customer::load(&api, &caller, stored.customer_id.0, Operation::Read).await?;
     let devices = &api.services.devices;
     let taken = devices
         .assign(caller.tenant, DeviceId(device), CustomerId::NULL)
         .await?;
+    let entity = Entity::Device(taken.clone());
+    api.services.actions.unassigned(&caller, &entity, &customer).await;
     Ok(Json(taken))
 }

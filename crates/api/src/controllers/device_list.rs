@@ -7,10 +7,10 @@ use fieldline_core::ports::DeviceFilter;
 use fieldline_model::entity::{Device, DeviceInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityType, TenantId};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::Either;
+use super::{Either, EntitySubtype};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
@@ -200,19 +200,6 @@ async fn by_ids(
         })
         .collect();
     Ok(Json(readable))
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct EntitySubtype {
-    /// The tenant.
-    tenant_id: TenantId,
-    /// Always `DEVICE`.
-    #[schema(value_type = String)]
-    entity_type: EntityType,
-    /// Name of the type.
-    #[serde(rename = "type")]
-    subtype: String,
 }
 
 /// The device types of the tenant: the names of its device profiles.

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{Entity, Operation, Principal};
 use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo};
+use fieldline_model::message::MsgType;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{DeviceProfileId, Subject, TenantId};
@@ -103,7 +104,10 @@ async fn save(
     if let Some(id) = profile.id {
         load(&api, &caller, id.0, Operation::Write).await?;
     }
+    let created = profile.id.is_none();
     let saved = api.services.device_profiles.save(caller.tenant, profile).await?;
+    let entity = Entity::DeviceProfile(saved.clone());
+    api.services.actions.saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
@@ -112,11 +116,16 @@ async fn save(
     operation_id = "deleteDeviceProfile", params(("deviceProfileId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
     let profile = load(&api, &caller, id, Operation::Delete).await?;
-    Ok(api
-        .services
+    api.services
         .device_profiles
         .delete(caller.tenant, &profile)
-        .await?)
+        .await?;
+    let entity = Entity::DeviceProfile(profile);
+    api.services
+        .actions
+        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .await;
+    Ok(())
 }
 
 /// Makes a device profile the default one.

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use fieldline_core::access::{Entity, Operation, Principal, Resource, allows};
 use fieldline_model::entity::{Authority, User};
+use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -86,7 +87,11 @@ async fn save(
     {
         fields.remove("userCredentialsEnabled");
     }
-    Ok(Json(api.services.users.save(user).await?))
+    let created = user.id.is_none();
+    let saved = api.services.users.save(user).await?;
+    let entity = Entity::User(saved.clone());
+    api.services.actions.saved(&caller, created, &entity).await;
+    Ok(Json(saved))
 }
 
 /// Deletes a user.
@@ -100,7 +105,13 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
             "Sysadmin is not allowed to delete himself",
         ));
     }
-    Ok(api.services.users.delete(&user).await?)
+    api.services.users.delete(&user).await?;
+    let entity = Entity::User(user);
+    api.services
+        .actions
+        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .await;
+    Ok(())
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

@@ -29,7 +29,12 @@ pub(super) async fn series(
     let what = deletion(&params)?;
     let entity = target::entity(&api, &caller, &kind, &id, Operation::WriteTelemetry).await?;
     if what.range.is_none_or(|(start, end)| start < end) {
+        let range = what.range;
         api.series.delete(entity.subject(), &keys, what).await?;
+        api.services
+            .actions
+            .timeseries_deleted(&caller, entity.subject().entity, &keys, range)
+            .await;
     }
     Ok(StatusCode::OK)
 }
@@ -79,6 +84,10 @@ async fn attributes(
     if !deleted.is_empty() {
         api.events
             .publish(EntityChange::AttributesChanged(subject, scope));
+        api.services
+            .actions
+            .attributes_deleted(caller, subject.entity, scope, &deleted)
+            .await;
     }
     Ok(StatusCode::OK)
 }

@@ -3,11 +3,13 @@
 //! People get an error where a device is forgiven: for a null, for a body without a value, for a name that is blank, too
 //! long, or would run as markup in a browser that shows it.
 
-use fieldline_core::ports::TelemetryRow;
+use fieldline_core::ports::{RowParts, TelemetryRow};
 use fieldline_model::Subject;
 use fieldline_model::json::{self, JsonRules, Nulls};
 use fieldline_model::kv::{Corrupt, unpack};
 use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
+
+use serde_json::{Map, Value, json};
 
 use super::params::BadInput;
 
@@ -63,6 +65,7 @@ impl Points {
             for row in rows(bytes) {
                 let row = row?;
                 all.push(TelemetryRow {
+                    parts: RowParts::Both,
                     subject: record.subject,
                     ts: row.ts,
                     ttl_seconds,
@@ -72,6 +75,23 @@ impl Points {
         }
         Ok(all)
     }
+}
+
+/// Packed key-values as a JSON object.
+pub(super) fn object(values: &[u8]) -> Result<Value, Corrupt> {
+    let mut fields = Map::new();
+    for item in unpack(values) {
+        let (name, value) = item?;
+        fields.insert(name.to_owned(), value.to_value().to_json());
+    }
+    Ok(Value::Object(fields))
+}
+
+/// Rows as a list of `{"ts", "values"}`.
+pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Value, Corrupt> {
+    rows.iter()
+        .map(|row| Ok(json!({ "ts": row.ts, "values": object(row.values)? })))
+        .collect()
 }
 
 /// Parses a body of attributes into packed key-values.

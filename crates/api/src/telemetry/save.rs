@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use fieldline_core::access::{Operation, Principal};
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
+use fieldline_model::kv::Corrupt;
 
 use crate::caller::Caller;
 use crate::extract::body_bytes;
@@ -138,6 +139,11 @@ async fn attributes(
     api.attributes.save(&[row]).await?;
     api.events
         .publish(EntityChange::AttributesChanged(subject, scope));
+    let shown = payload::object(&values).map_err(unpackable)?;
+    api.services
+        .actions
+        .attributes_updated(caller, subject.entity, scope, &shown)
+        .await;
     Ok(StatusCode::OK)
 }
 
@@ -158,9 +164,17 @@ async fn points(
     let now = api.clock.now_ms();
     let next_time = || api.telemetry.next_time(subject.entity, now);
     let points = Points::parse(&body, subject, now, ttl, next_time)?;
-    let rows = points.rows().map_err(|error| {
-        StoreError::new(StoreErrorKind::Corrupt, "The points could not be packed").caused_by(error)
-    })?;
+    let rows = points.rows().map_err(unpackable)?;
     api.series.save(&rows).await?;
+    let shown = payload::list(&rows).map_err(unpackable)?;
+    api.services
+        .actions
+        .timeseries_updated(caller, subject.entity, &shown)
+        .await;
     Ok(StatusCode::OK)
+}
+
+/// What the parser has packed cannot be read back.
+fn unpackable(error: Corrupt) -> StoreError {
+    StoreError::new(StoreErrorKind::Corrupt, "The values could not be packed").caused_by(error)
 }

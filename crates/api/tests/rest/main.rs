@@ -4,9 +4,13 @@
 
 mod devices;
 mod docs;
+mod events;
 mod login;
+mod nodes;
 mod owners;
 mod profiles;
+mod queues;
+mod rule_chains;
 mod users;
 mod walls;
 mod world;

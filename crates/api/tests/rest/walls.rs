@@ -8,7 +8,11 @@ use fieldline_api::{Access, Endpoint};
 use fieldline_model::entity::Authority;
 use serde_json::{Value, json};
 
+use crate::nodes::FILTER;
 use crate::world::{Client, World, id};
+
+/// What belongs to no tenant, and is for all of them to see.
+const SHARED: [&str; 3] = ["/api/queues/", "/api/component/", "/api/components/"];
 
 /// Ids of things that belong to the demo tenant, by the names of path parameters.
 async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static str, String> {
@@ -19,6 +23,9 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     let tenant = sysadmin
         .get("/api/tenants?pageSize=1&page=0&textSearch=Tenant")
         .await;
+    let chains = admin.get("/api/ruleChains?pageSize=1&page=0").await;
+    let chain = &chains["data"][0];
+    let queue = admin.get("/api/queues/name/Main").await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
         ("deviceId", text(&device["id"])),
@@ -30,6 +37,13 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         ("entityType", "DEVICE".to_owned()),
         ("entityId", text(&device["id"])),
         ("scope", "SERVER_SCOPE".to_owned()),
+        ("ruleChainId", text(&chain["id"])),
+        ("ruleNodeId", text(&chain["firstRuleNodeId"])),
+        ("queueId", text(&queue["id"])),
+        ("queueName", "Main".to_owned()),
+        ("eventType", "LC_EVENT".to_owned()),
+        ("componentType", "FILTER".to_owned()),
+        ("componentDescriptorClazz", FILTER.to_owned()),
         ("ttl", "60".to_owned()),
     ])
 }
@@ -81,7 +95,8 @@ async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
                 assert_eq!(message, "You don't have permission to perform this operation!");
             }
         }
-        if about_an_entity && allowed.contains(&Authority::TenantAdmin) {
+        let shared = SHARED.iter().any(|prefix| path.starts_with(prefix));
+        if about_an_entity && !shared && allowed.contains(&Authority::TenantAdmin) {
             // Parameters that would otherwise be complained about first.
             let query = "?pageSize=1&page=0&keys=a&startTs=1&endTs=2&deleteAllDataForKeys=true";
             let (status, text) = stranger

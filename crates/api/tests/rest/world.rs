@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
+use crate::nodes::{FewNodes, Repeat};
+
 /// The time at which every test begins.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
 
@@ -64,6 +66,8 @@ impl World {
             events: Arc::clone(&events),
             clock: clock.clone(),
             passwords: Passwords::new(2),
+            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+            rule_nodes: Arc::new(FewNodes::new()),
         };
         seed::seed_demo(&context).await.unwrap();
         let deps = Deps {
@@ -73,6 +77,9 @@ impl World {
             events,
             clock: clock.clone(),
             token_key: TokenKey::random(),
+            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+            rule_nodes: Arc::new(FewNodes::new()),
+            scripts: Arc::new(Repeat),
         };
         Self {
             router: fieldline_api::router(deps, options),

@@ -59,6 +59,7 @@ pub(super) struct Settled {
     last_activity: i64,
     last_connect: Option<NonZeroI64>,
     last_disconnect: Option<NonZeroI64>,
+    told_inactive: Option<i64>,
 }
 
 impl State {
@@ -104,7 +105,7 @@ impl State {
         self.heard || self.last_connect.is_some() || self.last_disconnect.is_some()
     }
 
-    fn settle(&self, subject: Subject, now: i64, judge: &Judge) -> Settled {
+    fn settle(&self, subject: Subject, now: i64, judge: &Judge, told_inactive: Option<i64>) -> Settled {
         let mut values = Vec::new();
         if let Some(at) = self.last_connect {
             pack(LAST_CONNECT, ValueRef::Long(at.get()), &mut values);
@@ -115,10 +116,13 @@ impl State {
         if self.heard {
             pack(LAST_ACTIVITY, ValueRef::Long(self.last_activity), &mut values);
         }
-        let active = (self.active || self.heard) && judge.takes_for_alive(self);
-        let inactivity_alarm = match (self.active, active) {
-            (false, true) => 0,
-            (true, false) => now,
+        // What was heard since, or told before, counts more.
+        let told = told_inactive.filter(|at| *at > self.last_activity && *at > self.inactivity_alarm);
+        let active = (self.active || self.heard) && told.is_none() && judge.takes_for_alive(self);
+        let inactivity_alarm = match (self.active, active, told) {
+            (_, _, Some(at)) => at,
+            (false, true, _) => 0,
+            (true, false, _) => now,
             _ => self.inactivity_alarm,
         };
         if active != self.active {
@@ -136,6 +140,7 @@ impl State {
             last_activity: self.last_activity,
             last_connect: self.last_connect,
             last_disconnect: self.last_disconnect,
+            told_inactive,
         }
     }
 
@@ -179,6 +184,8 @@ pub(super) struct States {
     by_device: FxHashMap<Subject, State>,
     // Those that have `queued` set. At most one entry a device, but for devices that were deleted and heard again.
     queue: VecDeque<Subject>,
+    // Who was told to be inactive, and when; not written yet. Few at a time, so no part of each state.
+    told_inactive: FxHashMap<Subject, i64>,
     // When the clock was set, or the program went on after it had been stopped; 0 before that.
     judged_from: i64,
     // Notices that; nobody looks after it before the program watches devices by itself.
@@ -196,6 +203,13 @@ impl States {
         state
     }
 
+    /// Notes that somebody takes a device for inactive since a time.
+    pub(super) fn told_inactive(&mut self, subject: Subject, at: i64) {
+        self.touch(subject);
+        let told = self.told_inactive.entry(subject).or_insert(at);
+        *told = (*told).max(at);
+    }
+
     /// The state of a device, if it is watched.
     pub(super) fn get_mut(&mut self, subject: &Subject) -> Option<&mut State> {
         self.by_device.get_mut(subject)
@@ -209,10 +223,12 @@ impl States {
     /// Forgets a device.
     pub(super) fn remove(&mut self, subject: &Subject) {
         self.by_device.remove(subject);
+        self.told_inactive.remove(subject);
     }
 
     /// Forgets the devices of a tenant.
     pub(super) fn remove_tenant(&mut self, tenant: TenantId) {
+        self.told_inactive.retain(|subject, _| subject.tenant != tenant);
         self.by_device.retain(|subject, _| subject.tenant != tenant);
     }
 
@@ -233,13 +249,14 @@ impl States {
     /// Takes the first `count` of the queue, without those that are gone or, where only news is wanted, have none.
     pub(super) fn take(&mut self, count: usize, only_news: bool) -> Vec<Subject> {
         let count = count.min(self.queue.len());
-        let by_device = &mut self.by_device;
+        let (by_device, told_inactive) = (&mut self.by_device, &self.told_inactive);
         let taken = self
             .queue
             .drain(..count)
             .filter(|subject| {
                 by_device.get_mut(subject).is_some_and(|state| {
-                    std::mem::take(&mut state.queued) && (state.has_news() || !only_news)
+                    let has_news = state.has_news() || told_inactive.contains_key(subject);
+                    std::mem::take(&mut state.queued) && (has_news || !only_news)
                 })
             })
             .collect();
@@ -327,7 +344,7 @@ impl States {
         part.iter()
             .filter_map(|subject| {
                 let state = self.by_device.get(subject).filter(|state| state.read)?;
-                Some(state.settle(*subject, now, &judge))
+                Some(state.settle(*subject, now, &judge, self.told_inactive.get(subject).copied()))
             })
             .collect()
     }
@@ -335,6 +352,10 @@ impl States {
     /// Follows what was written. What is inactive and written down need not be remembered.
     pub(super) fn written(&mut self, settled: &[Settled]) {
         for settled in settled {
+            if settled.told_inactive.is_some() && self.told_inactive.get(&settled.subject) == settled.told_inactive.as_ref()
+            {
+                self.told_inactive.remove(&settled.subject);
+            }
             if let Some(state) = self.by_device.get_mut(&settled.subject) {
                 state.written(settled);
                 if !state.active && !state.queued {

@@ -273,3 +273,29 @@ async fn a_clock_that_is_set_neither_silences_anybody_nor_keeps_them_alive() {
     world.round().await;
     assert!(!world.is_active(device));
 }
+
+#[tokio::test]
+async fn a_device_that_is_told_to_be_inactive_is_until_it_is_heard() {
+    let world = World::new();
+    let device = world.stores.add_device("a");
+    world.tracker.told(device, ActivityEvent::Activity, START - 5_000);
+    world.tracker.told(device, ActivityEvent::Connect, START - 6_000);
+    world.round().await;
+    assert!(world.is_active(device));
+    assert_eq!(world.stores.attribute(device, "lastConnectTime"), Some(Value::Long(START - 6_000)));
+
+    // What was heard later counts more.
+    world.tracker.told(device, ActivityEvent::Inactivity, START - 5_000);
+    world.round().await;
+    assert!(world.is_active(device));
+
+    world.tracker.told(device, ActivityEvent::Inactivity, START - 4_000);
+    world.round().await;
+    assert!(!world.is_active(device));
+    assert_eq!(world.stores.attribute(device, "inactivityAlarmTime"), Some(Value::Long(START - 4_000)));
+    assert_eq!(world.tracker.states.lock().watched(), 0);
+
+    world.tracker.heard(device);
+    world.round().await;
+    assert!(world.is_active(device));
+}

@@ -20,6 +20,8 @@ pub struct DeviceSettings {
     pub ttl_seconds: u32,
     /// Whether an MQTT 3 publish that fails validation is acknowledged instead of closing the connection.
     pub ack_on_validation_error: bool,
+    /// Queue that its messages go through; the main one where absent.
+    pub queue: Option<Arc<str>>,
     /// Topic (filter) of telemetry that replaces the default one.
     pub telemetry_topic: Option<String>,
     /// Topic (filter) of attributes that replaces the default one.
@@ -116,6 +118,16 @@ pub(super) fn meaning(
         EntityChange::TenantDeleted(tenant) => (subject.tenant == tenant, Mark::Revoked),
         EntityChange::CustomerDeleted(..)
         | EntityChange::UserChanged(..)
+        | EntityChange::CalculatedFieldChanged(..)
+        | EntityChange::RuleChainChanged(..)
+        | EntityChange::RuleChainDeleted(..)
+        | EntityChange::QueueChanged(..)
+        | EntityChange::AssetSaved(..)
+        | EntityChange::AssetDeleted(..)
+        | EntityChange::AssetProfileChanged(..)
+        | EntityChange::EntityViewChanged(..)
+        | EntityChange::RelationChanged(..)
+        | EntityChange::AlarmChanged(..)
         | EntityChange::AttributesChanged(..) => return None,
     };
     concerns.then_some(mark)

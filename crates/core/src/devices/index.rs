@@ -67,6 +67,16 @@ impl Index {
         match change {
             EntityChange::CustomerDeleted(..)
             | EntityChange::UserChanged(..)
+            | EntityChange::CalculatedFieldChanged(..)
+            | EntityChange::RuleChainChanged(..)
+            | EntityChange::RuleChainDeleted(..)
+            | EntityChange::QueueChanged(..)
+            | EntityChange::AssetSaved(..)
+            | EntityChange::AssetDeleted(..)
+            | EntityChange::AssetProfileChanged(..)
+            | EntityChange::EntityViewChanged(..)
+            | EntityChange::RelationChanged(..)
+            | EntityChange::AlarmChanged(..)
             | EntityChange::AttributesChanged(..) => return,
             EntityChange::DeviceSaved(_, device)
             | EntityChange::DeviceDeleted(_, device)

@@ -1,4 +1,4 @@
-//! What a delivery's records do.
+//! What a delivery holds that this program can read.
 
 use fieldline_model::Subject;
 use fieldline_model::kv::Corrupt;
@@ -7,15 +7,15 @@ use tracing::error;
 
 use super::metrics;
 use crate::logging::LogGate;
-use crate::ports::{AttributeRow, Effects, Offset, Records, TelemetryRow};
+use crate::ports::{Offset, Records};
 
 static UNREADABLE_GATE: LogGate = LogGate::new(5);
 
 /// The records of a delivery as far as this program can go.
 pub(super) struct Batch<'a> {
-    /// What they do, all together.
-    pub(super) effects: Effects<'a>,
-    /// Who sent them, and when they were received.
+    /// Each with its position.
+    pub(super) readable: Vec<(Offset, Record<'a>)>,
+    /// Which devices sent something, and when it was received.
     pub(super) heard: Vec<(Subject, i64)>,
     /// Position to continue from.
     pub(super) next: Offset,
@@ -27,7 +27,7 @@ impl<'a> Batch<'a> {
     /// Decodes the records. Those that are damaged are counted and left out; a foreign one ends the batch.
     pub(super) fn decode(records: &'a Records) -> Self {
         let mut batch = Self {
-            effects: Effects::default(),
+            readable: Vec::new(),
             heard: Vec::new(),
             next: records.next,
             foreign: None,
@@ -39,8 +39,13 @@ impl<'a> Batch<'a> {
                 batch.foreign = foreign;
                 break;
             }
-            match record.and_then(|record| collect(record, &mut batch.effects)) {
-                Ok(record) => batch.heard.push((record.subject, record.received_ms)),
+            match record.and_then(decode) {
+                Ok(record) => {
+                    if !matches!(record.body, RecordBody::Message(_)) {
+                        batch.heard.push((record.subject, record.received_ms));
+                    }
+                    batch.readable.push((Offset(at), record));
+                }
                 Err(error) => {
                     ::metrics::counter!(metrics::UNREADABLE).increment(1);
                     if let Some(suppressed) = UNREADABLE_GATE.open() {
@@ -53,46 +58,10 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// The records before `end` one by one, each with the position to continue from; those that are damaged are left out.
-pub(super) fn one_by_one(records: &Records, end: Offset) -> impl Iterator<Item = (Offset, Effects<'_>)> {
-    // Where offsets have gaps, the positions are too low, which only means that a crash replays more.
-    (records.first.0..end.0)
-        .zip(split(&records.bytes))
-        .filter_map(|(at, record)| {
-            let mut effects = Effects::default();
-            collect(record.ok()?, &mut effects).ok()?;
-            Some((Offset(at + 1), effects))
-        })
-}
-
-/// Adds what one record does; until there are rule chains that is the default chain, fixed.
-fn collect<'a>(bytes: &'a [u8], effects: &mut Effects<'a>) -> Result<Record<'a>, Corrupt> {
+fn decode(bytes: &[u8]) -> Result<Record<'_>, Corrupt> {
     let record = Record::decode(bytes)?;
-    let subject = record.subject;
-    match record.body {
-        RecordBody::Telemetry {
-            ttl_seconds,
-            rows: bytes,
-        } => {
-            let before = effects.telemetry.len();
-            for row in rows(bytes) {
-                let row = row.inspect_err(|_| effects.telemetry.truncate(before))?;
-                effects.telemetry.push(TelemetryRow {
-                    subject,
-                    ts: row.ts,
-                    ttl_seconds,
-                    values: row.values,
-                });
-            }
-        }
-        RecordBody::Attributes { scope, values } => {
-            effects.attributes.push(AttributeRow {
-                subject,
-                scope,
-                ts: record.received_ms,
-                values,
-            });
-        }
+    if let RecordBody::Telemetry { rows: bytes, .. } = record.body {
+        rows(bytes).try_for_each(|row| row.map(drop))?;
     }
     Ok(record)
 }

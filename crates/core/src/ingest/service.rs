@@ -11,6 +11,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{error, warn};
 
 use super::lag::{self, Standing};
+use super::processor::Processors;
 use super::worker::Worker;
 use super::{Options, Uplink, metrics};
 use crate::activity::ActivityTracker;
@@ -26,6 +27,8 @@ pub struct IngestStores {
     pub store: Arc<dyn IngestStore>,
     /// Who hears that devices are alive.
     pub activity: Arc<ActivityTracker>,
+    /// What happens to the records on their way.
+    pub processors: Processors,
 }
 
 /// Why ingest did not start.
@@ -41,10 +44,18 @@ pub enum StartError {
 
 /// The running workers.
 pub struct IngestService {
-    threads: Vec<JoinHandle<()>>,
-    /// How many of them, the first ones, move records.
-    workers: usize,
+    threads: Mutex<Vec<(Role, JoinHandle<()>)>>,
     shared: Arc<Shared>,
+    max_bytes: usize,
+}
+
+/// What a thread is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It moves records.
+    Worker,
+    /// It looks after the stores.
+    Keeper,
 }
 
 /// Told who was heard, and when.
@@ -75,45 +86,65 @@ impl IngestService {
         let tracker = activity.clone();
         let heard = Box::new(move |heard: &[(Subject, i64)]| activity.heard_all(heard));
         let behind = Box::new(move |time| tracker.is_behind(time));
-        Self::start_with(uplink, stores.store, (heard, behind), options).await
+        Self::start_with(uplink, (stores.store, stores.processors), (heard, behind), options).await
     }
 
     pub(super) async fn start_with(
         uplink: &Uplink,
-        store: Arc<dyn IngestStore>,
+        (store, processors): (Arc<dyn IngestStore>, Processors),
         (heard, behind): (Heard, Behind),
         options: &Options,
     ) -> Result<Self, StartError> {
-        rewind_what_was_lost(uplink, store.as_ref()).await?;
-        let shared = Arc::new(Shared::new(uplink, store, heard));
-        let consumers = uplink
-            .journal()
-            .subscribe(uplink.queue(), GROUP, options.workers.max(1))?;
-        let mut service = Self {
-            threads: Vec::new(),
-            workers: consumers.len(),
-            shared,
+        let service = Self {
+            threads: Mutex::default(),
+            shared: Arc::new(Shared::new(uplink, store, heard)),
+            max_bytes: options.batch.as_usize().max(1),
         };
-        for (index, consumer) in consumers.into_iter().enumerate() {
-            let worker = Worker::new(service.shared.clone(), consumer);
-            service.spawn(
-                format!("ingest-{index}"),
-                worker.run(options.batch.as_usize().max(1)),
-            )?;
-        }
+        service.work_on("ingest", uplink, processors, options.workers).await?;
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
-        service.spawn("checkpoint".to_owned(), checkpoints)?;
+        service.spawn("checkpoint".to_owned(), Role::Keeper, || checkpoints)?;
         let lag = lag::watch(service.shared.clone(), behind);
-        service.spawn("lag-watch".to_owned(), lag)?;
+        service.spawn("lag-watch".to_owned(), Role::Keeper, || lag)?;
         Ok(service)
     }
 
+    /// Starts workers of a further queue. Nothing may have been appended to it since the program started.
+    pub async fn add_queue(
+        &self,
+        name: &str,
+        uplink: &Uplink,
+        processors: Processors,
+        workers: u16,
+    ) -> Result<(), StartError> {
+        self.shared.replays(uplink);
+        self.work_on(name, uplink, processors, workers).await
+    }
+
+    async fn work_on(
+        &self,
+        name: &str,
+        uplink: &Uplink,
+        processors: Processors,
+        workers: u16,
+    ) -> Result<(), StartError> {
+        rewind_what_was_lost(uplink, self.shared.store.as_ref()).await?;
+        let consumers = uplink.journal().subscribe(uplink.queue(), GROUP, workers.max(1))?;
+        for (index, consumer) in consumers.into_iter().enumerate() {
+            let (shared, processors, max_bytes) = (self.shared.clone(), processors.clone(), self.max_bytes);
+            // The processor is made on the thread that it stays on.
+            let work = move || Worker::new(shared, consumer, processors()).run(max_bytes);
+            self.spawn(format!("{name}-{index}"), Role::Worker, work)?;
+        }
+        Ok(())
+    }
+
     /// Runs a future on a thread of its own, because stores may block.
-    fn spawn(
-        &mut self,
+    fn spawn<F: Future<Output = ()>>(
+        &self,
         name: String,
-        work: impl Future<Output = ()> + Send + 'static,
+        role: Role,
+        work: impl FnOnce() -> F + Send + 'static,
     ) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io {
             context: format!("starting thread {name}"),
@@ -131,10 +162,10 @@ impl IngestService {
             .name(name.clone())
             .spawn(move || {
                 let _guard = guard;
-                runtime.block_on(work);
+                runtime.block_on(work());
             })
             .map_err(failed)?;
-        self.threads.push(thread);
+        self.threads.lock().push((role, thread));
         Ok(())
     }
 
@@ -152,17 +183,18 @@ impl IngestService {
 
     /// Waits until what the (closed) journal holds is stored, for at most `patience`, and makes it durable. What is not
     /// stored by then is when the program starts again.
-    pub fn stop(self, patience: Duration) {
+    pub fn stop(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
         let is_working = |service: &Self| {
-            let mut workers = service.threads.iter().take(service.workers);
-            workers.any(|thread| !thread.is_finished())
+            let threads = service.threads.lock();
+            let mut workers = threads.iter().filter(|(role, _)| *role == Role::Worker);
+            workers.any(|(_, thread)| !thread.is_finished())
         };
-        while is_working(&self) && Instant::now() < deadline {
+        while is_working(self) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.shared.stop.send_replace(true);
-        for thread in self.threads {
+        for (_, thread) in std::mem::take(&mut *self.threads.lock()) {
             if thread.join().is_err() {
                 error!("an ingest thread has panicked");
             }
@@ -228,6 +260,12 @@ impl Shared {
         }
     }
 
+    /// Notes what a queue held at the start.
+    fn replays(&self, uplink: &Uplink) {
+        let ends = partitions(uplink).map(|partition| (partition, self.journal.end(partition)));
+        self.to_replay.lock().extend(ends.filter(|(_, end)| *end > Offset(0)));
+    }
+
     /// Notes that everything before a position is stored.
     pub(super) fn arrived_at(&self, partition: Partition, position: Offset) {
         self.stored.lock().insert(partition, position);
@@ -290,7 +328,7 @@ impl Shared {
 }
 
 /// The program stops: leave everything as it is.
-pub(super) struct Stopping;
+pub struct Stopping;
 
 async fn make_checkpoints(shared: Arc<Shared>, every: Duration) {
     loop {

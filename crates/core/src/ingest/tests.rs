@@ -10,6 +10,7 @@ use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, Subject, TenantId};
 
 use self::fakes::{FakeJournal, FakeStore, LARGEST_APPEND, record};
+use super::processor::Direct;
 use super::service::{Heard, Shared};
 use super::worker::Worker;
 use super::{IngestService, Options, Uplink};
@@ -33,7 +34,7 @@ async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) -> Arc<Shared> 
     let uplink = uplink(journal);
     let shared = Arc::new(Shared::new(&uplink, store.clone(), Box::new(|_| {})));
     let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
-    Worker::new(shared.clone(), consumer).run(1 << 20).await;
+    Worker::new(shared.clone(), consumer, Box::new(Direct)).run(1 << 20).await;
     shared
 }
 
@@ -43,7 +44,7 @@ async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
     let store = FakeStore::standing_at(&[(FIRST, 10), (SECOND, 1)]);
     let service = IngestService::start_with(
         &uplink(&journal),
-        store.clone(),
+        (store.clone(), Direct::processors()),
         (Box::new(|_| {}), Box::new(|_| {})),
         &Options::default(),
     )
@@ -138,7 +139,7 @@ async fn a_worker_that_panics_is_seen() {
     let store = FakeStore::default_shared();
     let heard: Heard = Box::new(|_| panic!("as the test wants it"));
     let told = (heard, Box::new(|_| {}) as _);
-    let service = IngestService::start_with(&uplink(&journal), store, told, &Options::default())
+    let service = IngestService::start_with(&uplink(&journal), (store, Direct::processors()), told, &Options::default())
         .await
         .unwrap();
     let failure = service.failure();

@@ -1,21 +1,26 @@
 //! The producing end: from a transport into the journal.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use fieldline_model::Subject;
 use fieldline_model::record::RecordBatch;
+use fieldline_model::{Subject, TenantId};
+use parking_lot::RwLock;
+use uuid::Uuid;
 
 use crate::ports::{Append, AppendError, Journal, JournalError, Partition, QueueId};
 
 /// Name of the queue that device messages go to unless their profile says otherwise.
 pub const MAIN_QUEUE: &str = "Main";
 
-/// Appends device records to the journal, all of one originator to the same partition.
+/// Appends device records to a queue of the journal, all of one originator to the same partition.
 #[derive(Clone)]
 pub struct Uplink {
     journal: Arc<dyn Journal>,
     queue: QueueId,
     partitions: u16,
+    others: Arc<RwLock<HashMap<(TenantId, Box<str>), Uplink>>>,
 }
 
 impl Uplink {
@@ -27,7 +32,49 @@ impl Uplink {
             journal,
             queue,
             partitions,
+            others: Arc::default(),
         })
+    }
+
+    /// Opens another queue, of a tenant or (with the null tenant) of all that have none of that name, with `partitions`
+    /// partitions if it does not exist yet.
+    pub fn open_other(&self, tenant: TenantId, name: &str, partitions: u16) -> Result<Self, JournalError> {
+        let key = (tenant, Box::from(name));
+        if let Some(open) = self.others.read().get(&key) {
+            return Ok(open.clone());
+        }
+        let stored = if tenant.is_null() { name.to_owned() } else { format!("{tenant}/{name}") };
+        let queue = self.journal.open_queue(&stored, partitions.max(1))?;
+        let other = Self {
+            queue,
+            partitions: self.journal.partitions(queue).max(1),
+            ..self.clone()
+        };
+        self.others.write().insert(key, other.clone());
+        Ok(other)
+    }
+
+    /// Routes nothing to a queue any more.
+    pub fn close_other(&self, tenant: TenantId, name: &str) {
+        self.others.write().remove(&(tenant, Box::from(name)));
+    }
+
+    /// The queue of that name, as a tenant sees it: its own one, else the shared one, else this one.
+    pub fn to(&self, tenant: TenantId, name: Option<&str>) -> Cow<'_, Self> {
+        let others = self.others.read();
+        let name = name.unwrap_or(MAIN_QUEUE);
+        if others.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let found = others
+            .get(&(tenant, Box::from(name)))
+            .or_else(|| others.get(&(TenantId::NULL, Box::from(name))));
+        found.map_or(Cow::Borrowed(self), |found| Cow::Owned(found.clone()))
+    }
+
+    /// How many partitions the queue has.
+    pub fn partitions(&self) -> u16 {
+        self.partitions
     }
 
     /// The queue it appends to.
@@ -74,14 +121,19 @@ impl Uplink {
         self.journal.append(self.partition_of(subject), records)
     }
 
-    // Stored data depends on this: a change would break the order of records around an upgrade.
     fn partition_of(&self, subject: Subject) -> Partition {
-        let bits = subject.entity.id.as_u128();
-        let folded = (bits as u64) ^ ((bits >> 64) as u64);
-        let mixed = folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         Partition {
             queue: self.queue,
-            index: (mixed % u64::from(self.partitions)) as u16,
+            index: partition_index(subject.entity.id, self.partitions),
         }
     }
+}
+
+/// The partition of an originator. Stored data depends on this: a change would break the order of records around an upgrade,
+/// and leave what is kept for an originator behind.
+pub fn partition_index(originator: Uuid, partitions: u16) -> u16 {
+    let bits = originator.as_u128();
+    let folded = (bits as u64) ^ ((bits >> 64) as u64);
+    let mixed = folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    (mixed % u64::from(partitions.max(1))) as u16
 }

@@ -2,30 +2,29 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use super::batch::{Batch, one_by_one};
+use super::batch::Batch;
 use super::metrics;
+use super::processor::{Applier, Delivered, Processor};
 use super::service::{Shared, Stopping};
 use crate::logging::LogGate;
-use crate::ports::{
-    Consumer, Delivery, Effects, JournalError, Offset, Partition, Records, StoreError, StoreErrorKind,
-};
+use crate::ports::{Consumer, Delivery, JournalError, Offset, Partition, Records};
 
 /// Before another try of what concerns all partitions.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Before another try of what concerns one partition; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-static RETRY_GATE: LogGate = LogGate::new(2);
-static REFUSED_GATE: LogGate = LogGate::new(5);
 static COMMIT_GATE: LogGate = LogGate::new(1);
 
-/// Moves the records of the partitions it is assigned into the stores.
+/// Moves the records of the partitions it is assigned through its processor into the stores.
 pub(super) struct Worker {
     shared: Arc<Shared>,
+    processor: Box<dyn Processor>,
+    store: Applier,
     consumer: Box<dyn Consumer>,
     partitions: HashMap<Partition, Progress>,
 }
@@ -38,9 +37,11 @@ struct Progress {
 }
 
 impl Worker {
-    pub(super) fn new(shared: Arc<Shared>, consumer: Box<dyn Consumer>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, consumer: Box<dyn Consumer>, processor: Box<dyn Processor>) -> Self {
         Self {
+            store: Applier { shared: shared.clone() },
             shared,
+            processor,
             consumer,
             partitions: HashMap::new(),
         }
@@ -52,7 +53,14 @@ impl Worker {
         loop {
             let delivery = tokio::select! {
                 delivery = self.consumer.next(max_bytes) => delivery,
+                () = self.processor.wake() => {
+                    if self.processor.work(&self.store).await.is_err() {
+                        break;
+                    }
+                    continue;
+                }
                 () = shared.checkpointed() => {
+                    self.processor.flush(&self.store).await;
                     self.commit().await;
                     continue;
                 }
@@ -70,6 +78,7 @@ impl Worker {
                 break;
             }
         }
+        self.processor.flush(&self.store).await;
     }
 
     async fn take(&mut self, delivery: Delivery) -> Result<(), Stopping> {
@@ -82,6 +91,7 @@ impl Worker {
             Delivery::Revoked(partitions) => {
                 for partition in partitions {
                     self.partitions.remove(&partition);
+                    self.processor.revoked(partition);
                     self.shared.left(partition);
                 }
             }
@@ -117,7 +127,7 @@ impl Worker {
         let position = self.seek(partition, position).await?;
         info!(%partition, position = position.0, "ingest resumes");
         self.shared.arrived_at(partition, position);
-        Ok(())
+        self.processor.assigned(partition, &self.store).await
     }
 
     /// Moves to a position, trying until it works: reading from anywhere else would skip records or repeat them without
@@ -151,12 +161,19 @@ impl Worker {
         pause
     }
 
-    /// Stores what the records do, and goes no further than this program understands them.
+    /// Processes the records, and goes no further than this program understands them.
     async fn store(&mut self, records: &Records) -> Result<(), Stopping> {
         let partition = records.partition;
         let batch = Batch::decode(records);
         if batch.next > records.first {
-            self.apply_batch(records, &batch).await?;
+            let delivered = Delivered {
+                records,
+                readable: &batch.readable,
+                next: batch.next,
+            };
+            self.processor.process(delivered, &self.store).await?;
+            ::metrics::counter!(metrics::RECORDS).increment(batch.readable.len() as u64);
+            (self.shared.heard)(&batch.heard);
             if let Some(progress) = self.partitions.get_mut(&partition) {
                 progress.pause = FIRST_PAUSE;
             }
@@ -167,65 +184,6 @@ impl Worker {
             error!(%partition, position = batch.next.0, version, ?pause, "another version of the program wrote this record, ingest of its partition stands still until a version that can read it is started");
         }
         Ok(())
-    }
-
-    async fn apply_batch(&mut self, records: &Records, batch: &Batch<'_>) -> Result<(), Stopping> {
-        let partition = records.partition;
-        let mut stored = (batch.heard.len(), batch.effects.telemetry.len());
-        if let Err(error) = self.apply(partition, batch.next, &batch.effects).await? {
-            warn!(%partition, %error, "the store refuses records, storing them one by one");
-            stored = self.apply_one_by_one(records, batch.next).await?;
-        }
-        ::metrics::counter!(metrics::RECORDS).increment(stored.0 as u64);
-        ::metrics::counter!(metrics::POINTS).increment(stored.1 as u64);
-        self.shared.arrived_at(partition, batch.next);
-        self.shared.show_lag(partition);
-        (self.shared.heard)(&batch.heard);
-        Ok(())
-    }
-
-    /// Stores each record by itself and leaves out those that are refused. Returns how many records and rows were stored.
-    async fn apply_one_by_one(&mut self, records: &Records, end: Offset) -> Result<(usize, usize), Stopping> {
-        let partition = records.partition;
-        let mut stored = (0, 0);
-        for (next, effects) in one_by_one(records, end) {
-            match self.apply(partition, next, &effects).await? {
-                Ok(()) => stored = (stored.0 + 1, stored.1 + effects.telemetry.len()),
-                Err(error) => report_refused(partition, next, &effects, &error),
-            }
-        }
-        if let Err(error) = self.apply(partition, end, &Effects::default()).await? {
-            warn!(%partition, %error, "the store refuses to move its position");
-        }
-        Ok(stored)
-    }
-
-    /// Applies effects, trying as long as the store is the reason why it fails. The inner error says that the effects are.
-    async fn apply(
-        &mut self,
-        partition: Partition,
-        next: Offset,
-        effects: &Effects<'_>,
-    ) -> Result<Result<(), StoreError>, Stopping> {
-        loop {
-            let started = Instant::now();
-            let error = match self.shared.store.apply(partition, next, effects).await {
-                Ok(()) => {
-                    ::metrics::histogram!(metrics::APPLY_SECONDS).record(started.elapsed());
-                    return Ok(Ok(()));
-                }
-                Err(error) => error,
-            };
-            // Damage of the store says nothing against the records: giving them up would lose all that come.
-            if !error.kind().is_retryable() && error.kind() != StoreErrorKind::Corrupt {
-                return Ok(Err(error));
-            }
-            ::metrics::counter!(metrics::FAILED_APPLIES).increment(1);
-            if let Some(suppressed) = RETRY_GATE.open() {
-                warn!(%partition, %error, suppressed, "cannot store, trying again");
-            }
-            self.shared.pause(RETRY_PAUSE).await?;
-        }
     }
 
     /// Tells the journal what it may forget.
@@ -249,15 +207,4 @@ impl Worker {
             }
         }
     }
-}
-
-fn report_refused(partition: Partition, next: Offset, effects: &Effects<'_>, error: &StoreError) {
-    ::metrics::counter!(metrics::REFUSED).increment(1);
-    let Some(suppressed) = REFUSED_GATE.open() else {
-        return;
-    };
-    let telemetry = effects.telemetry.first().map(|row| row.subject);
-    let subject = telemetry.or_else(|| effects.attributes.first().map(|row| row.subject));
-    let entity = subject.map(|subject| subject.entity.to_string());
-    error!(%partition, next = next.0, entity, %error, suppressed, "gave up a record that the store refuses");
 }

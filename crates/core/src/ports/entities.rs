@@ -14,7 +14,10 @@ use fieldline_model::entity::{
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
 
-use super::StoreResult;
+use super::{
+    AlarmStore, AssetProfileStore, AssetStore, CalculatedFieldStore, EntityViewStore, EventStore, QueueStore,
+    RelationStore, RuleChainStore, StoreResult,
+};
 
 /// All entity stores of one database.
 #[derive(Clone)]
@@ -23,10 +26,19 @@ pub struct EntityStores {
     pub tenants: Arc<dyn TenantStore>,
     pub tenant_profiles: Arc<dyn TenantProfileStore>,
     pub customers: Arc<dyn CustomerStore>,
+    pub calculated_fields: Arc<dyn CalculatedFieldStore>,
     pub users: Arc<dyn UserStore>,
     pub devices: Arc<dyn DeviceStore>,
     pub device_profiles: Arc<dyn DeviceProfileStore>,
     pub device_credentials: Arc<dyn DeviceCredentialsStore>,
+    pub rule_chains: Arc<dyn RuleChainStore>,
+    pub queues: Arc<dyn QueueStore>,
+    pub events: Arc<dyn EventStore>,
+    pub assets: Arc<dyn AssetStore>,
+    pub asset_profiles: Arc<dyn AssetProfileStore>,
+    pub entity_views: Arc<dyn EntityViewStore>,
+    pub relations: Arc<dyn RelationStore>,
+    pub alarms: Arc<dyn AlarmStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.

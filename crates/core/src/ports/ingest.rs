@@ -1,10 +1,24 @@
 //! Where the effects of journal records are stored, together with the position they came from.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use fieldline_model::Subject;
 use fieldline_model::timeseries::AttributeScope;
+use uuid::Uuid;
 
 use super::{Offset, Partition, StoreResult};
+
+/// Which parts of a row are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowParts {
+    /// History and latest values.
+    #[default]
+    Both,
+    /// History alone.
+    History,
+    /// Latest values alone.
+    Latest,
+}
 
 /// Values of one subject at one time, packed as in [`fieldline_model::kv`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +29,8 @@ pub struct TelemetryRow<'a> {
     pub ts: i64,
     /// Seconds they are kept after their time; 0 keeps them for ever.
     pub ttl_seconds: u32,
+    /// Which parts of it are stored.
+    pub parts: RowParts,
     /// Packed key-values.
     pub values: &'a [u8],
 }
@@ -32,6 +48,27 @@ pub struct AttributeRow<'a> {
     pub values: &'a [u8],
 }
 
+/// Something that the rule engine keeps between records: counters of an alarm rule, a window of messages, a delay.
+/// It is stored together with the position it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateRow {
+    /// Whose it is within the partition.
+    pub key: StateKey,
+    /// Its bytes; empty where there is none any more.
+    pub value: Bytes,
+}
+
+/// Whose state it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StateKey {
+    /// The entity it is about.
+    pub subject: Subject,
+    /// Node, calculated field or profile that keeps it.
+    pub keeper: Uuid,
+    /// Tells several of the same apart.
+    pub number: u64,
+}
+
 /// What a batch of consecutive records of one partition does to the stores, in the order of the records.
 #[derive(Debug, Clone, Default)]
 pub struct Effects<'a> {
@@ -39,12 +76,14 @@ pub struct Effects<'a> {
     pub telemetry: Vec<TelemetryRow<'a>>,
     /// Attribute writes.
     pub attributes: Vec<AttributeRow<'a>>,
+    /// What the rule engine keeps; of several with one key the last one counts.
+    pub states: Vec<StateRow>,
 }
 
 impl Effects<'_> {
     /// Whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
-        self.telemetry.is_empty() && self.attributes.is_empty()
+        self.telemetry.is_empty() && self.attributes.is_empty() && self.states.is_empty()
     }
 }
 
@@ -69,6 +108,9 @@ pub trait IngestStore: Send + Sync {
     /// The journal no longer holds what was applied after `to`, and gives its positions out again: records from there on
     /// are new ones. What was applied stays. Durable when it returns; a position that is not after `to` does not move.
     async fn rewind(&self, partition: Partition, to: Offset) -> StoreResult<()>;
+
+    /// What the rule engine keeps for a partition, in no order.
+    async fn states(&self, partition: Partition) -> StoreResult<Vec<StateRow>>;
 
     /// Makes all that was applied durable, together with its positions, and returns them.
     async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>>;

@@ -106,7 +106,7 @@ impl Customers {
         }
     }
 
-    /// Deletes the customer with its users and data, and unassigns its devices.
+    /// Deletes the customer with its users, data, relations and alarms, and unassigns its devices, assets and entity views.
     ///
     /// # Errors
     /// The store failed.
@@ -118,6 +118,7 @@ impl Customers {
         self.0.forget_data(subject).await?;
         self.0.stores.customers.delete(tenant, id).await?;
         self.0.tell(EntityChange::CustomerDeleted(tenant, id));
+        self.0.forget_links(subject).await?;
         self.0.forget_data(subject).await?;
         Ok(())
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use fieldline_model::entity::DeviceProfile;
 use fieldline_model::page::PageLink;
-use fieldline_model::{DeviceProfileId, TenantId};
+use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, Subject, TenantId};
 use serde_json::{Value, json};
 
-use super::{Context, ServiceError, ServiceResult, conflict, random_text, validate};
+use super::{Context, ServiceError, ServiceResult, conflict, queues, random_text, validate};
 use crate::devices::certificate_credentials_id;
 use crate::events::EntityChange;
 use crate::ports::{DeviceFilter, StoreErrorKind};
@@ -41,6 +41,7 @@ impl DeviceProfiles {
         profile.tenant_id = tenant;
         check(&profile)?;
         complete(&mut profile)?;
+        self.check_references(&profile).await?;
         let default = stores.default_profile(tenant).await?;
         let default_id = default.and_then(|default| default.id);
         if profile.is_default && default_id.is_some() && default_id != profile.id {
@@ -61,6 +62,39 @@ impl DeviceProfiles {
             saved.id.unwrap_or_default(),
         ));
         Ok(saved)
+    }
+
+    /// What the profile sends messages to must be there.
+    async fn check_references(&self, profile: &DeviceProfile) -> ServiceResult<()> {
+        let tenant = profile.tenant_id;
+        for chain in [profile.default_rule_chain_id, profile.default_edge_rule_chain_id]
+            .into_iter()
+            .flatten()
+        {
+            let known = match chain.entity_type {
+                EntityType::RuleChain => {
+                    self.0
+                        .stores
+                        .rule_chains
+                        .get(tenant, RuleChainId(chain.id))
+                        .await?
+                }
+                _ => None,
+            };
+            if known.is_none() {
+                return Err(ServiceError::invalid("Can't assign non-existent rule chain!"));
+            }
+        }
+        match profile
+            .default_queue_name
+            .as_deref()
+            .filter(|name| !name.is_empty())
+        {
+            Some(name) if !queues::exists(&self.0, tenant, name).await? => Err(ServiceError::invalid(
+                "Device profile is referencing to non-existent queue!",
+            )),
+            _ => Ok(()),
+        }
     }
 
     async fn update(
@@ -176,8 +210,13 @@ impl DeviceProfiles {
             self.0.stores.device_profiles.delete(tenant, id).await,
             "The device profile referenced by the devices cannot be deleted!",
         )?;
+        super::calculated_fields::forget(&self.0, tenant, id.into()).await?;
         self.0.tell(EntityChange::DeviceProfileChanged(tenant, id));
-        Ok(())
+        let subject = Subject {
+            tenant,
+            entity: id.into(),
+        };
+        Ok(self.0.forget_links(subject).await?)
     }
 }
 

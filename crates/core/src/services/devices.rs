@@ -248,15 +248,17 @@ impl Devices {
         Ok(saved)
     }
 
-    /// Deletes a device with its credentials and data.
+    /// Deletes a device with its credentials, data, relations and alarms.
     ///
     /// # Errors
-    /// The store failed; asking again goes on where it stopped.
+    /// Entity views show it, or the store failed; asking again goes on where it stopped.
     pub async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
+        super::entity_views::refuse_viewed(&self.0, tenant, id.into(), "device").await?;
         let subject = Subject::device(tenant, id);
         self.0.forget_data(subject).await?;
         self.0.stores.devices.delete(tenant, id).await?;
         self.0.tell(EntityChange::DeviceDeleted(tenant, id));
+        self.0.forget_links(subject).await?;
         // Once more, for what the device sent in between.
         self.0.forget_data(subject).await?;
         Ok(())

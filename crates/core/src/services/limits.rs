@@ -13,6 +13,8 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
         EntityType::Device => "maxDevices",
         EntityType::Customer => "maxCustomers",
         EntityType::User => "maxUsers",
+        EntityType::RuleChain => "maxRuleChains",
+        EntityType::Asset => "maxAssets",
         _ => return Ok(()),
     };
     let Some(profile_id) = stores
@@ -33,6 +35,8 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
     let count = match entity_type {
         EntityType::Device => stores.devices.count(tenant).await?,
         EntityType::Customer => stores.customers.count(tenant).await?,
+        EntityType::RuleChain => stores.rule_chains.count(tenant).await?,
+        EntityType::Asset => stores.assets.count(tenant).await?,
         _ => stores.users.count(tenant).await?,
     };
     if count < limit {

@@ -6,10 +6,11 @@ use fieldline_model::entity::{Authority, Customer, Device, Tenant};
 use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, TenantId};
 use serde_json::json;
+use tracing::warn;
 
 use super::{
-    Context, Customers, Devices, NameConflict, NewCredentials, ServiceResult, Tenants, random_text,
-    tenant_profiles, users,
+    Context, Customers, Devices, NameConflict, NewCredentials, ServiceErrorKind, ServiceResult, Tenants,
+    queues, random_text, rule_chains, tenant_profiles, users,
 };
 use crate::ports::UserFilter;
 
@@ -53,13 +54,16 @@ pub fn new_password() -> String {
     random_text(GENERATED_PASSWORD_LENGTH)
 }
 
-/// Makes sure that there is a default tenant profile and a system administrator.
+/// Makes sure that there are a default tenant profile, the shared queues, what every tenant has, and a system
+/// administrator.
 ///
 /// # Errors
 /// The store failed.
 pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> ServiceResult<Created> {
     let context = Arc::new(context.clone());
     tenant_profiles::ensure_default(&context).await?;
+    queues::ensure_shared(&context).await?;
+    complete_tenants(&context).await?;
     if has_admin(&context).await? {
         return Ok(Created::default());
     }
@@ -81,6 +85,28 @@ pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> S
         admin_email: Some(ADMIN_EMAIL),
         generated_password: generated,
     })
+}
+
+/// What tenants that were created by an older version do not have yet.
+async fn complete_tenants(context: &Context) -> ServiceResult<()> {
+    let mut link = PageLink::first(1_000);
+    loop {
+        let page = context.stores.tenants.list(&link).await?;
+        for tenant in page.data.iter().filter_map(|tenant| tenant.id) {
+            rule_chains::ensure_root(context, tenant).await?;
+            // A profile from before queues were checked must not keep the platform from starting.
+            match queues::align(context, tenant).await {
+                Err(error) if error.kind() == ServiceErrorKind::Invalid => {
+                    warn!(%tenant, %error, "the tenant profile's queues cannot be used");
+                }
+                aligned => aligned?,
+            }
+        }
+        if !page.has_next {
+            return Ok(());
+        }
+        link.page += 1;
+    }
 }
 
 /// A device of the demo: name, type, access token, description, customer.

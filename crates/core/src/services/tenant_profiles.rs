@@ -6,7 +6,7 @@ use fieldline_model::TenantProfileId;
 use fieldline_model::entity::TenantProfile;
 use serde_json::{Map, Value, json};
 
-use super::{Context, ServiceError, ServiceResult, conflict, validate};
+use super::{Context, ServiceError, ServiceResult, conflict, queues, validate};
 use crate::events::EntityChange;
 use crate::ports::StoreErrorKind;
 
@@ -41,6 +41,7 @@ impl TenantProfiles {
                 .get(id)
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing tenant profile!"))?;
+            queues::check_change(&old, &profile)?;
             profile.created_time = old.created_time;
             // There is always a default profile: it stops being one only when another takes its place.
             profile.is_default |= old.is_default;
@@ -50,8 +51,9 @@ impl TenantProfiles {
             profile.created_time = self.0.now();
             conflict(stores.save(profile, true).await, NAME_TAKEN)?
         };
-        self.0
-            .tell(EntityChange::TenantProfileChanged(saved.id.unwrap_or_default()));
+        let id = saved.id.unwrap_or_default();
+        self.0.tell(EntityChange::TenantProfileChanged(id));
+        queues::align_all(&self.0, id).await?;
         Ok(saved)
     }
 
@@ -129,41 +131,7 @@ fn check(profile: &TenantProfile) -> ServiceResult<()> {
             "Tenant profile data configuration should be specified!",
         ));
     }
-    check_queues(profile)
-}
-
-/// A tenant with queues of its own needs the main one, and each name once.
-fn check_queues(profile: &TenantProfile) -> ServiceResult<()> {
-    if !profile.isolated_tb_rule_engine {
-        return Ok(());
-    }
-    let queues = profile
-        .profile_data
-        .get("queueConfiguration")
-        .and_then(Value::as_array)
-        .ok_or_else(|| {
-            ServiceError::invalid("Tenant profile data queue configuration should be specified!")
-        })?;
-    let mut names = Vec::with_capacity(queues.len());
-    for queue in queues {
-        let name = queue.get("name").and_then(Value::as_str).unwrap_or_default();
-        if name.trim().is_empty() {
-            return Err(ServiceError::invalid("Queue name should be specified!"));
-        }
-        if names.contains(&name) {
-            return Err(ServiceError::invalid(format!(
-                "Queue configuration name '{name}' already present!"
-            )));
-        }
-        names.push(name);
-    }
-    if names.contains(&"Main") {
-        Ok(())
-    } else {
-        Err(ServiceError::invalid(
-            "Main queue configuration should be specified!",
-        ))
-    }
+    queues::configured(profile).map(drop)
 }
 
 /// Fills in what a configuration leaves out, so that clients always find every field.

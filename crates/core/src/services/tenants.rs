@@ -6,9 +6,12 @@ use fieldline_model::entity::{Contact, Tenant};
 use fieldline_model::page::PageLink;
 use fieldline_model::{EntityId, Subject, TenantId};
 
-use super::{Context, ServiceError, ServiceResult, conflict, device_profiles, tenant_profiles, validate};
+use super::{
+    Context, ServiceError, ServiceResult, asset_profiles, conflict, device_profiles, queues, rule_chains, tenant_profiles,
+    validate,
+};
 use crate::events::EntityChange;
-use crate::ports::{DeviceFilter, UserFilter};
+use crate::ports::{AssetFilter, DeviceFilter, UserFilter};
 
 /// Entities read at once while everything of a tenant is deleted.
 const PAGE: u32 = 1_000;
@@ -22,7 +25,7 @@ impl Tenants {
         Self(Arc::clone(context))
     }
 
-    /// Creates the tenant with a default device profile, or updates it where it has an id.
+    /// Creates the tenant with default profiles of devices and assets and a root rule chain, or updates it where it has an id.
     ///
     /// # Errors
     /// A rule is broken, or the title is taken.
@@ -56,8 +59,11 @@ impl Tenants {
             tenant.created_time = self.0.now();
             let saved = conflict(stores.tenants.save(tenant, true).await, TAKEN)?;
             device_profiles::ensure_default(&self.0, saved.id.unwrap_or_default()).await?;
+            asset_profiles::ensure_default(&self.0, saved.id.unwrap_or_default()).await?;
+            rule_chains::ensure_root(&self.0, saved.id.unwrap_or_default()).await?;
             saved
         };
+        queues::align(&self.0, saved.id.unwrap_or_default()).await?;
         self.0
             .tell(EntityChange::TenantSaved(saved.id.unwrap_or_default()));
         Ok(saved)
@@ -100,6 +106,24 @@ impl Tenants {
                     .filter_map(|info| info.device.id)
                     .map(EntityId::from),
             );
+            if !page.has_next {
+                break;
+            }
+            link.page += 1;
+        }
+        link.page = 0;
+        loop {
+            let page = stores.rule_chains.list(tenant, None, &link).await?;
+            ids.extend(page.data.iter().filter_map(|c| c.id).map(EntityId::from));
+            if !page.has_next {
+                break;
+            }
+            link.page += 1;
+        }
+        link.page = 0;
+        loop {
+            let page = stores.assets.list(tenant, &AssetFilter::default(), &link).await?;
+            ids.extend(page.data.iter().filter_map(|info| info.asset.id).map(EntityId::from));
             if !page.has_next {
                 break;
             }

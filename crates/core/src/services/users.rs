@@ -7,7 +7,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, EntityType, Subject, TenantId, UserId};
 
 use super::{
-    Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict, limits, random_text,
+    Actions, Alarms, Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict, limits, random_text,
     validate,
 };
 use crate::events::EntityChange;
@@ -118,7 +118,7 @@ impl Users {
         Ok(())
     }
 
-    /// Deletes a user with its data.
+    /// Deletes a user with its data and relations, and takes its alarms.
     ///
     /// # Errors
     /// It is the last administrator of its tenant.
@@ -140,7 +140,9 @@ impl Users {
         self.0.forget_data(subject).await?;
         stores.delete(tenant, id).await?;
         self.tell(user);
-        Ok(())
+        self.0.forget_links(subject).await?;
+        let actions = Actions::new(&self.0);
+        Alarms::new(&self.0, &actions).release_of(tenant, user).await
     }
 
     /// How a user logs in.

@@ -103,7 +103,7 @@ impl Cut<'_> {
             } else if 4 + length <= self.limit {
                 return Ok(());
             } else {
-                self.open = Some(Open::of(Record::decode(record)?));
+                self.open = Some(Open::of(Record::decode(record)?)?);
             }
             self.records = after;
         }
@@ -111,7 +111,7 @@ impl Cut<'_> {
 }
 
 impl<'a> Open<'a> {
-    fn of(record: Record<'a>) -> Self {
+    fn of(record: Record<'a>) -> Result<Self, CutError> {
         let rest = match record.body {
             RecordBody::Telemetry { ttl_seconds, rows } => Rest::Telemetry {
                 ttl_seconds,
@@ -119,12 +119,14 @@ impl<'a> Open<'a> {
                 rows,
             },
             RecordBody::Attributes { scope, values } => Rest::Attributes { scope, values },
+            // It is one thing: no part of it means anything.
+            RecordBody::Message(_) => return Err(CutError::TooLarge),
         };
-        Self {
+        Ok(Self {
             subject: record.subject,
             received_ms: record.received_ms,
             rest,
-        }
+        })
     }
 
     /// Moves as much as fits to the piece; returns whether nothing is left.

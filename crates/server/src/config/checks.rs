@@ -10,7 +10,7 @@ const MILLISECOND: Span = Span::millis(1);
 
 /// What is wrong, each with the key and what is allowed.
 pub(super) fn contradictions(config: &Config) -> Vec<String> {
-    let mut found: Vec<String> = [general(config), http(config), devices(config), ingest(config)]
+    let mut found: Vec<String> = [general(config), http(config), devices(config), ingest(config), rules(config)]
         .into_iter()
         .flatten()
         .filter(|(holds, _)| !holds)
@@ -141,6 +141,13 @@ fn ingest(config: &Config) -> Vec<Check> {
         ),
         (ingest.batch.0 >= 4_096, "`ingest.batch` must be 4KiB or more"),
     ]
+}
+
+fn rules(config: &Config) -> Vec<Check> {
+    vec![(
+        (1..=64).contains(&config.rules.queue_workers),
+        "`rules.queue-workers` must be 1 to 64",
+    )]
 }
 
 /// Whether the text is a level or directives that each name one: `inof` alone would count as the name of a target, of

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use super::cells::Written;
 use super::engine::{Engine, Epoch};
 use super::heads::Leaving;
+use super::states::{self, Taken};
 use super::store::SeriesStore;
 use super::{error, keys, metrics as names};
 
@@ -61,6 +62,7 @@ struct Cut {
     attributes: Vec<Written>,
     epoch: Arc<Epoch>,
     rows: Leaving,
+    states: Taken,
 }
 
 /// A checkpoint that the engine has taken, and that is not durable yet.
@@ -73,7 +75,7 @@ impl SeriesStore {
     /// Whether anything has changed since the last checkpoint.
     fn has_changes(&self) -> bool {
         let moved = self.positions.lock().values().any(|it| it.applied != it.durable);
-        moved || !self.heads.is_empty() || self.latest.has_dirty() || self.attributes.has_dirty()
+        moved || self.states.has_changed() || !self.heads.is_empty() || self.latest.has_dirty() || self.attributes.has_dirty()
     }
 
     /// Makes all that was applied durable; without changes only if `always`.
@@ -129,12 +131,13 @@ impl SeriesStore {
     /// Adds a checkpoint to a batch. The order matters: positions first, then rows and cells (invariant 2).
     fn cut(&self, engine: &Engine, batch: &mut OwnedWriteBatch) -> StoreResult<Cut> {
         let epoch = engine.active()?;
-        let positions: Vec<(Partition, Offset)> = self
-            .positions
-            .lock()
-            .iter()
-            .filter_map(|(partition, it)| it.applied.map(|offset| (*partition, offset)))
-            .collect();
+        let (positions, taken) = {
+            let held = self.positions.lock();
+            let applied = held.iter().filter_map(|(partition, it)| Some((*partition, it.applied?)));
+            let positions: Vec<(Partition, Offset)> = applied.collect();
+            (positions, self.states.take())
+        };
+        states::write(&taken, &engine.states, batch);
         for (partition, offset) in &positions {
             batch.insert(
                 &engine.meta,
@@ -153,6 +156,7 @@ impl SeriesStore {
             latest: self.latest.flush(&engine.latest, batch),
             attributes: self.attributes.flush(&engine.attributes, batch),
             epoch,
+            states: taken,
         })
     }
 
@@ -160,6 +164,7 @@ impl SeriesStore {
         if let Err(error) = engine.commit(batch, &[&cut.epoch.rows, &engine.latest, &engine.attributes]) {
             self.latest.restore(cut.latest);
             self.attributes.restore(cut.attributes);
+            self.states.restore(cut.states);
             return Err(self.write_failed(error));
         }
         self.heads.left(cut.rows);

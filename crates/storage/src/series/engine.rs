@@ -1,4 +1,4 @@
-//! The engine's tables: `meta`, `latest`, `attributes`, `chunks`, and one `blocks-<n>` an epoch of recent rows.
+//! The engine's tables: `meta`, `states`, `latest`, `attributes`, `chunks`, and one `blocks-<n>` an epoch of recent rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -53,6 +53,7 @@ impl Epoch {
 pub(super) struct Engine {
     pub(super) db: Database,
     pub(super) meta: Keyspace,
+    pub(super) states: Keyspace,
     pub(super) latest: Keyspace,
     pub(super) attributes: Keyspace,
     pub(super) chunks: Keyspace,
@@ -94,6 +95,7 @@ impl Engine {
             .map_err(error::engine)
         };
         let meta = table("meta", 1 << 20)?;
+        let states = table("states", memtable)?;
         let latest = table("latest", memtable)?;
         let attributes = table("attributes", memtable)?;
         let chunks = db
@@ -105,6 +107,7 @@ impl Engine {
         let engine = Self {
             db,
             meta,
+            states,
             latest,
             attributes,
             chunks,

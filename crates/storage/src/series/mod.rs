@@ -6,6 +6,7 @@
 //! latest      subject · name → ts · ttl · value                 through a write-back cache
 //! attributes  subject · scope · name → ts · value               through a write-back cache
 //! meta        positions, next seq, progress of packing
+//! states      what the rule engine keeps, as of the positions
 //! ```
 //!
 //! # The way of a row
@@ -56,6 +57,7 @@ mod options;
 mod pack;
 mod ports;
 mod read;
+mod states;
 mod store;
 mod sweep;
 mod watermark;

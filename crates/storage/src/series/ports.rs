@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StoreError,
-    StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow, StoreError,
+    StoreErrorKind, StoreResult, RowParts, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{
@@ -96,6 +96,7 @@ impl TimeSeriesStore for SeriesStore {
             let rows: Vec<TelemetryRow<'_>> = owned
                 .iter()
                 .map(|row| TelemetryRow {
+                    parts: RowParts::Both,
                     subject: row.head.0,
                     ts: row.head.1,
                     ttl_seconds: row.head.2,
@@ -296,6 +297,11 @@ impl IngestStore for SeriesStore {
 
     async fn rewind(&self, partition: Partition, to: Offset) -> StoreResult<()> {
         self.blocking(move |store| store.rewind_position(partition, to))
+            .await
+    }
+
+    async fn states(&self, partition: Partition) -> StoreResult<Vec<StateRow>> {
+        self.blocking(move |store| store.states.of(&store.engine()?.states, partition))
             .await
     }
 

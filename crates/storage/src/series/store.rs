@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{
-    AttributeRow, Effects, Offset, Partition, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+    AttributeRow, Effects, Offset, Partition, RowParts, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
 };
 use fieldline_model::kv::unpack;
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -25,6 +25,7 @@ use super::health::Health;
 use super::keys::{self, MAX_NAME_BYTES};
 use super::metrics as names;
 use super::options::Options;
+use super::states::States;
 use super::watermark::Watermark;
 use super::{error, pack, sweep};
 
@@ -50,6 +51,8 @@ pub struct SeriesStore {
     pub(super) attributes: Cells,
     pub(super) heads: Heads,
     pub(super) positions: Mutex<BTreeMap<Partition, Positions>>,
+    /// Changed together with the positions, under their lock.
+    pub(super) states: States,
     pub(super) seq: AtomicU64,
     pub(super) checkpoint: AtomicU64,
     pub(super) watermark: Watermark,
@@ -119,6 +122,7 @@ impl SeriesStore {
             attributes: cells(Newest::ByArrival),
             heads: Heads::default(),
             positions: Mutex::new(positions),
+            states: States::default(),
             seq: AtomicU64::new(seq),
             checkpoint: AtomicU64::new(checkpoint),
             watermark,
@@ -190,7 +194,7 @@ impl SeriesStore {
         effects: &Effects<'_>,
     ) -> StoreResult<()> {
         let applied = self.positions.lock().get(&partition).and_then(|it| it.applied);
-        if applied.is_some_and(|applied| next <= applied) {
+        if applied.is_some_and(|applied| next < applied) {
             return Ok(());
         }
         if self.latest.is_overfull() || self.attributes.is_overfull() {
@@ -201,14 +205,20 @@ impl SeriesStore {
         let _shared = self.gate.read();
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
-        if !rows.is_empty() {
+        if rows.iter().all(|row| row.parts == RowParts::Both) {
             self.put_rows(&rows);
             self.put_latest(&engine, &rows);
+        } else {
+            let without = |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
+            self.put_rows(&without(RowParts::Latest));
+            self.put_latest(&engine, &without(RowParts::History));
         }
         for row in &effects.attributes {
             self.put_attributes(&engine, row);
         }
-        self.positions.lock().entry(partition).or_default().applied = Some(next);
+        let mut positions = self.positions.lock();
+        self.states.put(partition, &effects.states);
+        positions.entry(partition).or_default().applied = Some(next);
         Ok(())
     }
 

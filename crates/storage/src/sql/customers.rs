@@ -127,11 +127,17 @@ impl CustomerStore for Customers {
     async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
         let owner = Owner::Tenant(tenant.0);
         let mut changes = self.0.begin().await?;
-        let unassign =
-            Query::new("UPDATE device SET customer_id = NULL, version = version + 1 WHERE customer_id = ")
+        for table in [
+            "UPDATE device",
+            "UPDATE asset",
+            "UPDATE entity_view",
+        ] {
+            let unassign = Query::new(table)
+                .push(" SET customer_id = NULL, version = version + 1 WHERE customer_id = ")
                 .bind(id.0)
                 .owned_by(owner);
-        changes.execute(unassign).await?;
+            changes.execute(unassign).await?;
+        }
         // Users go with their customer by a foreign key that cascades.
         let deleted = changes.execute(record::deletion::<Customer>(owner, id.0)).await?;
         changes.commit().await?;

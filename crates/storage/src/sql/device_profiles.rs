@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{DeviceProfileStore, StoreResult};
-use fieldline_model::entity::DeviceProfile;
+use fieldline_model::entity::{DeviceProfile, RuleChain};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{DeviceProfileId, TenantId};
+use fieldline_model::{DeviceProfileId, RuleChainId, TenantId};
 use uuid::Uuid;
 
 use super::database::Database;
@@ -24,10 +24,19 @@ impl Record for DeviceProfile {
         "type_key",
         "transport_type",
         "description_key",
+        "default_rule_chain_id",
     ];
-    const SELECT: &'static str = "id, created_time, tenant_id, name, is_default, provision_key, version, doc";
-    const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "default", "provisionDeviceKey"];
-    const BROKEN_REFERENCE: &'static str = "Device profile is referencing to non-existent tenant!";
+    const SELECT: &'static str =
+        "id, created_time, tenant_id, name, is_default, provision_key, default_rule_chain_id, version, doc";
+    const IN_COLUMNS: &'static [&'static str] = &[
+        "tenantId",
+        "name",
+        "default",
+        "provisionDeviceKey",
+        "defaultRuleChainId",
+    ];
+    const BROKEN_REFERENCE: &'static str =
+        "Device profile is referencing to non-existent tenant or rule chain!";
 
     fn id(&self) -> Option<Uuid> {
         self.id.map(|id| id.0)
@@ -59,6 +68,7 @@ impl Record for DeviceProfile {
             record::sort_key(self.profile_type.as_deref()),
             self.transport_type.name().into(),
             record::sort_key(self.description.as_deref()),
+            self.default_rule_chain_id.map(|chain| chain.id).into(),
         ])
     }
 
@@ -69,6 +79,7 @@ impl Record for DeviceProfile {
         let name = columns.next()?;
         let is_default = columns.next()?;
         let provision_device_key = columns.next()?;
+        let rule_chain: Option<Uuid> = columns.next()?;
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
@@ -78,6 +89,7 @@ impl Record for DeviceProfile {
             name,
             is_default,
             provision_device_key,
+            default_rule_chain_id: rule_chain.map(|id| RuleChainId(id).into()),
             version: Some(version),
             ..record::parse(&doc)?
         })
@@ -123,6 +135,11 @@ pub(super) struct DeviceProfiles(pub(super) Database);
 #[async_trait]
 impl DeviceProfileStore for DeviceProfiles {
     async fn save(&self, profile: DeviceProfile, create: bool) -> StoreResult<DeviceProfile> {
+        // The foreign key leaves out the tenant: the column was added later.
+        if let Some(chain) = profile.default_rule_chain_id {
+            let chain = record::get::<RuleChain>(&self.0, profile.owner(), chain.id).await?;
+            chain.ok_or_else(|| record::invalid(DeviceProfile::BROKEN_REFERENCE))?;
+        }
         record::save(&self.0, profile, create).await
     }
 

@@ -106,7 +106,7 @@ fn order(listing: &Listing, link: &PageLink) -> StoreResult<(&'static str, &'sta
 }
 
 /// The pattern of rows that contain the text, none for no text.
-fn pattern(text: Option<&str>) -> StoreResult<Option<String>> {
+pub(super) fn pattern(text: Option<&str>) -> StoreResult<Option<String>> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
@@ -115,16 +115,21 @@ fn pattern(text: Option<&str>) -> StoreResult<Option<String>> {
             "Text search length must be equal or less than {MAX_SEARCH_CHARS}"
         )));
     }
+    Ok(Some(containing(&text.to_lowercase())))
+}
+
+/// The pattern, as for `LIKE … ESCAPE '\'`, of texts that contain this one.
+pub(super) fn containing(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');
-    for char in text.to_lowercase().chars() {
+    for char in text.chars() {
         if matches!(char, '%' | '_' | '\\') {
             pattern.push('\\');
         }
         pattern.push(char);
     }
     pattern.push('%');
-    Ok(Some(pattern))
+    pattern
 }
 
 /// The search of tables that keep all they are searched by in their own column.

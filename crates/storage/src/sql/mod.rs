@@ -14,16 +14,29 @@
 //! | `failure` | what a database's error means to the caller |
 //! | the others | one store each |
 
+mod alarm_comments;
+mod alarm_rows;
+mod alarms;
+mod asset_profiles;
+mod assets;
+mod calculated_fields;
 mod customers;
 mod database;
 mod device_credentials;
 mod device_profiles;
 mod devices;
+mod events;
+mod entity_views;
 mod failure;
 mod list;
+mod names;
 mod options;
 mod query;
+mod queues;
 mod record;
+mod rule_chains;
+mod rule_nodes;
+mod relations;
 mod schema;
 mod tenant_profiles;
 mod tenants;
@@ -55,12 +68,21 @@ impl Database {
     pub fn entity_stores(&self) -> EntityStores {
         EntityStores {
             tenants: Arc::new(tenants::Tenants(self.clone())),
+            assets: Arc::new(assets::Assets(self.clone())),
+            asset_profiles: Arc::new(asset_profiles::AssetProfiles(self.clone())),
+            entity_views: Arc::new(entity_views::EntityViews(self.clone())),
+            relations: Arc::new(relations::Relations(self.clone())),
+            alarms: Arc::new(alarms::Alarms(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
+            calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),
             users: Arc::new(users::Users(self.clone())),
             devices: Arc::new(devices::Devices(self.clone())),
             device_profiles: Arc::new(device_profiles::DeviceProfiles(self.clone())),
             device_credentials: Arc::new(device_credentials::DeviceCredentialsRows(self.clone())),
+            rule_chains: Arc::new(rule_chains::RuleChains(self.clone())),
+            queues: Arc::new(queues::Queues(self.clone())),
+            events: Arc::new(events::Events(self.clone())),
         }
     }
 }

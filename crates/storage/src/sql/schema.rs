@@ -7,7 +7,12 @@ use super::query::Query;
 
 /// What brings a database from the version before to this one; the first makes version 1. Never edit one that was
 /// released: append another.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_entities.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_entities.sql"),
+    include_str!("migrations/0002_rule_chains.sql"),
+    include_str!("migrations/0003_assets_alarms.sql"),
+    include_str!("migrations/0004_calculated_fields.sql"),
+];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.
 pub(super) async fn migrate(database: &Database) -> StoreResult<()> {

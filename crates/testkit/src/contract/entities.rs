@@ -1,15 +1,24 @@
 //! The promises of the entity stores. Every function wants a database of its own, empty; [`entity_contract!`] makes a
 //! test of each.
 
+mod alarms;
 mod deleting;
 mod devices;
+mod events;
 mod fixture;
 mod listing;
+mod rule_chains;
+mod relations;
 mod saving;
 mod searching;
 mod users;
 mod walls;
 
+pub use alarms::{
+    a_replayed_draft_raises_nothing, alarms_are_found_where_they_show, alarms_stay_within_their_tenant,
+    changes_of_an_alarm_say_whether_they_were_any, comments_stand_under_their_alarm,
+    concurrent_raises_make_one_alarm, deleted_alarms_are_gone, one_alarm_of_a_type_is_active_at_a_time,
+};
 pub use deleting::{
     deleting_a_customer_unassigns_its_devices_and_deletes_its_users,
     deleting_a_tenant_deletes_everything_that_belongs_to_it, profiles_in_use_cannot_be_deleted,
@@ -20,10 +29,20 @@ pub use devices::{
     credentials_are_found_by_type_and_id, credentials_are_replaced_under_their_version,
     device_lists_are_filtered, renaming_a_profile_renames_the_type_of_its_devices,
 };
+pub use events::{events_are_found_by_what_they_hold, events_go_where_they_are_not_wanted_any_more};
 pub use listing::{
     devices_are_sorted_by_every_promised_property, owners_are_sorted_by_every_promised_property,
     pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
     unknown_sort_properties_are_refused_by_name,
+};
+pub use relations::{
+    assets_are_kept_like_devices, entity_views_are_kept_like_devices, relations_are_found_from_both_ends,
+    searches_walk_along_relations,
+};
+pub use rule_chains::{
+    a_rule_chain_is_saved_whole_with_its_nodes, metadata_of_a_rule_chain_is_guarded_by_its_version,
+    queues_are_shared_or_of_a_tenant, rule_chains_are_listed_and_one_of_a_type_is_the_root,
+    rule_chains_stay_within_their_tenant,
 };
 pub use saving::{
     devices_read_back_whole, hostile_texts_are_stored_as_they_are_or_refused,
@@ -78,6 +97,25 @@ macro_rules! entity_contract {
             deleting_a_tenant_deletes_everything_that_belongs_to_it
             deleting_a_customer_unassigns_its_devices_and_deletes_its_users
             profiles_in_use_cannot_be_deleted
+            a_rule_chain_is_saved_whole_with_its_nodes
+            metadata_of_a_rule_chain_is_guarded_by_its_version
+            rule_chains_are_listed_and_one_of_a_type_is_the_root
+            rule_chains_stay_within_their_tenant
+            queues_are_shared_or_of_a_tenant
+            events_are_found_by_what_they_hold
+            events_go_where_they_are_not_wanted_any_more
+            one_alarm_of_a_type_is_active_at_a_time
+            concurrent_raises_make_one_alarm
+            a_replayed_draft_raises_nothing
+            changes_of_an_alarm_say_whether_they_were_any
+            alarms_are_found_where_they_show
+            deleted_alarms_are_gone
+            comments_stand_under_their_alarm
+            alarms_stay_within_their_tenant
+            relations_are_found_from_both_ends
+            searches_walk_along_relations
+            assets_are_kept_like_devices
+            entity_views_are_kept_like_devices
         }
     };
     (@ $open:path, $attributes:tt, $($promise:ident)*) => {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use async_trait::async_trait;
 use fieldline_core::ports::{
     AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId,
-    StoreResult, TelemetryRow, TimeSeriesStore,
+    StoreResult, RowParts, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, AttributeScope, Bucket, Order, Point, RangeQuery};
@@ -78,6 +78,7 @@ async fn save(stores: &Stores, subject: Subject, ts: i64, values: &[(&str, Value
 async fn save_for(stores: &Stores, subject: Subject, ts: i64, ttl_seconds: u32, values: &[(&str, Value)]) {
     let values = packed(values);
     let row = TelemetryRow {
+        parts: RowParts::Both,
         subject,
         ts,
         ttl_seconds,
@@ -95,6 +96,7 @@ async fn apply(stores: &Stores, partition: Partition, next: u64, rows: &[(Subjec
         .iter()
         .zip(&values)
         .map(|((subject, ts, _, _), values)| TelemetryRow {
+            parts: RowParts::Both,
             subject: *subject,
             ts: *ts,
             ttl_seconds: 0,
@@ -102,6 +104,7 @@ async fn apply(stores: &Stores, partition: Partition, next: u64, rows: &[(Subjec
         })
         .collect();
     let effects = Effects {
+        states: Vec::new(),
         telemetry,
         attributes: Vec::new(),
     };

@@ -106,7 +106,10 @@ impl Shared {
     }
 
     async fn append_piece(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<Append, Refusal> {
+        let settings = device.settings();
         let uplink = &self.services.uplink;
+        let routed = settings.queue.as_deref().map(|queue| uplink.to(device.subject.tenant, Some(queue)));
+        let uplink = routed.as_deref().unwrap_or(uplink);
         loop {
             // Looked at again after each wait: the device may have been deleted meanwhile.
             if device.is_revoked() {

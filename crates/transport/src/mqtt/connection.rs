@@ -120,10 +120,12 @@ enum Taken {
 
 impl Taken {
     /// Hands the records to the journal, without waiting.
-    fn of(uplink: &Uplink, subject: Subject, batch: &mut RecordBatch) -> Self {
+    fn of(uplink: &Uplink, queue: Option<&str>, subject: Subject, batch: &mut RecordBatch) -> Self {
         if batch.is_empty() {
             return Self::Nothing;
         }
+        let routed = queue.map(|queue| uplink.to(subject.tenant, Some(queue)));
+        let uplink = routed.as_deref().unwrap_or(uplink);
         match uplink.try_append(subject, batch) {
             Ok(append) => Self::Append(append),
             Err(AppendError::Busy | AppendError::TooLarge { .. }) => {
@@ -365,7 +367,12 @@ impl Turn {
     /// Hands the records of a read to the journal, without waiting.
     fn of(shared: &Shared, incoming: &Incoming, batch: &mut RecordBatch, step: Step) -> Self {
         let records = batch.count();
-        let taken = Taken::of(&shared.services.uplink, incoming.device.subject, batch);
+        let taken = Taken::of(
+            &shared.services.uplink,
+            incoming.settings.queue.as_deref(),
+            incoming.device.subject,
+            batch,
+        );
         Self { taken, step, records }
     }
 }

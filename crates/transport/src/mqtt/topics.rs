@@ -173,6 +173,7 @@ mod tests {
 
     fn settings() -> DeviceSettings {
         DeviceSettings {
+            queue: None,
             profile: DeviceProfileId::NULL,
             tenant_profile: TenantProfileId::NULL,
             ttl_seconds: 0,

@@ -274,6 +274,9 @@ fn api(
         events: events.clone(),
         clock: clock.clone(),
         token_key: TokenKey::random(),
+        rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+        rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
+        scripts: Arc::new(fieldline_core::ports::NoScripts),
     };
     // Tests move the clock by days, and the tokens should stay good.
     let options = Options {

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::ports::{
     Append, AppendError, Consumer, Delivery, Effects, IngestStore, Journal, JournalError, Offset, Partition,
-    QueueId, Records, StoreError, StoreErrorKind, StoreResult,
+    QueueId, Records, StateRow, StoreError, StoreErrorKind, StoreResult,
 };
 
 /// What the journal takes in one append, bytes.
@@ -312,7 +312,7 @@ impl IngestStore for FakeStore {
         if stored
             .positions
             .get(&partition)
-            .is_some_and(|applied| next <= *applied)
+            .is_some_and(|applied| next < *applied)
         {
             return Ok(());
         }
@@ -330,6 +330,10 @@ impl IngestStore for FakeStore {
         stored.positions.insert(partition, to);
         stored.rewinds.push((partition, to));
         Ok(())
+    }
+
+    async fn states(&self, _: Partition) -> StoreResult<Vec<StateRow>> {
+        Ok(Vec::new())
     }
 
     async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {

@@ -1,7 +1,7 @@
 //! A clock that runs ahead and comes back.
 
 use fieldline_core::options::Span;
-use fieldline_core::ports::{TelemetryRow, TimeSeriesStore};
+use fieldline_core::ports::{RowParts, TelemetryRow, TimeSeriesStore};
 use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::timeseries::{Order, RangeQuery};
 use fieldline_model::{DeviceId, Subject, TenantId};
@@ -26,6 +26,7 @@ async fn what_expires_by_a_clock_that_ran_ahead_is_hidden_and_not_deleted() {
     let mut values = Vec::new();
     pack("k", ValueRef::Long(1), &mut values);
     let row = |ts| TelemetryRow {
+        parts: RowParts::Both,
         subject,
         ts,
         ttl_seconds: 3_600,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fieldline_core::ports::{StoreErrorKind, TelemetryRow, TimeSeriesStore};
+use fieldline_core::ports::{StoreErrorKind, RowParts, TelemetryRow, TimeSeriesStore};
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
 use fieldline_model::{DeviceId, Subject, TenantId};
@@ -39,6 +39,7 @@ async fn fill(world: &World, subjects: u128) {
             .iter()
             .zip(&values)
             .map(|(point, values)| TelemetryRow {
+                parts: RowParts::Both,
                 subject: subject(of),
                 ts: point.ts,
                 ttl_seconds: 0,
@@ -88,6 +89,7 @@ async fn a_corrupt_chunk_fails_its_series_only_and_keeps_its_new_points() {
     let mut late = Vec::new();
     pack("k", Value::Long(-1).as_ref(), &mut late);
     let row = TelemetryRow {
+        parts: RowParts::Both,
         subject: subject(0),
         ts: 300_000,
         ttl_seconds: 0,

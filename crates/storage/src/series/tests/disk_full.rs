@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fieldline_core::ports::{
-    Effects, IngestStore, Offset, Partition, QueueId, StoreErrorKind, TelemetryRow, TimeSeriesStore,
+    Effects, IngestStore, Offset, Partition, QueueId, StoreErrorKind, RowParts, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Order, RangeQuery};
@@ -51,6 +51,7 @@ async fn apply(store: &SeriesStore, batch: i64) -> Result<(), StoreErrorKind> {
         .iter()
         .zip(0..)
         .map(|(values, n)| TelemetryRow {
+            parts: RowParts::Both,
             subject: subject(),
             ts: batch * ROWS + n,
             ttl_seconds: 0,
@@ -58,6 +59,7 @@ async fn apply(store: &SeriesStore, batch: i64) -> Result<(), StoreErrorKind> {
         })
         .collect();
     let effects = Effects {
+        states: Vec::new(),
         telemetry,
         attributes: Vec::new(),
     };

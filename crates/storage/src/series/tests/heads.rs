@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fieldline_core::ports::{
-    DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, StoreError, StoreErrorKind, TelemetryRow,
+    DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, StoreError, StoreErrorKind, RowParts, TelemetryRow,
     TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
@@ -190,6 +190,7 @@ pub(super) fn flush(store: &SeriesStore, is_committed: bool, is_known: bool) {
 async fn apply(store: &SeriesStore, of: usize, next: usize, rows: &[Row]) -> Result<(), StoreError> {
     let packed: Vec<_> = rows.iter().map(Row::packed).collect();
     let effects = Effects {
+        states: Vec::new(),
         telemetry: lent(rows, &packed),
         attributes: Vec::new(),
     };
@@ -199,6 +200,7 @@ async fn apply(store: &SeriesStore, of: usize, next: usize, rows: &[Row]) -> Res
 fn lent<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
     let rows = rows.iter().zip(packed);
     rows.map(|(row, values)| TelemetryRow {
+        parts: RowParts::Both,
         subject: subject(row.subject),
         ts: row.ts,
         ttl_seconds: 0,
@@ -418,6 +420,7 @@ fn a_window_that_is_larger_than_what_is_packed_at_once_keeps_its_newest_values()
                 .iter()
                 .zip(first..)
                 .map(|(values, ts)| TelemetryRow {
+                    parts: RowParts::Both,
                     subject: subject(0),
                     ts,
                     ttl_seconds: 0,
@@ -443,6 +446,7 @@ fn an_epoch_is_as_large_after_a_restart_as_before() {
     for n in 0..20 {
         let rows: Vec<_> = (0..2000)
             .map(|at| TelemetryRow {
+                parts: RowParts::Both,
                 subject: subject(0),
                 ts: n * 2000 + at,
                 ttl_seconds: 0,

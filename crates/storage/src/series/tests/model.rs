@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fieldline_core::clock::Clock;
 use fieldline_core::ports::{
-    DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, TelemetryRow, TimeSeriesStore,
+    DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, RowParts, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
@@ -147,6 +147,7 @@ fn telemetry<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
     rows.iter()
         .zip(packed)
         .map(|(row, values)| TelemetryRow {
+            parts: RowParts::Both,
             subject: subject(row.subject),
             ts: to_time(row.ts),
             ttl_seconds: row.ttl,
@@ -158,6 +159,7 @@ fn telemetry<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
 async fn ingest(world: &World, of: usize, record: usize, rows: &[Row]) {
     let packed: Vec<_> = rows.iter().map(packed).collect();
     let effects = Effects {
+        states: Vec::new(),
         telemetry: telemetry(rows, &packed),
         attributes: Vec::new(),
     };

@@ -6,7 +6,7 @@ use std::thread;
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
-    DeleteSeries, Effects, IngestStore, Offset, StoreError, StoreErrorKind, TelemetryRow, TimeSeriesStore,
+    DeleteSeries, Effects, IngestStore, Offset, StoreError, StoreErrorKind, RowParts, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
@@ -71,12 +71,14 @@ fn write(store: &SeriesStore, devices: &[Device], of: usize) {
             .collect();
         mine().for_each(|at| devices[at].started.store(n, Ordering::SeqCst));
         let row = |at: usize, ts, values| TelemetryRow {
+            parts: RowParts::Both,
             subject: subject(at as u8),
             ts,
             ttl_seconds: 0,
             values,
         };
         let effects = Effects {
+            states: Vec::new(),
             telemetry: mine()
                 .zip(&values)
                 .flat_map(|(at, (both, deleted))| {
@@ -285,12 +287,14 @@ fn no_row_is_missed_when_it_leaves_memory() {
             let runtime = runtime();
             for n in 1..=20_000 {
                 let row = TelemetryRow {
+                    parts: RowParts::Both,
                     subject: subject(0),
                     ts: n * STEP_MS,
                     ttl_seconds: 0,
                     values: &packed,
                 };
                 let effects = Effects {
+                    states: Vec::new(),
                     telemetry: vec![row],
                     attributes: Vec::new(),
                 };

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
 use fieldline_core::ports::{EntityStores, StoreErrorKind};
-use fieldline_model::entity::{Authority, Customer, Device, DeviceProfile, Tenant, TransportType, User};
+use fieldline_model::entity::{
+    Authority, Customer, Device, DeviceProfile, RuleChain, Tenant, TransportType, User,
+};
 use fieldline_model::{
-    CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, TenantId, TenantProfileId, UserId, new_uuid,
+    CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId, TenantId, TenantProfileId,
+    UserId, new_uuid,
 };
 use serde_json::json;
 
@@ -78,7 +81,16 @@ pub async fn devices_read_back_whole(stores: &EntityStores) {
         ..customer(tenant, "Kunde")
     };
     let customer = stores.customers.save(public, true).await.unwrap().id.unwrap();
-    let given = full_device_profile(tenant);
+    let chain = RuleChain {
+        id: Some(RuleChainId::new()),
+        tenant_id: tenant,
+        ..RuleChain::default()
+    };
+    let chain = stores.rule_chains.save(chain, true).await.unwrap();
+    let given = DeviceProfile {
+        default_rule_chain_id: chain.id.map(Into::into),
+        ..full_device_profile(tenant)
+    };
     let saved = stores.device_profiles.save(given.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(given, |p| &mut p.version));
     assert_eq!(
@@ -485,7 +497,6 @@ fn full_device_profile(tenant: TenantId) -> DeviceProfile {
         profile_type: Some("DEFAULT".into()),
         transport_type: TransportType::Mqtt,
         provision_type: Some("ALLOW_CREATE_NEW_DEVICES".into()),
-        default_rule_chain_id: Some(EntityId::new(EntityType::RuleChain, new_uuid())),
         default_dashboard_id: Some(EntityId::new(EntityType::Dashboard, new_uuid())),
         default_queue_name: Some("HighPriority".into()),
         provision_device_key: Some("provision-key".into()),

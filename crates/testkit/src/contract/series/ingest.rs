@@ -89,6 +89,7 @@ pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn Backend) {
         values: &attributes,
     };
     let effects = Effects {
+        states: Vec::new(),
         telemetry: Vec::new(),
         attributes: vec![client],
     };

@@ -1,0 +1,153 @@
+//! Alarms: one at a time.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::entity::{Alarm, AlarmInfo};
+use fieldline_model::{AlarmId, UserId};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(TC, routes!(get))
+        .add(TC, routes!(info))
+        .add(TC, routes!(save))
+        .add(TC, routes!(delete))
+        .add(TC, routes!(acknowledge))
+        .add(TC, routes!(clear))
+        .add(TC, routes!(assign))
+        .add(TC, routes!(unassign))
+}
+
+pub(super) async fn load(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    operation: Operation,
+) -> ApiResult<Alarm> {
+    match api.check(caller, AlarmId(id), operation).await? {
+        Entity::Alarm(alarm) => Ok(alarm),
+        _ => Err(ApiError::not_found("Alarm not found")),
+    }
+}
+
+/// The alarm with what lists show beside it, if the caller may do that with it.
+pub(super) async fn load_info(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    operation: Operation,
+) -> ApiResult<AlarmInfo> {
+    load(api, caller, id, operation).await?;
+    let info = api.entities.alarms.info(caller.tenant, AlarmId(id)).await?;
+    info.ok_or_else(|| ApiError::not_found(format!("Alarm with id [{id}] is not found")))
+}
+
+/// The alarm of an id.
+#[utoipa::path(get, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "getAlarmById",
+    params(("alarmId" = Uuid, Path)), responses((status = 200, body = Alarm)))]
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Alarm>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+/// The alarm of an id with what lists show beside it.
+#[utoipa::path(get, path = "/api/alarm/info/{alarmId}", tag = "alarm", operation_id = "getAlarmInfoById",
+    params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
+async fn info(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<AlarmInfo>> {
+    Ok(Json(load_info(&api, &caller, id, Operation::Read).await?))
+}
+
+/// Raises an alarm or updates the active one of its originator and type; where it has an id, updates that one.
+#[utoipa::path(post, path = "/api/alarm", tag = "alarm", operation_id = "saveAlarm", request_body = Alarm,
+    responses((status = 200, body = Alarm)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(alarm): Body<Alarm>,
+) -> ApiResult<Json<Alarm>> {
+    let originator = alarm
+        .originator
+        .ok_or_else(|| ApiError::bad_request("Alarm originator should be specified!"))?;
+    if let Some(id) = alarm.id {
+        load(&api, &caller, id.0, Operation::Write).await?;
+    }
+    api.check(&caller, originator, Operation::Read).await?;
+    if let Some(assignee) = alarm.assignee_id {
+        api.check(&caller, assignee, Operation::Read).await?;
+    }
+    Ok(Json(api.services.alarms.save(&caller, alarm).await?))
+}
+
+/// Deletes an alarm with its comments; tells whether there was one.
+#[utoipa::path(delete, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "deleteAlarm",
+    params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<bool>> {
+    let alarm = load(&api, &caller, id, Operation::Delete).await?;
+    Ok(Json(api.services.alarms.delete_by(&caller, alarm).await?))
+}
+
+/// Marks an alarm as seen.
+#[utoipa::path(post, path = "/api/alarm/{alarmId}/ack", tag = "alarm", operation_id = "ackAlarm",
+    params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
+async fn acknowledge(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<AlarmInfo>> {
+    load(&api, &caller, id, Operation::Write).await?;
+    let alarms = &api.services.alarms;
+    Ok(Json(alarms.acknowledge_by(&caller, AlarmId(id), 0).await?))
+}
+
+/// Ends an alarm.
+#[utoipa::path(post, path = "/api/alarm/{alarmId}/clear", tag = "alarm", operation_id = "clearAlarm",
+    params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
+async fn clear(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<AlarmInfo>> {
+    load(&api, &caller, id, Operation::Write).await?;
+    let alarms = &api.services.alarms;
+    Ok(Json(alarms.clear_by(&caller, AlarmId(id), 0).await?))
+}
+
+/// Assigns an alarm to a user.
+#[utoipa::path(post, path = "/api/alarm/{alarmId}/assign/{assigneeId}", tag = "alarm", operation_id = "assignAlarm",
+    params(("alarmId" = Uuid, Path), ("assigneeId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
+async fn assign(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id, user]): Ids<2>,
+) -> ApiResult<Json<AlarmInfo>> {
+    load(&api, &caller, id, Operation::Write).await?;
+    api.check(&caller, UserId(user), Operation::Read).await?;
+    let alarms = &api.services.alarms;
+    Ok(Json(
+        alarms.assign_by(&caller, AlarmId(id), UserId(user), 0).await?,
+    ))
+}
+
+/// Takes an alarm from the user it is assigned to.
+#[utoipa::path(delete, path = "/api/alarm/{alarmId}/assign", tag = "alarm", operation_id = "unassignAlarm",
+    params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
+async fn unassign(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<AlarmInfo>> {
+    load(&api, &caller, id, Operation::Write).await?;
+    let alarms = &api.services.alarms;
+    Ok(Json(alarms.unassign_by(&caller, AlarmId(id), 0).await?))
+}

@@ -1,0 +1,294 @@
+//! Lists of alarms.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_core::access::{Operation, Principal};
+use fieldline_core::ports::{AlarmQuery, AlarmScope};
+use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, AlarmStatus, Authority};
+use fieldline_model::page::{PageData, SortOrder};
+use fieldline_model::{EntityType, UserId};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use super::EntitySubtype;
+use super::relation::entity;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{PageParams, Query, parse_uuid};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(of_entity))
+        .add(TC, routes!(all))
+        .add(STC, routes!(of_entity_v2))
+        .add(TC, routes!(all_v2))
+        .add(TC, routes!(highest_severity))
+        .add(TC, routes!(types))
+}
+
+/// The value of a name, where there is one.
+pub(super) fn named<T>(
+    what: &str,
+    name: Option<&str>,
+    from_name: impl Fn(&str) -> Option<T>,
+) -> ApiResult<Option<T>> {
+    match name.map(str::trim).filter(|name| !name.is_empty()) {
+        None => Ok(None),
+        Some(name) => match from_name(name) {
+            Some(value) => Ok(Some(value)),
+            None => Err(ApiError::bad_request(format!("Unknown {what} '{name}'!"))),
+        },
+    }
+}
+
+/// The values of comma-joined names.
+fn all_named<T>(
+    what: &str,
+    names: Option<&str>,
+    from_name: impl Fn(&str) -> Option<T> + Copy,
+) -> ApiResult<Vec<T>> {
+    let names = names.unwrap_or_default().split(',');
+    let values: ApiResult<Vec<Option<T>>> = names.map(|name| named(what, Some(name), from_name)).collect();
+    Ok(values?.into_iter().flatten().collect())
+}
+
+fn milliseconds(name: &str, text: Option<&str>) -> ApiResult<Option<i64>> {
+    named(name, text, |text| text.parse().ok())
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct CommonParams {
+    /// Assigned to this user.
+    #[param(value_type = Option<Uuid>)]
+    assignee_id: Option<String>,
+    /// Created at or after this time, milliseconds.
+    #[param(value_type = Option<i64>)]
+    start_time: Option<String>,
+    /// Created at or before this time, milliseconds.
+    #[param(value_type = Option<i64>)]
+    end_time: Option<String>,
+}
+
+impl CommonParams {
+    fn query(&self, scope: AlarmScope) -> ApiResult<AlarmQuery> {
+        let assignee = self.assignee_id.as_deref().filter(|id| !id.is_empty());
+        Ok(AlarmQuery {
+            scope,
+            assignee: assignee.map(parse_uuid).transpose()?.map(UserId),
+            from: milliseconds("startTime", self.start_time.as_deref())?,
+            to: milliseconds("endTime", self.end_time.as_deref())?,
+            ..AlarmQuery::default()
+        })
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct StatusParams {
+    /// `ANY`, `ACTIVE`, `CLEARED`, `ACK` or `UNACK`.
+    search_status: Option<String>,
+    /// `ACTIVE_UNACK`, `ACTIVE_ACK`, `CLEARED_UNACK` or `CLEARED_ACK`, where no search status is given.
+    status: Option<String>,
+}
+
+impl StatusParams {
+    fn narrow(&self, query: AlarmQuery) -> ApiResult<AlarmQuery> {
+        let search = self.search_status.as_deref();
+        let search = named("search status", search, AlarmSearchStatus::from_name)?;
+        let status = named("status", self.status.as_deref(), AlarmStatus::from_name)?;
+        match (search, status) {
+            (Some(_), Some(_)) => Err(ApiError::bad_request(
+                "Invalid alarms search query: Both parameters 'searchStatus' and 'status' can't be specified at the \
+                 same time!",
+            )),
+            (Some(search), None) => Ok(query.in_states(&[search])),
+            (None, Some(status)) => Ok(query.with_status(status)),
+            (None, None) => Ok(query),
+        }
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct ListParams {
+    /// Comma-joined: `ANY`, `ACTIVE`, `CLEARED`, `ACK`, `UNACK`.
+    status_list: Option<String>,
+    /// Comma-joined: `CRITICAL`, `MAJOR`, `MINOR`, `WARNING`, `INDETERMINATE`.
+    severity_list: Option<String>,
+    /// Comma-joined types.
+    type_list: Option<String>,
+}
+
+impl ListParams {
+    fn narrow(&self, query: AlarmQuery) -> ApiResult<AlarmQuery> {
+        let states = all_named(
+            "search status",
+            self.status_list.as_deref(),
+            AlarmSearchStatus::from_name,
+        )?;
+        let types = self.type_list.as_deref().unwrap_or_default().split(',');
+        Ok(AlarmQuery {
+            severities: all_named(
+                "severity",
+                self.severity_list.as_deref(),
+                AlarmSeverity::from_name,
+            )?,
+            types: types.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            ..query.in_states(&states)
+        })
+    }
+}
+
+/// All alarms that the caller may see: those of the tenant, or of the customer.
+pub(super) fn visible(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
+    AlarmQuery {
+        customer: (caller.authority == Authority::CustomerUser).then_some(caller.customer),
+        ..query
+    }
+}
+
+async fn affecting(api: &ApiState, caller: &Principal, kind: &str, id: &str) -> ApiResult<AlarmScope> {
+    let entity = entity(kind, id)?;
+    api.check(caller, entity, Operation::Read).await?;
+    Ok(AlarmScope::Affecting(entity))
+}
+
+async fn page(
+    api: &ApiState,
+    caller: &Principal,
+    query: &AlarmQuery,
+    page: PageParams,
+) -> ApiResult<Json<PageData<AlarmInfo>>> {
+    let alarms = api
+        .entities
+        .alarms
+        .list(caller.tenant, query, &page.link()?)
+        .await?;
+    Ok(Json(alarms))
+}
+
+/// A page of the alarms that show at an entity.
+#[utoipa::path(get, path = "/api/alarm/{entityType}/{entityId}", tag = "alarm", operation_id = "getAlarmsByEntity",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, CommonParams, StatusParams),
+    responses((status = 200, body = PageData<AlarmInfo>)))]
+async fn of_entity(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(link): Query<PageParams>,
+    Query(common): Query<CommonParams>,
+    Query(status): Query<StatusParams>,
+) -> ApiResult<Json<PageData<AlarmInfo>>> {
+    let scope = affecting(&api, &caller, &kind, &id).await?;
+    let query = status.narrow(common.query(scope)?)?;
+    page(&api, &caller, &query, link).await
+}
+
+/// A page of all alarms of the tenant, or of the customer of a customer user.
+#[utoipa::path(get, path = "/api/alarms", tag = "alarm", operation_id = "getAllAlarms",
+    params(PageParams, CommonParams, StatusParams), responses((status = 200, body = PageData<AlarmInfo>)))]
+async fn all(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(link): Query<PageParams>,
+    Query(common): Query<CommonParams>,
+    Query(status): Query<StatusParams>,
+) -> ApiResult<Json<PageData<AlarmInfo>>> {
+    let query = status.narrow(common.query(AlarmScope::All)?)?;
+    page(&api, &caller, &visible(&caller, query), link).await
+}
+
+/// A page of the alarms that show at an entity.
+#[utoipa::path(get, path = "/api/v2/alarm/{entityType}/{entityId}", tag = "alarm", operation_id = "getAlarmsV2",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, CommonParams, ListParams),
+    responses((status = 200, body = PageData<AlarmInfo>)))]
+async fn of_entity_v2(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(link): Query<PageParams>,
+    Query(common): Query<CommonParams>,
+    Query(lists): Query<ListParams>,
+) -> ApiResult<Json<PageData<AlarmInfo>>> {
+    let scope = affecting(&api, &caller, &kind, &id).await?;
+    let query = lists.narrow(common.query(scope)?)?;
+    page(&api, &caller, &query, link).await
+}
+
+/// A page of all alarms of the tenant, or of the customer of a customer user.
+#[utoipa::path(get, path = "/api/v2/alarms", tag = "alarm", operation_id = "getAllAlarmsV2",
+    params(PageParams, CommonParams, ListParams), responses((status = 200, body = PageData<AlarmInfo>)))]
+async fn all_v2(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(link): Query<PageParams>,
+    Query(common): Query<CommonParams>,
+    Query(lists): Query<ListParams>,
+) -> ApiResult<Json<PageData<AlarmInfo>>> {
+    let query = lists.narrow(common.query(AlarmScope::All)?)?;
+    page(&api, &caller, &visible(&caller, query), link).await
+}
+
+/// The worst severity of the alarms that show at an entity; null where there is none.
+#[utoipa::path(get, path = "/api/alarm/highestSeverity/{entityType}/{entityId}", tag = "alarm",
+    operation_id = "getHighestAlarmSeverity",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), CommonParams, StatusParams),
+    responses((status = 200, body = Option<AlarmSeverity>)))]
+async fn highest_severity(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(common): Query<CommonParams>,
+    Query(status): Query<StatusParams>,
+) -> ApiResult<Json<Option<AlarmSeverity>>> {
+    let scope = affecting(&api, &caller, &kind, &id).await?;
+    let query = status.narrow(common.query(scope)?)?;
+    let severity = api
+        .entities
+        .alarms
+        .highest_severity(caller.tenant, &query)
+        .await?;
+    Ok(Json(severity))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct OrderParams {
+    /// `ASC` or `DESC`.
+    #[serde(rename = "sortOrder")]
+    order: Option<String>,
+}
+
+/// A page of the types that the tenant's alarms have.
+#[utoipa::path(get, path = "/api/alarm/types", tag = "alarm", operation_id = "getAlarmTypes", params(PageParams),
+    responses((status = 200, body = PageData<EntitySubtype>)))]
+async fn types(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(link): Query<PageParams>,
+    Query(order): Query<OrderParams>,
+) -> ApiResult<Json<PageData<EntitySubtype>>> {
+    let mut link = link.link()?;
+    // The list is sorted by type, whether that is asked for or not.
+    let descending = order
+        .order
+        .is_some_and(|order| order.eq_ignore_ascii_case("DESC"));
+    link.sort_order = Some(if descending {
+        SortOrder::Desc
+    } else {
+        SortOrder::Asc
+    });
+    let types = api.entities.alarms.types(caller.tenant, &link).await?;
+    Ok(Json(types.map(|subtype| EntitySubtype {
+        tenant_id: caller.tenant,
+        entity_type: EntityType::Alarm,
+        subtype,
+    })))
+}

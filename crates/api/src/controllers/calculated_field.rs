@@ -1,0 +1,179 @@
+//! Calculated fields.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::access::{AccessError, Entity, Operation, Principal};
+use fieldline_core::ports::{EventFilter, FieldScriptTest};
+use fieldline_model::CalculatedFieldId;
+use fieldline_model::entity::calculated_field::Configuration;
+use fieldline_model::entity::{CalculatedField, EventKind};
+use fieldline_model::page::PageLink;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, missing};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(get))
+        .add(T, routes!(save))
+        .add(T, routes!(delete))
+        .add(T, routes!(debug_event))
+        .add(T, routes!(test_script))
+}
+
+/// The field, if the caller may do that with the entity that has it.
+async fn load(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    operation: Operation,
+) -> ApiResult<CalculatedField> {
+    let Entity::CalculatedField(field) = api.check(caller, CalculatedFieldId(id), Operation::Read).await? else {
+        return Err(AccessError::NotFound(CalculatedFieldId(id).into()).into());
+    };
+    if let Some(entity) = field.entity_id {
+        api.check(caller, entity, operation).await?;
+    }
+    Ok(field)
+}
+
+/// The calculated field of an id.
+#[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}", tag = "calculated-field",
+    operation_id = "getCalculatedFieldById", params(("calculatedFieldId" = Uuid, Path)),
+    responses((status = 200, body = CalculatedField)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<CalculatedField>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+/// Creates a calculated field, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/calculatedField", tag = "calculated-field", operation_id = "saveCalculatedField",
+    request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(field): Body<CalculatedField>,
+) -> ApiResult<Json<CalculatedField>> {
+    let entity = field.entity_id.ok_or_else(|| missing("entityId"))?;
+    if let Some(id) = field.id {
+        load(&api, &caller, id.0, Operation::Write).await?;
+    }
+    api.check(&caller, entity, Operation::Write).await?;
+    // What is wrong with a configuration is for the service to say.
+    if let Ok(configuration) = Configuration::parse(field.field_type, &field.configuration) {
+        for referenced in configuration.referenced_entities() {
+            api.check(&caller, referenced, Operation::Read).await?;
+        }
+    }
+    let fields = &api.services.calculated_fields;
+    Ok(Json(fields.save(caller.tenant, field).await?))
+}
+
+/// Deletes a calculated field; what it has computed stays.
+#[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}", tag = "calculated-field",
+    operation_id = "deleteCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
+    responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let field = load(&api, &caller, id, Operation::Write).await?;
+    Ok(api.services.calculated_fields.delete(&field).await?)
+}
+
+/// The body of the newest debug event of a calculated field; empty where there is none.
+#[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}/debug", tag = "calculated-field",
+    operation_id = "getLatestCalculatedFieldDebugEvent", params(("calculatedFieldId" = Uuid, Path)),
+    responses((status = 200, body = Value)))]
+async fn debug_event(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Response> {
+    load(&api, &caller, id, Operation::Read).await?;
+    let filter = EventFilter::of(EventKind::DebugCalculatedField);
+    let id = CalculatedFieldId(id).into();
+    let page = api
+        .entities
+        .events
+        .list(caller.tenant, id, &filter, &PageLink::first(1))
+        .await?;
+    Ok(match page.data.first() {
+        Some(event) => Json(event.body_json()).into_response(),
+        None => ().into_response(),
+    })
+}
+
+/// A script and the arguments it is tried on.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct TestScriptRequest {
+    /// Body of the script.
+    expression: Option<String>,
+    /// `{"name": {"type": "SINGLE_VALUE", "ts", "value"}}` or
+    /// `{"name": {"type": "TS_ROLLING", "timeWindow": {"startTs", "endTs"}, "values": [{"ts", "value"}]}}`.
+    #[schema(value_type = Option<Object>)]
+    arguments: Option<Map<String, Value>>,
+}
+
+/// What a script has returned.
+#[derive(Serialize, utoipa::ToSchema)]
+struct TestScriptResult {
+    /// JSON text; empty after an error.
+    output: String,
+    /// Why it failed; empty otherwise.
+    error: String,
+}
+
+/// Runs a script of a calculated field once.
+#[utoipa::path(post, path = "/api/calculatedField/testScript", tag = "calculated-field",
+    operation_id = "testCalculatedFieldScript", request_body = TestScriptRequest,
+    responses((status = 200, body = TestScriptResult)))]
+async fn test_script(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(request): Body<TestScriptRequest>,
+) -> ApiResult<Json<TestScriptResult>> {
+    let expression = request.expression.filter(|text| !text.is_empty());
+    let expression = expression.ok_or_else(|| missing("expression"))?;
+    let arguments = request.arguments.unwrap_or_default();
+    if arguments.len() > MAX_ARGUMENTS {
+        return Err(ApiError::bad_request(format!(
+            "A script takes {MAX_ARGUMENTS} arguments at most!"
+        )));
+    }
+    let test = FieldScriptTest {
+        tenant: caller.tenant,
+        expression,
+        latest_ts: latest_ts(&arguments).unwrap_or_else(|| api.clock.now_ms()),
+        arguments,
+    };
+    let (output, error) = match api.scripts.test_field(test).await {
+        Ok(value) => (value.to_string(), String::new()),
+        Err(error) => (String::new(), error),
+    };
+    Ok(Json(TestScriptResult { output, error }))
+}
+
+/// Arguments of a script that is tried.
+const MAX_ARGUMENTS: usize = 100;
+
+/// The newest time among the arguments.
+fn latest_ts(arguments: &Map<String, Value>) -> Option<i64> {
+    let ts = |value: &Value| value.get("ts").and_then(Value::as_i64);
+    arguments
+        .values()
+        .filter_map(|argument| match argument.get("values").and_then(Value::as_array) {
+            Some(points) => points.iter().filter_map(ts).max(),
+            None => ts(argument),
+        })
+        .max()
+        .filter(|ts| *ts != -1)
+}

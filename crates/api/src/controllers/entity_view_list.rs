@@ -1,0 +1,199 @@
+//! Lists of entity views.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, allows};
+use fieldline_core::ports::EntityViewFilter;
+use fieldline_model::entity::{EntityView, EntityViewInfo};
+use fieldline_model::page::PageData;
+use fieldline_model::{CustomerId, EntityType, EntityViewId};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use super::{Either, EntitySubtype};
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Ids, PageParams, Query, missing, parse_uuids};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(of_tenant))
+        .add(T, routes!(infos_of_tenant))
+        .add(T, routes!(by_name))
+        .add(TC, routes!(of_customer))
+        .add(TC, routes!(infos_of_customer))
+        .add(TC, routes!(by_ids))
+        .add(TC, routes!(types))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct FilterParams {
+    /// Only entity views of this type.
+    #[serde(rename = "type")]
+    view_type: Option<String>,
+}
+
+impl FilterParams {
+    fn filter(self, customer: Option<CustomerId>) -> ApiResult<EntityViewFilter> {
+        let present = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let view_type = present(self.view_type);
+        Ok(EntityViewFilter {
+            customer,
+            view_type,
+            entity: None,
+        })
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct NameParams {
+    /// Name of the entity view.
+    entity_view_name: Option<String>,
+}
+
+/// A page of entity views of the tenant, or with `entityViewName` the entity view of that name.
+#[utoipa::path(get, path = "/api/tenant/entityViews", tag = "entity-view", operation_id = "getTenantEntityViews",
+    params(PageParams, FilterParams, NameParams), responses((status = 200, body = PageData<EntityView>)))]
+async fn of_tenant(
+    State(api): State<Api>,
+    caller: Caller,
+    Query(page): Query<PageParams>,
+    Query(params): Query<FilterParams>,
+    Query(name): Query<NameParams>,
+) -> ApiResult<Json<Either<PageData<EntityView>, EntityView>>> {
+    if name.entity_view_name.is_some() {
+        let Json(view) = by_name(State(api), caller, Query(name)).await?;
+        return Ok(Json(Either::Right(view)));
+    }
+    let filter = params.filter(None)?;
+    let views = api
+        .entities
+        .entity_views
+        .list(caller.0.tenant, &filter, &page.link()?)
+        .await?;
+    Ok(Json(Either::Left(views.map(|info| info.view))))
+}
+
+/// A page of entity views of the tenant with what lists show beside them.
+#[utoipa::path(get, path = "/api/tenant/entityViewInfos", tag = "entity-view", operation_id = "getTenantEntityViewInfos",
+    params(PageParams, FilterParams), responses((status = 200, body = PageData<EntityViewInfo>)))]
+async fn infos_of_tenant(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+    Query(params): Query<FilterParams>,
+) -> ApiResult<Json<PageData<EntityViewInfo>>> {
+    let filter = params.filter(None)?;
+    let views = api
+        .entities
+        .entity_views
+        .list(caller.tenant, &filter, &page.link()?)
+        .await?;
+    Ok(Json(views))
+}
+
+/// The entity view of a name.
+#[utoipa::path(get, path = "/api/tenant/entityView", tag = "entity-view", operation_id = "getTenantEntityViewByName",
+    params(NameParams), responses((status = 200, body = EntityView)))]
+async fn by_name(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(name): Query<NameParams>,
+) -> ApiResult<Json<EntityView>> {
+    let name = name.entity_view_name.ok_or_else(|| missing("entityViewName"))?;
+    let found = api.entities.entity_views.by_name(caller.tenant, &name).await?;
+    found
+        .map(Json)
+        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+}
+
+/// A page of entity views of a customer with what lists show beside them.
+#[utoipa::path(get, path = "/api/customer/{customerId}/entityViewInfos", tag = "entity-view",
+    operation_id = "getCustomerEntityViewInfos", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    responses((status = 200, body = PageData<EntityViewInfo>)))]
+async fn infos_of_customer(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(page): Query<PageParams>,
+    Query(params): Query<FilterParams>,
+) -> ApiResult<Json<PageData<EntityViewInfo>>> {
+    let customer = CustomerId(id);
+    api.check(&caller, customer, Operation::Read).await?;
+    let filter = params.filter(Some(customer))?;
+    let views = api
+        .entities
+        .entity_views
+        .list(caller.tenant, &filter, &page.link()?)
+        .await?;
+    Ok(Json(views))
+}
+
+/// A page of entity views of a customer.
+#[utoipa::path(get, path = "/api/customer/{customerId}/entityViews", tag = "entity-view",
+    operation_id = "getCustomerEntityViews", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    responses((status = 200, body = PageData<EntityView>)))]
+async fn of_customer(
+    api: State<Api>,
+    caller: Caller,
+    id: Ids<1>,
+    page: Query<PageParams>,
+    params: Query<FilterParams>,
+) -> ApiResult<Json<PageData<EntityView>>> {
+    let Json(infos) = infos_of_customer(api, caller, id, page, params).await?;
+    Ok(Json(infos.map(|info| info.view)))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct EntityViewIds {
+    /// Comma-joined ids.
+    entity_view_ids: Option<String>,
+}
+
+/// Those of the entity views that the caller may see.
+#[utoipa::path(get, path = "/api/entityViews", tag = "entity-view", operation_id = "getEntityViewsByIds", params(EntityViewIds),
+    responses((status = 200, body = Vec<EntityView>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(ids): Query<EntityViewIds>,
+) -> ApiResult<Json<Vec<EntityView>>> {
+    let ids = parse_uuids(
+        "entityViewIds",
+        &ids.entity_view_ids.unwrap_or_default(),
+        EntityViewId,
+    )?;
+    let views = api.entities.entity_views.by_ids(caller.tenant, &ids).await?;
+    let readable = views
+        .into_iter()
+        .filter(|view| {
+            allows(
+                &caller,
+                Operation::Read,
+                &Entity::EntityView(view.clone()).resource(),
+            )
+        })
+        .collect();
+    Ok(Json(readable))
+}
+
+/// The types that the tenant's entity views have.
+#[utoipa::path(get, path = "/api/entityView/types", tag = "entity-view", operation_id = "getEntityViewTypes",
+    responses((status = 200, body = Vec<EntitySubtype>)))]
+async fn types(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Vec<EntitySubtype>>> {
+    let types = api.entities.entity_views.types(caller.tenant).await?;
+    let types = types.into_iter().map(|subtype| EntitySubtype {
+        tenant_id: caller.tenant,
+        entity_type: EntityType::EntityView,
+        subtype,
+    });
+    Ok(Json(types.collect()))
+}

@@ -1,0 +1,301 @@
+//! Events of entities.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_core::access::{Operation, Principal};
+use fieldline_core::ports::{EventFilter, EventText};
+use fieldline_model::entity::{Event, EventKind};
+use fieldline_model::page::PageData;
+use fieldline_model::{EntityId, EntityType, Subject, TenantId};
+use serde::Deserialize;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, PageParams, Query, missing, parse_uuid};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(lifecycle))
+        .add(STC, routes!(of_kind))
+        .add(STC, routes!(filtered))
+        .add(STC, routes!(clear))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct TenantParams {
+    /// The tenant of the entity.
+    #[param(required = true, value_type = Uuid)]
+    tenant_id: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct TimeParams {
+    /// Not before this time, milliseconds.
+    #[param(value_type = Option<i64>)]
+    start_time: Option<String>,
+    /// Not after this time, milliseconds.
+    #[param(value_type = Option<i64>)]
+    end_time: Option<String>,
+}
+
+impl TimeParams {
+    fn narrow(&self, filter: EventFilter) -> ApiResult<EventFilter> {
+        Ok(EventFilter {
+            start_time: time("startTime", self.start_time.as_deref())?,
+            end_time: time("endTime", self.end_time.as_deref())?,
+            ..filter
+        })
+    }
+}
+
+fn time(name: &str, text: Option<&str>) -> ApiResult<Option<i64>> {
+    text.filter(|text| !text.is_empty())
+        .map(|text| {
+            text.parse().map_err(|_| {
+                ApiError::bad_request(format!(
+                    "Parameter '{name}' must be a number of milliseconds, not '{text}'"
+                ))
+            })
+        })
+        .transpose()
+}
+
+/// Which events are meant: the kind, and texts that must be contained in what events of that kind have.
+#[derive(Deserialize, Default, utoipa::ToSchema)]
+#[serde(default, rename_all = "camelCase")]
+#[schema(as = EventFilter)]
+struct EventFilterRequest {
+    /// Kind of the events.
+    event_type: Option<String>,
+    /// Name of the server.
+    server: Option<String>,
+    /// Only what has an error.
+    is_error: Option<bool>,
+    /// Why something failed.
+    error_str: Option<String>,
+    /// `IN` or `OUT`.
+    msg_direction_type: Option<String>,
+    /// Originator of the message, or what a field was evaluated for.
+    entity_id: Option<String>,
+    /// Its entity type.
+    entity_type: Option<String>,
+    /// Id of the message.
+    msg_id: Option<String>,
+    /// Type of the message.
+    msg_type: Option<String>,
+    /// Label the message left with.
+    relation_type: Option<String>,
+    /// Body of the message.
+    data_search: Option<String>,
+    /// Metadata of the message.
+    metadata_search: Option<String>,
+    /// Message of a rule chain.
+    message: Option<String>,
+    /// Arguments of a field.
+    arguments: Option<String>,
+    /// Result of a field.
+    result: Option<String>,
+    /// Method of an error.
+    method: Option<String>,
+    /// Event of a life cycle.
+    event: Option<String>,
+    /// `Success` or anything else.
+    status: Option<String>,
+    /// At least so many messages.
+    min_messages_processed: Option<i64>,
+    /// Fewer messages than this.
+    max_messages_processed: Option<i64>,
+    /// At least so many errors.
+    min_errors_occurred: Option<i64>,
+    /// Fewer errors than this.
+    max_errors_occurred: Option<i64>,
+}
+
+fn kind(name: &str) -> ApiResult<EventKind> {
+    EventKind::from_name(name)
+        .ok_or_else(|| ApiError::bad_request(format!("Event type: '{name}' is not supported!")))
+}
+
+impl EventFilterRequest {
+    fn filter(self) -> ApiResult<EventFilter> {
+        let name = self.event_type.ok_or_else(|| missing("eventType"))?;
+        let mut filter = EventFilter::of(kind(&name)?);
+        let mut texts = vec![(EventText::Server, self.server)];
+        let error = (EventText::Error, self.error_str);
+        let mut about = None;
+        match filter.kind {
+            EventKind::DebugRuleNode => {
+                texts.extend([
+                    (EventText::Name, self.msg_direction_type),
+                    (EventText::EntityType, self.entity_type),
+                    (EventText::MsgType, self.msg_type),
+                    (EventText::RelationType, self.relation_type),
+                    (EventText::Data, self.data_search),
+                    (EventText::Metadata, self.metadata_search),
+                    error,
+                ]);
+                about = Some((self.entity_id, self.msg_id));
+                filter.only_errors = self.is_error.unwrap_or(false);
+            }
+            EventKind::DebugCalculatedField => {
+                texts.extend([
+                    (EventText::EntityType, self.entity_type),
+                    (EventText::MsgType, self.msg_type),
+                    (EventText::Data, self.arguments),
+                    (EventText::Metadata, self.result),
+                    error,
+                ]);
+                about = Some((self.entity_id, self.msg_id));
+                filter.only_errors = self.is_error.unwrap_or(false);
+            }
+            EventKind::DebugRuleChain => {
+                texts.extend([(EventText::Data, self.message), error]);
+                filter.only_errors = self.is_error.unwrap_or(false);
+            }
+            EventKind::LcEvent => {
+                texts.extend([(EventText::Name, self.event), error]);
+                let status = self.status.filter(|status| !status.is_empty());
+                filter.success = status.map(|status| status.eq_ignore_ascii_case("Success"));
+            }
+            EventKind::Error => texts.extend([(EventText::Name, self.method), error]),
+            EventKind::Stats => {
+                // Clients send zeros for what they do not limit.
+                let positive = |number: Option<i64>| number.filter(|number| *number > 0);
+                filter.min_messages = positive(self.min_messages_processed);
+                filter.max_messages = positive(self.max_messages_processed);
+                filter.min_errors = positive(self.min_errors_occurred);
+                filter.max_errors = positive(self.max_errors_occurred);
+            }
+        }
+        if let Some((entity, msg_id)) = about {
+            filter.entity = uuid("Entity Id", entity)?;
+            filter.msg_id = uuid("Message Id", msg_id)?;
+        }
+        let present = |(text, part): (EventText, Option<String>)| {
+            part.filter(|part| !part.is_empty()).map(|part| (text, part))
+        };
+        filter.texts = texts.into_iter().filter_map(present).collect();
+        Ok(filter)
+    }
+}
+
+fn uuid(what: &str, text: Option<String>) -> ApiResult<Option<Uuid>> {
+    text.filter(|text| !text.is_empty())
+        .map(|text| {
+            parse_uuid(&text)
+                .map_err(|_| ApiError::bad_request(format!("Failed to parse UUID for {what}: {text}")))
+        })
+        .transpose()
+}
+
+/// The entity that a path names, if the caller may do that with it.
+async fn subject(
+    api: &ApiState,
+    caller: &Principal,
+    (entity_type, id): (&str, &str),
+    operation: Operation,
+) -> ApiResult<Subject> {
+    let entity_type: EntityType = entity_type
+        .parse()
+        .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{entity_type}'")))?;
+    let id = EntityId::new(entity_type, parse_uuid(id)?);
+    Ok(api.check(caller, id, operation).await?.subject())
+}
+
+async fn page(
+    api: &ApiState,
+    subject: Subject,
+    params: TenantParams,
+    filter: &EventFilter,
+    page: PageParams,
+) -> ApiResult<Json<PageData<Event>>> {
+    let tenant = params.tenant_id.ok_or_else(|| missing("tenantId"))?;
+    let (tenant, link) = (TenantId(parse_uuid(&tenant)?), page.link()?);
+    // The tenant that counts is that of the entity, not the one that is asked for.
+    if tenant != subject.tenant {
+        return Ok(Json(PageData::new(Vec::new(), 0, &link)));
+    }
+    let events = &api.entities.events;
+    Ok(Json(
+        events.list(subject.tenant, subject.entity, filter, &link).await?,
+    ))
+}
+
+/// A page of the life-cycle events of an entity.
+#[utoipa::path(get, path = "/api/events/{entityType}/{entityId}", tag = "event", operation_id = "getEvents",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TenantParams, PageParams, TimeParams),
+    responses((status = 200, body = PageData<Event>)))]
+async fn lifecycle(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((entity_type, id)): Path<(String, String)>,
+    Query(tenant): Query<TenantParams>,
+    Query(params): Query<PageParams>,
+    Query(times): Query<TimeParams>,
+) -> ApiResult<Json<PageData<Event>>> {
+    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Read).await?;
+    let filter = times.narrow(EventFilter::of(EventKind::LcEvent))?;
+    page(&api, subject, tenant, &filter, params).await
+}
+
+/// A page of the events of a kind of an entity.
+#[utoipa::path(get, path = "/api/events/{entityType}/{entityId}/{eventType}", tag = "event",
+    operation_id = "getEventsByType", params(("entityType" = String, Path), ("entityId" = Uuid, Path),
+    ("eventType" = String, Path), TenantParams, PageParams, TimeParams),
+    responses((status = 200, body = PageData<Event>)))]
+async fn of_kind(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((entity_type, id, event_type)): Path<(String, String, String)>,
+    Query(tenant): Query<TenantParams>,
+    Query(params): Query<PageParams>,
+    Query(times): Query<TimeParams>,
+) -> ApiResult<Json<PageData<Event>>> {
+    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Read).await?;
+    let filter = times.narrow(EventFilter::of(kind(&event_type)?))?;
+    page(&api, subject, tenant, &filter, params).await
+}
+
+/// A page of the events of an entity that a filter lets through.
+#[utoipa::path(post, path = "/api/events/{entityType}/{entityId}", tag = "event", operation_id = "getEventsByFilter",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TenantParams, PageParams, TimeParams),
+    request_body = EventFilterRequest, responses((status = 200, body = PageData<Event>)))]
+async fn filtered(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((entity_type, id)): Path<(String, String)>,
+    Query(tenant): Query<TenantParams>,
+    Query(params): Query<PageParams>,
+    Query(times): Query<TimeParams>,
+    Body(request): Body<EventFilterRequest>,
+) -> ApiResult<Json<PageData<Event>>> {
+    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Read).await?;
+    let filter = times.narrow(request.filter()?)?;
+    page(&api, subject, tenant, &filter, params).await
+}
+
+/// Deletes the events of an entity that a filter lets through.
+#[utoipa::path(post, path = "/api/events/{entityType}/{entityId}/clear", tag = "event", operation_id = "clearEvents",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TimeParams),
+    request_body = EventFilterRequest, responses((status = 200)))]
+async fn clear(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((entity_type, id)): Path<(String, String)>,
+    Query(times): Query<TimeParams>,
+    Body(request): Body<EventFilterRequest>,
+) -> ApiResult<()> {
+    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Write).await?;
+    let filter = times.narrow(request.filter()?)?;
+    let events = &api.entities.events;
+    events.delete(subject.tenant, subject.entity, &filter).await?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Queues of the rule engine.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::QueueId;
+use fieldline_model::entity::Queue;
+use fieldline_model::page::PageData;
+use serde::Deserialize;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, S, ST};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query, missing};
+use crate::state::{Api, ApiState};
+
+/// The service whose queues these are.
+const RULE_ENGINE: &str = "TB_RULE_ENGINE";
+/// Services that have no such queues.
+const OTHER_SERVICES: [&str; 5] = [
+    "TB_CORE",
+    "TB_TRANSPORT",
+    "JS_EXECUTOR",
+    "TB_VC_EXECUTOR",
+    "TB_EDQS",
+];
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(ST, routes!(get))
+        .add(ST, routes!(by_name))
+        .add(ST, routes!(list))
+        .add(S, routes!(save))
+        .add(S, routes!(delete))
+}
+
+async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<Queue> {
+    match api.check(caller, QueueId(id), operation).await? {
+        Entity::Queue(queue) => Ok(queue),
+        _ => Err(ApiError::not_found("Queue not found")),
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct ServiceParams {
+    /// `TB_RULE_ENGINE`.
+    #[param(required = true)]
+    service_type: Option<String>,
+}
+
+impl ServiceParams {
+    /// Whether the rule engine is meant.
+    fn is_rule_engine(&self) -> ApiResult<bool> {
+        let name = self.service_type.as_deref().filter(|name| !name.is_empty());
+        let name = name
+            .ok_or_else(|| missing("serviceType"))?
+            .replace('-', "_")
+            .to_uppercase();
+        match name.as_str() {
+            RULE_ENGINE => Ok(true),
+            other if OTHER_SERVICES.contains(&other) => Ok(false),
+            other => Err(ApiError::bad_request(format!("Unknown service type '{other}'"))),
+        }
+    }
+}
+
+/// The queue of an id.
+#[utoipa::path(get, path = "/api/queues/{queueId}", tag = "queue", operation_id = "getQueueById",
+    params(("queueId" = Uuid, Path)), responses((status = 200, body = Queue)))]
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Queue>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+/// The queue of a name.
+#[utoipa::path(get, path = "/api/queues/name/{queueName}", tag = "queue", operation_id = "getQueueByName",
+    params(("queueName" = String, Path)), responses((status = 200, body = Queue)))]
+async fn by_name(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(name): Path<String>,
+) -> ApiResult<Json<Queue>> {
+    let owner = api.services.queues.owner(caller.tenant).await?;
+    let found = api.entities.queues.by_name(owner, &name).await?;
+    found
+        .map(Json)
+        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+}
+
+/// A page of the queues that the messages of the tenant go through.
+#[utoipa::path(get, path = "/api/queues", tag = "queue", operation_id = "getTenantQueuesByServiceType",
+    params(PageParams, ServiceParams), responses((status = 200, body = PageData<Queue>)))]
+async fn list(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+    Query(service): Query<ServiceParams>,
+) -> ApiResult<Json<PageData<Queue>>> {
+    let link = page.link()?;
+    if !service.is_rule_engine()? {
+        return Ok(Json(PageData::new(Vec::new(), 0, &link)));
+    }
+    let owner = api.services.queues.owner(caller.tenant).await?;
+    Ok(Json(api.entities.queues.list(owner, &link).await?))
+}
+
+/// Creates a queue that all tenants share, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/queues", tag = "queue", operation_id = "saveQueue", params(ServiceParams),
+    request_body = Queue, responses((status = 200, body = Queue)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(service): Query<ServiceParams>,
+    Body(queue): Body<Queue>,
+) -> ApiResult<Json<Option<Queue>>> {
+    if !service.is_rule_engine()? {
+        return Ok(Json(None));
+    }
+    if let Some(id) = queue.id {
+        load(&api, &caller, id.0, Operation::Write).await?;
+    }
+    Ok(Json(Some(api.services.queues.save(queue).await?)))
+}
+
+/// Deletes a queue that all tenants share.
+#[utoipa::path(delete, path = "/api/queues/{queueId}", tag = "queue", operation_id = "deleteQueue",
+    params(("queueId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let queue = load(&api, &caller, id, Operation::Delete).await?;
+    Ok(api.services.queues.delete(&queue).await?)
+}

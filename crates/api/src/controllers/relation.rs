@@ -1,0 +1,205 @@
+//! Relations: saving, reading and deleting one.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Operation, Principal};
+use fieldline_core::ports::RelationKey;
+use fieldline_model::entity::{Authority, EntityRelation, RelationTypeGroup};
+use fieldline_model::message::MsgType;
+use fieldline_model::{EntityId, EntityType};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Query, missing, parse_uuid};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(save))
+        .add(STC, routes!(save_v2))
+        .add(STC, routes!(get))
+        .add(STC, routes!(delete))
+        .add(STC, routes!(delete_v2))
+        .add(STC, routes!(delete_all))
+}
+
+/// An entity out of two texts.
+pub(super) fn entity(kind: &str, id: &str) -> ApiResult<EntityId> {
+    let kind: EntityType = kind
+        .parse()
+        .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{kind}'")))?;
+    Ok(EntityId::new(kind, parse_uuid(id)?))
+}
+
+/// The entity of two parameters that must be given.
+pub(super) fn required(kind: (&str, &Option<String>), id: (&str, &Option<String>)) -> ApiResult<EntityId> {
+    let present = |(name, value): (&str, &Option<String>)| {
+        let value = value.clone().filter(|text| !text.is_empty());
+        value.ok_or_else(|| missing(name))
+    };
+    entity(&present(kind)?, &present(id)?)
+}
+
+/// The group of that name; `COMMON` for any other.
+pub(super) fn group(name: Option<&str>) -> RelationTypeGroup {
+    name.and_then(RelationTypeGroup::from_name).unwrap_or_default()
+}
+
+/// Whether the caller may change relations of an entity. A tenant administrator may relate things to the tenant.
+async fn check_change(api: &ApiState, caller: &Principal, end: EntityId) -> ApiResult<()> {
+    let own_tenant = caller.authority == Authority::TenantAdmin && end == caller.tenant.into();
+    if !own_tenant {
+        api.check(caller, end, Operation::Write).await?;
+    }
+    Ok(())
+}
+
+async fn store(api: &ApiState, caller: &Principal, relation: EntityRelation) -> ApiResult<EntityRelation> {
+    check_change(api, caller, relation.from).await?;
+    check_change(api, caller, relation.to).await?;
+    let saved = api.services.relations.save(caller.tenant, relation).await?;
+    api.services
+        .actions
+        .relation(caller, MsgType::RelationAddOrUpdate, &saved)
+        .await;
+    Ok(saved)
+}
+
+/// Creates or replaces a relation.
+#[utoipa::path(post, path = "/api/relation", tag = "entity-relation", operation_id = "saveRelationV1",
+    request_body = EntityRelation, responses((status = 200)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(relation): Body<EntityRelation>,
+) -> ApiResult<()> {
+    store(&api, &caller, relation).await.map(drop)
+}
+
+/// Creates or replaces a relation, and returns it.
+#[utoipa::path(post, path = "/api/v2/relation", tag = "entity-relation", operation_id = "saveRelation",
+    request_body = EntityRelation, responses((status = 200, body = EntityRelation)))]
+async fn save_v2(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(relation): Body<EntityRelation>,
+) -> ApiResult<Json<EntityRelation>> {
+    store(&api, &caller, relation).await.map(Json)
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct KeyParams {
+    /// Bare id of the entity where it starts.
+    from_id: Option<String>,
+    /// Kind of the entity where it starts.
+    from_type: Option<String>,
+    /// Type of the relation.
+    relation_type: Option<String>,
+    /// Group of the relation; `COMMON` where absent.
+    relation_type_group: Option<String>,
+    /// Bare id of the entity where it ends.
+    to_id: Option<String>,
+    /// Kind of the entity where it ends.
+    to_type: Option<String>,
+}
+
+impl KeyParams {
+    fn key(self) -> ApiResult<RelationKey> {
+        Ok(RelationKey {
+            from: required(("fromType", &self.from_type), ("fromId", &self.from_id))?,
+            to: required(("toType", &self.to_type), ("toId", &self.to_id))?,
+            relation_type: self
+                .relation_type
+                .filter(|text| !text.is_empty())
+                .ok_or_else(|| missing("relationType"))?,
+            group: group(self.relation_type_group.as_deref()),
+        })
+    }
+}
+
+/// The relation between two entities.
+#[utoipa::path(get, path = "/api/relation", tag = "entity-relation", operation_id = "getRelation",
+    params(KeyParams), responses((status = 200, body = EntityRelation)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<KeyParams>,
+) -> ApiResult<Json<EntityRelation>> {
+    let key = params.key()?;
+    api.check(&caller, key.from, Operation::Read).await?;
+    api.check(&caller, key.to, Operation::Read).await?;
+    let found = api.entities.relations.get(caller.tenant, &key).await?;
+    found
+        .map(Json)
+        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+}
+
+async fn remove(api: &ApiState, caller: &Principal, params: KeyParams) -> ApiResult<EntityRelation> {
+    let key = params.key()?;
+    check_change(api, caller, key.from).await?;
+    check_change(api, caller, key.to).await?;
+    let deleted = api.services.relations.delete(caller.tenant, &key).await?;
+    api.services
+        .actions
+        .relation(caller, MsgType::RelationDeleted, &deleted)
+        .await;
+    Ok(deleted)
+}
+
+/// Deletes a relation.
+#[utoipa::path(delete, path = "/api/relation", tag = "entity-relation", operation_id = "deleteRelationV1",
+    params(KeyParams), responses((status = 200)))]
+async fn delete(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<KeyParams>,
+) -> ApiResult<()> {
+    remove(&api, &caller, params).await.map(drop)
+}
+
+/// Deletes a relation, and returns what it was.
+#[utoipa::path(delete, path = "/api/v2/relation", tag = "entity-relation", operation_id = "deleteRelation",
+    params(KeyParams), responses((status = 200, body = EntityRelation)))]
+async fn delete_v2(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<KeyParams>,
+) -> ApiResult<Json<EntityRelation>> {
+    remove(&api, &caller, params).await.map(Json)
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct EntityParams {
+    /// Bare id of the entity.
+    entity_id: Option<String>,
+    /// Kind of the entity.
+    entity_type: Option<String>,
+}
+
+/// Deletes all common relations of an entity.
+#[utoipa::path(delete, path = "/api/relations", tag = "entity-relation", operation_id = "deleteRelations",
+    params(EntityParams), responses((status = 200)))]
+async fn delete_all(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<EntityParams>,
+) -> ApiResult<()> {
+    let entity = required(
+        ("entityType", &params.entity_type),
+        ("entityId", &params.entity_id),
+    )?;
+    api.check(&caller, entity, Operation::Write).await?;
+    api.services
+        .relations
+        .delete_common(caller.tenant, entity)
+        .await?;
+    api.services.actions.relations_deleted(&caller, entity).await;
+    Ok(())
+}

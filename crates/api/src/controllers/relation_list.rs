@@ -1,0 +1,285 @@
+//! Lists of relations, and searches along them. Relations with an end that the caller may not see are left out.
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_core::access::{AccessError, Operation, Principal};
+use fieldline_core::ports::RelationEnds;
+use fieldline_model::EntityId;
+use fieldline_model::entity::{EntityRelation, EntityRelationInfo, RelationsQuery};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use super::relation::{entity, group, required};
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC};
+use crate::error::ApiResult;
+use crate::extract::{Body, Query};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(find))
+        .add(STC, routes!(infos))
+        .add(STC, routes!(from))
+        .add(STC, routes!(from_of_type))
+        .add(STC, routes!(to))
+        .add(STC, routes!(to_of_type))
+        .add(STC, routes!(infos_from))
+        .add(STC, routes!(infos_to))
+        .add(STC, routes!(search))
+        .add(STC, routes!(search_infos))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct EndsParams {
+    /// Bare id of the entity where the relations start.
+    from_id: Option<String>,
+    /// Kind of the entity where the relations start.
+    from_type: Option<String>,
+    /// Bare id of the entity where the relations end, if no start is given.
+    to_id: Option<String>,
+    /// Kind of the entity where the relations end.
+    to_type: Option<String>,
+    /// Only relations of this type.
+    relation_type: Option<String>,
+    /// Group of the relations; `COMMON` where absent.
+    relation_type_group: Option<String>,
+}
+
+impl EndsParams {
+    fn ends(self) -> ApiResult<RelationEnds> {
+        let ends = if self.to_id.is_some() && self.from_id.is_none() {
+            RelationEnds::to(required(("toType", &self.to_type), ("toId", &self.to_id))?)
+        } else {
+            RelationEnds::from(required(
+                ("fromType", &self.from_type),
+                ("fromId", &self.from_id),
+            )?)
+        };
+        Ok(RelationEnds {
+            relation_type: self.relation_type.filter(|text| !text.is_empty()),
+            group: group(self.relation_type_group.as_deref()),
+            ..ends
+        })
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct GroupParams {
+    /// Group of the relations; `COMMON` where absent.
+    relation_type_group: Option<String>,
+}
+
+/// Those of the relations whose ends the caller may see.
+async fn readable(
+    api: &ApiState,
+    caller: &Principal,
+    mut relations: Vec<EntityRelation>,
+) -> ApiResult<Vec<EntityRelation>> {
+    let mut seen: HashMap<EntityId, bool> = HashMap::new();
+    for end in relations.iter().flat_map(|relation| [relation.from, relation.to]) {
+        if seen.contains_key(&end) {
+            continue;
+        }
+        let may = match api.check(caller, end, Operation::Read).await {
+            Ok(_) => true,
+            Err(AccessError::NotFound(_) | AccessError::Denied) => false,
+            Err(error) => return Err(error.into()),
+        };
+        seen.insert(end, may);
+    }
+    relations
+        .retain(|relation| seen.get(&relation.from) == Some(&true) && seen.get(&relation.to) == Some(&true));
+    Ok(relations)
+}
+
+/// The relations with these ends; the end that is given must be one that the caller may see.
+async fn found(api: &ApiState, caller: &Principal, ends: RelationEnds) -> ApiResult<Vec<EntityRelation>> {
+    for end in [ends.from, ends.to].into_iter().flatten() {
+        api.check(caller, end, Operation::Read).await?;
+    }
+    let relations = api.entities.relations.find(caller.tenant, &ends).await?;
+    readable(api, caller, relations).await
+}
+
+async fn named(
+    api: &ApiState,
+    caller: &Principal,
+    relations: Vec<EntityRelation>,
+) -> ApiResult<Vec<EntityRelationInfo>> {
+    Ok(api
+        .entities
+        .relations
+        .with_names(caller.tenant, relations)
+        .await?)
+}
+
+/// The relations that start or end at an entity.
+#[utoipa::path(get, path = "/api/relations", tag = "entity-relation", operation_id = "findByFromOrTo",
+    params(EndsParams), responses((status = 200, body = Vec<EntityRelation>)))]
+async fn find(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<EndsParams>,
+) -> ApiResult<Json<Vec<EntityRelation>>> {
+    found(&api, &caller, params.ends()?).await.map(Json)
+}
+
+/// The relations that start or end at an entity, with the names of their ends.
+#[utoipa::path(get, path = "/api/relations/info", tag = "entity-relation", operation_id = "findInfoByFromOrTo",
+    params(EndsParams), responses((status = 200, body = Vec<EntityRelationInfo>)))]
+async fn infos(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<EndsParams>,
+) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
+    let relations = found(&api, &caller, params.ends()?).await?;
+    named(&api, &caller, relations).await.map(Json)
+}
+
+/// The relations that start at an entity.
+#[utoipa::path(get, path = "/api/relations/from/{fromType}/{fromId}", tag = "entity-relation",
+    operation_id = "findEntityRelationsByFrom",
+    params(("fromType" = String, Path), ("fromId" = Uuid, Path), GroupParams),
+    responses((status = 200, body = Vec<EntityRelation>)))]
+async fn from(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(params): Query<GroupParams>,
+) -> ApiResult<Json<Vec<EntityRelation>>> {
+    let ends = RelationEnds {
+        group: group(params.relation_type_group.as_deref()),
+        ..RelationEnds::from(entity(&kind, &id)?)
+    };
+    found(&api, &caller, ends).await.map(Json)
+}
+
+/// The relations of a type that start at an entity.
+#[utoipa::path(get, path = "/api/relations/from/{fromType}/{fromId}/{relationType}", tag = "entity-relation",
+    operation_id = "findEntityRelationsByFromAndRelationType",
+    params(("fromType" = String, Path), ("fromId" = Uuid, Path), ("relationType" = String, Path), GroupParams),
+    responses((status = 200, body = Vec<EntityRelation>)))]
+async fn from_of_type(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, relation_type)): Path<(String, String, String)>,
+    Query(params): Query<GroupParams>,
+) -> ApiResult<Json<Vec<EntityRelation>>> {
+    let ends = RelationEnds {
+        relation_type: Some(relation_type),
+        group: group(params.relation_type_group.as_deref()),
+        ..RelationEnds::from(entity(&kind, &id)?)
+    };
+    found(&api, &caller, ends).await.map(Json)
+}
+
+/// The relations that end at an entity.
+#[utoipa::path(get, path = "/api/relations/to/{toType}/{toId}", tag = "entity-relation",
+    operation_id = "findEntityRelationsByTo",
+    params(("toType" = String, Path), ("toId" = Uuid, Path), GroupParams),
+    responses((status = 200, body = Vec<EntityRelation>)))]
+async fn to(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(params): Query<GroupParams>,
+) -> ApiResult<Json<Vec<EntityRelation>>> {
+    let ends = RelationEnds {
+        group: group(params.relation_type_group.as_deref()),
+        ..RelationEnds::to(entity(&kind, &id)?)
+    };
+    found(&api, &caller, ends).await.map(Json)
+}
+
+/// The relations of a type that end at an entity.
+#[utoipa::path(get, path = "/api/relations/to/{toType}/{toId}/{relationType}", tag = "entity-relation",
+    operation_id = "findEntityRelationsByToAndRelationType",
+    params(("toType" = String, Path), ("toId" = Uuid, Path), ("relationType" = String, Path), GroupParams),
+    responses((status = 200, body = Vec<EntityRelation>)))]
+async fn to_of_type(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, relation_type)): Path<(String, String, String)>,
+    Query(params): Query<GroupParams>,
+) -> ApiResult<Json<Vec<EntityRelation>>> {
+    let ends = RelationEnds {
+        relation_type: Some(relation_type),
+        group: group(params.relation_type_group.as_deref()),
+        ..RelationEnds::to(entity(&kind, &id)?)
+    };
+    found(&api, &caller, ends).await.map(Json)
+}
+
+/// The relations that start at an entity, with the names of their ends.
+#[utoipa::path(get, path = "/api/relations/info/from/{fromType}/{fromId}", tag = "entity-relation",
+    operation_id = "findEntityRelationInfosByFrom",
+    params(("fromType" = String, Path), ("fromId" = Uuid, Path), GroupParams),
+    responses((status = 200, body = Vec<EntityRelationInfo>)))]
+async fn infos_from(
+    api: State<Api>,
+    caller: Caller,
+    path: Path<(String, String)>,
+    params: Query<GroupParams>,
+) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
+    let (state, principal) = (Api::clone(&api.0), caller.0);
+    let Json(relations) = from(api, caller, path, params).await?;
+    named(&state, &principal, relations).await.map(Json)
+}
+
+/// The relations that end at an entity, with the names of their ends.
+#[utoipa::path(get, path = "/api/relations/info/to/{toType}/{toId}", tag = "entity-relation",
+    operation_id = "findEntityRelationInfosByTo",
+    params(("toType" = String, Path), ("toId" = Uuid, Path), GroupParams),
+    responses((status = 200, body = Vec<EntityRelationInfo>)))]
+async fn infos_to(
+    api: State<Api>,
+    caller: Caller,
+    path: Path<(String, String)>,
+    params: Query<GroupParams>,
+) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
+    let (state, principal) = (Api::clone(&api.0), caller.0);
+    let Json(relations) = to(api, caller, path, params).await?;
+    named(&state, &principal, relations).await.map(Json)
+}
+
+async fn walked(
+    api: &ApiState,
+    caller: &Principal,
+    query: &RelationsQuery,
+) -> ApiResult<Vec<EntityRelation>> {
+    api.check(caller, query.parameters.root(), Operation::Read)
+        .await?;
+    let relations = api.entities.relations.search(caller.tenant, query).await?;
+    readable(api, caller, relations).await
+}
+
+/// The relations that a walk from an entity meets.
+#[utoipa::path(post, path = "/api/relations", tag = "entity-relation", operation_id = "findEntityRelationsByQuery",
+    request_body = RelationsQuery, responses((status = 200, body = Vec<EntityRelation>)))]
+async fn search(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(query): Body<RelationsQuery>,
+) -> ApiResult<Json<Vec<EntityRelation>>> {
+    walked(&api, &caller, &query).await.map(Json)
+}
+
+/// The relations that a walk from an entity meets, with the names of their ends.
+#[utoipa::path(post, path = "/api/relations/info", tag = "entity-relation",
+    operation_id = "findEntityRelationInfosByQuery", request_body = RelationsQuery,
+    responses((status = 200, body = Vec<EntityRelationInfo>)))]
+async fn search_infos(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(query): Body<RelationsQuery>,
+) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
+    let relations = walked(&api, &caller, &query).await?;
+    named(&api, &caller, relations).await.map(Json)
+}

@@ -1,0 +1,318 @@
+//! Rule chains, their nodes and connections.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::ports::{EventFilter, EventText};
+use fieldline_model::entity::{
+    EVENT_IN, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
+    RuleChainMetaData, RuleChainType,
+};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{RuleChainId, RuleNodeId};
+use serde::Deserialize;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::Either;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query, missing, parse_uuids};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(get))
+        .add(T, routes!(save))
+        .add(T, routes!(delete))
+        .add(T, routes!(set_root))
+        .add(T, routes!(create_default))
+        .add(T, routes!(metadata))
+        .add(T, routes!(save_metadata))
+        .add(T, routes!(output_labels))
+        .add(T, routes!(output_labels_usage))
+        .add(T, routes!(list))
+        .add(T, routes!(by_ids))
+        .add(T, routes!(export))
+        .add(T, routes!(import))
+        .add(T, routes!(debug_input))
+}
+
+async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<RuleChain> {
+    match api.check(caller, RuleChainId(id), operation).await? {
+        Entity::RuleChain(chain) => Ok(chain),
+        _ => Err(ApiError::not_found("Rule chain not found")),
+    }
+}
+
+/// The rule chain of an id, without its nodes.
+#[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "getRuleChainById",
+    params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<RuleChain>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+/// Creates a rule chain without nodes, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/ruleChain", tag = "rule-chain", operation_id = "saveRuleChain",
+    request_body = RuleChain, responses((status = 200, body = RuleChain)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(chain): Body<RuleChain>,
+) -> ApiResult<Json<RuleChain>> {
+    if let Some(id) = chain.id {
+        load(&api, &caller, id.0, Operation::Write).await?;
+    }
+    Ok(Json(api.services.rule_chains.save(caller.tenant, chain).await?))
+}
+
+/// Deletes a rule chain that is neither the root chain nor used by a profile.
+#[utoipa::path(delete, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "deleteRuleChain",
+    params(("ruleChainId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let chain = load(&api, &caller, id, Operation::Delete).await?;
+    Ok(api.services.rule_chains.delete(caller.tenant, &chain).await?)
+}
+
+/// Makes a rule chain the root chain.
+#[utoipa::path(post, path = "/api/ruleChain/{ruleChainId}/root", tag = "rule-chain", operation_id = "setRootRuleChain",
+    params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
+async fn set_root(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<RuleChain>> {
+    load(&api, &caller, id, Operation::Write).await?;
+    let chains = &api.services.rule_chains;
+    Ok(Json(chains.set_root(caller.tenant, RuleChainId(id)).await?))
+}
+
+/// The name of a rule chain to create.
+#[derive(Deserialize, utoipa::ToSchema)]
+struct DefaultRuleChainCreateRequest {
+    /// Name.
+    name: Option<String>,
+}
+
+/// Creates a rule chain with the nodes of the default root chain.
+#[utoipa::path(post, path = "/api/ruleChain/device/default", tag = "rule-chain",
+    operation_id = "setDeviceDefaultRuleChain", request_body = DefaultRuleChainCreateRequest,
+    responses((status = 200, body = RuleChain)))]
+async fn create_default(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(request): Body<DefaultRuleChainCreateRequest>,
+) -> ApiResult<Json<RuleChain>> {
+    let name = request.name.filter(|name| !name.is_empty());
+    let name = name.ok_or_else(|| missing("name"))?;
+    let chains = &api.services.rule_chains;
+    Ok(Json(chains.create_default(caller.tenant, &name).await?))
+}
+
+/// Nodes and connections of a rule chain.
+#[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/metadata", tag = "rule-chain",
+    operation_id = "getRuleChainMetaData", params(("ruleChainId" = Uuid, Path)),
+    responses((status = 200, body = RuleChainMetaData)))]
+async fn metadata(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<RuleChainMetaData>> {
+    load(&api, &caller, id, Operation::Read).await?;
+    let chains = &api.services.rule_chains;
+    Ok(Json(chains.metadata(caller.tenant, RuleChainId(id)).await?))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct UpdateRelatedParams {
+    /// Whether connections of other chains follow renamed labels; true where absent.
+    update_related: Option<bool>,
+}
+
+/// Replaces nodes and connections of a rule chain.
+#[utoipa::path(post, path = "/api/ruleChain/metadata", tag = "rule-chain", operation_id = "saveRuleChainMetaData",
+    params(UpdateRelatedParams), request_body = RuleChainMetaData,
+    responses((status = 200, body = RuleChainMetaData)))]
+async fn save_metadata(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<UpdateRelatedParams>,
+    Body(metadata): Body<RuleChainMetaData>,
+) -> ApiResult<Json<RuleChainMetaData>> {
+    let id = metadata.rule_chain_id.ok_or_else(|| missing("ruleChainId"))?;
+    load(&api, &caller, id.0, Operation::Write).await?;
+    let update_related = params.update_related.unwrap_or(true);
+    let chains = &api.services.rule_chains;
+    let saved = chains
+        .save_metadata(caller.tenant, metadata, update_related)
+        .await?;
+    Ok(Json(saved))
+}
+
+/// The labels that a rule chain gives messages back with.
+#[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/output/labels", tag = "rule-chain",
+    operation_id = "getRuleChainOutputLabels", params(("ruleChainId" = Uuid, Path)),
+    responses((status = 200, body = Vec<String>)))]
+async fn output_labels(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<BTreeSet<String>>> {
+    load(&api, &caller, id, Operation::Read).await?;
+    let chains = &api.services.rule_chains;
+    Ok(Json(chains.output_labels(caller.tenant, RuleChainId(id)).await?))
+}
+
+/// The nodes that pass messages to a rule chain, with the labels of their connections.
+#[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/output/labels/usage", tag = "rule-chain",
+    operation_id = "getRuleChainOutputLabelsUsage", params(("ruleChainId" = Uuid, Path)),
+    responses((status = 200, body = Vec<OutputLabelsUsage>)))]
+async fn output_labels_usage(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<Vec<OutputLabelsUsage>>> {
+    load(&api, &caller, id, Operation::Read).await?;
+    let chains = &api.services.rule_chains;
+    let usage = chains.output_labels_usage(caller.tenant, RuleChainId(id)).await?;
+    Ok(Json(usage))
+}
+
+/// The type of a name; `CORE` where there is none.
+pub(super) fn chain_type(name: Option<&str>) -> ApiResult<RuleChainType> {
+    match name.filter(|name| !name.trim().is_empty()) {
+        None => Ok(RuleChainType::Core),
+        Some(name) => RuleChainType::from_name(name)
+            .ok_or_else(|| ApiError::bad_request(format!("Unknown rule chain type '{name}'"))),
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct ListParams {
+    /// `CORE` or `EDGE`; `CORE` where absent.
+    #[serde(rename = "type")]
+    chain_type: Option<String>,
+    /// Comma-joined ids, in the place of a page.
+    rule_chain_ids: Option<String>,
+}
+
+/// A page of rule chains of one type, or with `ruleChainIds` those that the tenant has.
+#[utoipa::path(get, path = "/api/ruleChains", tag = "rule-chain", operation_id = "getRuleChains",
+    params(PageParams, ListParams), responses((status = 200, body = PageData<RuleChain>)))]
+async fn list(
+    State(api): State<Api>,
+    caller: Caller,
+    Query(page): Query<PageParams>,
+    Query(params): Query<ListParams>,
+) -> ApiResult<Json<Either<PageData<RuleChain>, Vec<RuleChain>>>> {
+    if params.rule_chain_ids.is_some() {
+        let Json(chains) = by_ids(State(api), caller, Query(params)).await?;
+        return Ok(Json(Either::Right(chains)));
+    }
+    let chain_type = chain_type(params.chain_type.as_deref())?;
+    let chains = &api.entities.rule_chains;
+    let page = chains
+        .list(caller.0.tenant, Some(chain_type), &page.link()?)
+        .await?;
+    Ok(Json(Either::Left(page)))
+}
+
+/// Those of the rule chains that the tenant has.
+#[utoipa::path(get, path = "/api/ruleChains/list", tag = "rule-chain", operation_id = "getRuleChainsByIds",
+    params(ListParams), responses((status = 200, body = Vec<RuleChain>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<ListParams>,
+) -> ApiResult<Json<Vec<RuleChain>>> {
+    let ids = params.rule_chain_ids.unwrap_or_default();
+    let ids = parse_uuids("ruleChainIds", &ids, RuleChainId)?;
+    Ok(Json(api.entities.rule_chains.by_ids(caller.tenant, &ids).await?))
+}
+
+/// Rule chains exported at once.
+const MOST_EXPORTED: u32 = 1_000;
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ExportParams {
+    /// How many rule chains at most.
+    limit: u32,
+}
+
+/// Rule chains with nodes and connections, to be imported elsewhere.
+#[utoipa::path(get, path = "/api/ruleChains/export", tag = "rule-chain", operation_id = "exportRuleChains",
+    params(ExportParams), responses((status = 200, body = RuleChainData)))]
+async fn export(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<ExportParams>,
+) -> ApiResult<Json<RuleChainData>> {
+    if params.limit < 1 {
+        return Err(ApiError::bad_request(
+            "Incorrect page link page size '0'. Page size must be greater than zero.",
+        ));
+    }
+    let limit = params.limit.min(MOST_EXPORTED);
+    Ok(Json(api.services.rule_chains.export(caller.tenant, limit).await?))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ImportParams {
+    /// Whether chains replace those of their names; false where absent.
+    overwrite: Option<bool>,
+}
+
+/// Creates rule chains with nodes and connections.
+#[utoipa::path(post, path = "/api/ruleChains/import", tag = "rule-chain", operation_id = "importRuleChains",
+    params(ImportParams), request_body = RuleChainData,
+    responses((status = 200, body = Vec<RuleChainImportResult>)))]
+async fn import(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<ImportParams>,
+    Body(data): Body<RuleChainData>,
+) -> ApiResult<Json<Vec<RuleChainImportResult>>> {
+    let overwrite = params.overwrite.unwrap_or(false);
+    let chains = &api.services.rule_chains;
+    Ok(Json(chains.import(caller.tenant, data, overwrite).await?))
+}
+
+/// The last message that a node is known to have received, empty for none: where nodes are debugged, scripts are tried on
+/// it.
+#[utoipa::path(get, path = "/api/ruleNode/{ruleNodeId}/debugIn", tag = "rule-chain",
+    operation_id = "getLatestRuleNodeDebugInput", params(("ruleNodeId" = Uuid, Path)),
+    responses((status = 200, body = serde_json::Value)))]
+async fn debug_input(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Response> {
+    let id = RuleNodeId(id);
+    api.check(&caller, id, Operation::Read).await?;
+    let received = EventFilter {
+        texts: vec![(EventText::Name, EVENT_IN.to_owned())],
+        ..EventFilter::of(EventKind::DebugRuleNode)
+    };
+    let events = &api.entities.events;
+    let page = events
+        .list(caller.tenant, id.into(), &received, &PageLink::first(1))
+        .await?;
+    Ok(match page.data.first() {
+        Some(event) => Json(event.body_json()).into_response(),
+        None => ().into_response(),
+    })
+}

@@ -1,0 +1,209 @@
+//! Queues of the rule engine.
+
+use serde_json::{Value, json};
+
+use crate::world::{Client, World, id, no};
+
+const SERVICE: &str = "serviceType=TB_RULE_ENGINE";
+
+async fn queues(client: &Client<'_>) -> Vec<Value> {
+    let path = format!("/api/queues?{SERVICE}&pageSize=10&page=0&sortProperty=name&sortOrder=ASC");
+    client.get(&path).await["data"].as_array().unwrap().clone()
+}
+
+fn names(queues: &[Value]) -> Vec<&str> {
+    queues
+        .iter()
+        .map(|queue| queue["name"].as_str().unwrap())
+        .collect()
+}
+
+fn queue(name: &str) -> Value {
+    json!({
+        "name": name, "topic": format!("topic.{name}"), "pollInterval": 25, "partitions": 2,
+        "consumerPerPartition": true, "packProcessingTimeout": 2000,
+        "submitStrategy": { "type": "BURST", "batchSize": 10 },
+        "processingStrategy": {
+            "type": "RETRY_ALL", "retries": 3, "failurePercentage": 0, "pauseBetweenRetries": 1,
+            "maxPauseBetweenRetries": 5,
+        },
+    })
+}
+
+#[tokio::test]
+async fn shared_queues_are_there_and_the_system_administrator_manages_them() {
+    let world = World::demo().await;
+    let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
+    let seeded = queues(&admin).await;
+    assert_eq!(names(&seeded), ["HighPriority", "Main", "SequentialByOriginator"]);
+    let mut main = seeded[1].clone();
+    for name in ["id", "createdTime"] {
+        main.as_object_mut().unwrap().remove(name);
+    }
+    assert_eq!(
+        main,
+        json!({
+            "tenantId": { "entityType": "TENANT", "id": "13814000-1dd2-11b2-8080-808080808080" },
+            "name": "Main", "topic": "tb_rule_engine.main", "pollInterval": 25, "partitions": 10,
+            "consumerPerPartition": true, "packProcessingTimeout": 2000,
+            "submitStrategy": { "type": "BURST", "batchSize": 1000 },
+            "processingStrategy": {
+                "type": "SKIP_ALL_FAILURES", "retries": 3, "failurePercentage": 0.0, "pauseBetweenRetries": 3,
+                "maxPauseBetweenRetries": 3,
+            },
+            "additionalInfo": null,
+        })
+    );
+    let path = format!("/api/queues/{}", id(&seeded[1]));
+    assert_eq!(admin.get(&path).await, seeded[1]);
+    assert_eq!(admin.get("/api/queues/name/Main").await, seeded[1]);
+    assert_eq!(
+        admin
+            .refused("GET", "/api/queues/name/None", &Value::Null)
+            .await
+            .0,
+        404
+    );
+    let other = admin
+        .get("/api/queues?serviceType=TB_CORE&pageSize=1&page=0")
+        .await;
+    assert_eq!(other["data"], json!([]));
+
+    let save = format!("/api/queues?{SERVICE}");
+    let mut fast = sysadmin.post(&save, &queue("Fast")).await;
+    fast["partitions"] = json!(7);
+    assert_eq!(sysadmin.post(&save, &fast).await["partitions"], 7);
+    let changed = |field: &str, value: Value| {
+        let mut changed = queue("Other");
+        changed[field] = value;
+        changed
+    };
+    let mut renamed = fast.clone();
+    renamed["name"] = json!("Faster");
+    for (body, message) in [
+        (queue("Fast"), "Queue with name: Fast already exists!"),
+        (
+            changed("topic", fast["topic"].clone()),
+            "Queue with topic: topic.Fast already exists!",
+        ),
+        (renamed, "Queue name can't be changed!"),
+        (changed("name", json!("")), "Queue name should be specified!"),
+        (
+            changed("name", json!("a b")),
+            "Queue name contains a character other than ASCII alphanumerics, '.', '_' and '-'!",
+        ),
+        (
+            changed("partitions", json!(0)),
+            "Queue partitions should be more then 0!",
+        ),
+        (
+            changed("submitStrategy", Value::Null),
+            "Queue submit strategy can't be null!",
+        ),
+        (
+            changed("processingStrategy", json!({})),
+            "Queue processing strategy type can't be null!",
+        ),
+    ] {
+        assert_eq!(sysadmin.refused("POST", &save, &body).await, no(400, 31, message));
+    }
+    sysadmin.delete(&format!("/api/queues/{}", id(&fast))).await;
+    assert_eq!(queues(&sysadmin).await.len(), 3);
+    assert_eq!(
+        sysadmin.refused("DELETE", &path, &Value::Null).await,
+        no(400, 31, "Deletion of the Main queue is prohibited!")
+    );
+}
+
+#[tokio::test]
+async fn isolated_tenants_have_the_queues_of_their_profile() {
+    let world = World::demo().await;
+    let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
+    let shared = queues(&admin).await;
+    let profile = |queues: Value| {
+        json!({
+            "name": "isolated", "isolatedTbRuleEngine": true,
+            "profileData": { "configuration": { "type": "DEFAULT" }, "queueConfiguration": queues },
+        })
+    };
+    for (queues, message) in [
+        (
+            Value::Null,
+            "Tenant profile data queue configuration should be specified!",
+        ),
+        (
+            json!([queue("A")]),
+            "Main queue configuration should be specified!",
+        ),
+        (
+            json!([queue("Main"), queue("Main")]),
+            "Queue configuration topic 'topic.Main' already present!",
+        ),
+        (
+            json!([{ "name": "Main", "topic": "t" }]),
+            "Queue poll interval should be more then 0!",
+        ),
+    ] {
+        assert_eq!(
+            sysadmin
+                .refused("POST", "/api/tenantProfile", &profile(queues))
+                .await,
+            no(400, 31, message)
+        );
+    }
+    let isolated = profile(json!([queue("Main"), queue("Own")]));
+    let mut isolated = sysadmin.post("/api/tenantProfile", &isolated).await;
+    let tenants = "/api/tenants?pageSize=1&page=0&textSearch=Tenant";
+    let mut tenant = sysadmin.get(tenants).await["data"][0].clone();
+    let ordinary = tenant["tenantProfileId"].clone();
+    tenant["tenantProfileId"] = isolated["id"].clone();
+    let mut tenant = sysadmin.post("/api/tenant", &tenant).await;
+    let own = queues(&admin).await;
+    assert_eq!(names(&own), ["Main", "Own"]);
+    assert_eq!(own[0]["tenantId"], tenant["id"]);
+    assert_eq!(own[0]["partitions"], 2);
+    let path = format!("/api/queues/{}", id(&shared[1]));
+    assert_eq!(admin.refused("GET", &path, &Value::Null).await.0, 404);
+    let profile_of_devices = json!({ "name": "p", "defaultQueueName": "HighPriority" });
+    assert_eq!(
+        admin
+            .refused("POST", "/api/deviceProfile", &profile_of_devices)
+            .await
+            .2,
+        "Device profile is referencing to non-existent queue!"
+    );
+    // Others have the shared queues, and do not see these.
+    let stranger = world.stranger().await;
+    assert_eq!(queues(&stranger).await, shared);
+    let path = format!("/api/queues/{}", id(&own[0]));
+    assert_eq!(stranger.refused("GET", &path, &Value::Null).await.0, 404);
+
+    let mut main = queue("Main");
+    main["partitions"] = json!(5);
+    isolated["profileData"]["queueConfiguration"] = json!([main, queue("New")]);
+    isolated = sysadmin.post("/api/tenantProfile", &isolated).await;
+    let changed = queues(&admin).await;
+    assert_eq!(names(&changed), ["Main", "New"]);
+    assert_eq!(
+        (&changed[0]["id"], &changed[0]["partitions"]),
+        (&own[0]["id"], &json!(5))
+    );
+    main["topic"] = json!("elsewhere");
+    isolated["profileData"]["queueConfiguration"] = json!([main]);
+    assert_eq!(
+        sysadmin.refused("POST", "/api/tenantProfile", &isolated).await,
+        no(400, 31, "Queue topic can't be changed!")
+    );
+
+    tenant["tenantProfileId"] = ordinary;
+    sysadmin.post("/api/tenant", &tenant).await;
+    assert_eq!(queues(&admin).await, shared);
+    let tenant = tenant["id"]["id"].as_str().unwrap().parse().unwrap();
+    let left = world
+        .context
+        .stores
+        .queues
+        .all(fieldline_model::TenantId(tenant))
+        .await;
+    assert_eq!(left.unwrap(), []);
+}

@@ -1,0 +1,139 @@
+//! Simple Notification Service.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::client::{AwsClient, Call, Service, check, request_id, tag};
+use crate::config::{ConfigError, NodeConfig, require};
+use crate::lenient;
+use crate::outcome::{Outcome, SendError, entry};
+use crate::percent;
+use crate::secret::Secret;
+
+/// The configuration of `TbSnsNode`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SnsConfig {
+    /// Pattern of the name (ARN) of the topic.
+    #[serde(deserialize_with = "lenient::string")]
+    pub topic_arn_pattern: String,
+    /// The access key.
+    #[serde(deserialize_with = "lenient::string")]
+    pub access_key_id: String,
+    /// Its secret.
+    pub secret_access_key: Secret,
+    /// The region.
+    #[serde(deserialize_with = "lenient::string")]
+    pub region: String,
+}
+
+impl Default for SnsConfig {
+    fn default() -> Self {
+        Self {
+            topic_arn_pattern: "arn:aws:sns:us-east-1:123456789012:MyNewTopic".to_owned(),
+            access_key_id: String::new(),
+            secret_access_key: Secret::default(),
+            region: "us-east-1".to_owned(),
+        }
+    }
+}
+
+impl NodeConfig for SnsConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        require("topicArnPattern", &self.topic_arn_pattern)?;
+        let fields = ["accessKeyId", "secretAccessKey", "region"];
+        check(fields, &self.access_key_id, &self.secret_access_key, &self.region)
+    }
+}
+
+const SERVICE: Service = Service {
+    host: "sns",
+    signed: "sns",
+    name: "AmazonSNS",
+};
+
+/// Publishes to topics.
+#[derive(Debug)]
+pub struct SnsClient {
+    client: AwsClient,
+}
+
+impl SnsClient {
+    /// Makes a client.
+    pub fn new(config: &SnsConfig) -> Result<Self, ConfigError> {
+        Self::with_endpoint(config, None)
+    }
+
+    /// Like [`Self::new`], with another base URL than that of the region.
+    pub fn with_endpoint(config: &SnsConfig, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let credentials = (config.access_key_id.as_str(), &config.secret_access_key);
+        Ok(Self {
+            client: client(credentials, &config.region, endpoint)?,
+        })
+    }
+
+    /// Publishes a message.
+    pub async fn send(&self, topic_arn: &str, body: &str) -> Result<Outcome, SendError> {
+        publish(&self.client, &[("TopicArn", topic_arn), ("Message", body)])
+            .await
+            .map_err(SendError::noted)
+    }
+}
+
+fn client(
+    credentials: (&str, &Secret),
+    region: &str,
+    endpoint: Option<&str>,
+) -> Result<AwsClient, ConfigError> {
+    let timeouts = (Duration::from_secs(10), Duration::from_secs(15));
+    AwsClient::new(SERVICE, credentials, region, endpoint, timeouts)
+}
+
+/// Makes a client that sends text messages.
+pub(crate) fn sms_client(
+    credentials: (&str, &Secret),
+    region: &str,
+    endpoint: Option<&str>,
+) -> Result<AwsClient, ConfigError> {
+    let fields = ["accessKeyId", "secretAccessKey", "region"];
+    check(fields, credentials.0, credentials.1, region)?;
+    client(credentials, region, endpoint)
+}
+
+/// Sends a text message to a phone.
+pub(crate) async fn publish_sms(client: &AwsClient, number: &str, message: &str) -> Result<(), String> {
+    let parameters = [
+        ("PhoneNumber", number),
+        ("Message", message),
+        ("MessageAttributes.entry.1.Name", "AWS.SNS.SMS.SMSType"),
+        ("MessageAttributes.entry.1.Value.DataType", "String"),
+        ("MessageAttributes.entry.1.Value.StringValue", "Transactional"),
+    ];
+    publish(client, &parameters).await.map(|_| ())
+}
+
+async fn publish(client: &AwsClient, parameters: &[(&str, &str)]) -> Result<Outcome, String> {
+    let mut body = "Action=Publish&Version=2010-03-31".to_owned();
+    for (name, value) in parameters {
+        body.push('&');
+        body.push_str(name);
+        body.push('=');
+        body.push_str(&percent::encode(value));
+    }
+    let headers = [("content-type", "application/x-www-form-urlencoded; charset=utf-8")];
+    let call = Call {
+        target: "/",
+        endpoint: None,
+        headers: &headers,
+        body,
+    };
+    let answer = client.call(call).await?;
+    let message_id = tag(&answer.body, "MessageId")
+        .ok_or_else(|| "the service answered without an identifier".to_owned())?;
+    Ok(Outcome::with_metadata(vec![
+        entry("messageId", message_id),
+        entry("requestId", request_id(&answer)),
+    ]))
+}

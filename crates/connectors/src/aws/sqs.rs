@@ -1,0 +1,186 @@
+//! Simple Queue Service.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::client::{AwsClient, Call, Service, check, request_id};
+use crate::config::{ConfigError, NodeConfig, require};
+use crate::lenient;
+use crate::outcome::{Outcome, SendError, entry};
+use crate::secret::Secret;
+
+/// The configuration of `TbSqsNode`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct SqsConfig {
+    /// The kind of the queue.
+    pub queue_type: SqsQueueType,
+    /// Pattern of the URL of the queue.
+    #[serde(deserialize_with = "lenient::string")]
+    pub queue_url_pattern: String,
+    /// How long a standard queue holds a message back, in seconds, up to 900.
+    #[serde(deserialize_with = "lenient::integer")]
+    pub delay_seconds: u16,
+    /// Patterns of names and values of attributes.
+    #[serde(deserialize_with = "lenient::pairs")]
+    pub message_attributes: Vec<(String, String)>,
+    /// The access key.
+    #[serde(deserialize_with = "lenient::string")]
+    pub access_key_id: String,
+    /// Its secret.
+    pub secret_access_key: Secret,
+    /// The region.
+    #[serde(deserialize_with = "lenient::string")]
+    pub region: String,
+}
+
+/// The kind of a queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum SqsQueueType {
+    /// Without order.
+    #[default]
+    Standard,
+    /// In order, and each message once.
+    Fifo,
+}
+
+impl Default for SqsConfig {
+    fn default() -> Self {
+        Self {
+            queue_type: SqsQueueType::Standard,
+            queue_url_pattern: "https://sqs.us-east-1.amazonaws.com/123456789012/my-queue-name".to_owned(),
+            delay_seconds: 0,
+            message_attributes: Vec::new(),
+            access_key_id: String::new(),
+            secret_access_key: Secret::default(),
+            region: "us-east-1".to_owned(),
+        }
+    }
+}
+
+impl NodeConfig for SqsConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        require("queueUrlPattern", &self.queue_url_pattern)?;
+        if self.delay_seconds > 900 {
+            return Err(ConfigError::new("delaySeconds", "must be between 0 and 900"));
+        }
+        let fields = ["accessKeyId", "secretAccessKey", "region"];
+        check(fields, &self.access_key_id, &self.secret_access_key, &self.region)
+    }
+}
+
+const SERVICE: Service = Service {
+    host: "sqs",
+    signed: "sqs",
+    name: "AmazonSQS",
+};
+
+/// Sends messages to queues.
+#[derive(Debug)]
+pub struct SqsClient {
+    client: AwsClient,
+    queue_type: SqsQueueType,
+    delay_seconds: u16,
+}
+
+/// A message; its patterns are resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct SqsMessage<'a> {
+    /// The URL of the queue; the request goes to its host.
+    pub queue_url: &'a str,
+    /// The body.
+    pub body: &'a str,
+    /// Names and values of attributes.
+    pub attributes: &'a [(String, String)],
+    /// The identifier of the message, by which a FIFO queue drops what comes twice.
+    pub deduplication_id: &'a str,
+    /// The identifier of the originator, whose messages a FIFO queue keeps in order.
+    pub group_id: &'a str,
+}
+
+impl SqsClient {
+    /// Makes a client.
+    pub fn new(config: &SqsConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            client: AwsClient::new(
+                SERVICE,
+                (&config.access_key_id, &config.secret_access_key),
+                &config.region,
+                None,
+                (Duration::from_secs(10), Duration::from_secs(15)),
+            )?,
+            queue_type: config.queue_type,
+            delay_seconds: config.delay_seconds,
+        })
+    }
+
+    /// Sends a message.
+    pub async fn send(&self, message: &SqsMessage<'_>) -> Result<Outcome, SendError> {
+        self.deliver(message).await.map_err(SendError::noted)
+    }
+
+    async fn deliver(&self, message: &SqsMessage<'_>) -> Result<Outcome, String> {
+        let url = Url::parse(message.queue_url)
+            .ok()
+            .filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https"))
+            .ok_or_else(|| format!("'{}' is not the URL of a queue", message.queue_url))?;
+        let endpoint = url.origin().ascii_serialization();
+        let headers = [
+            ("content-type", "application/x-amz-json-1.0"),
+            ("x-amz-target", "AmazonSQS.SendMessage"),
+        ];
+        let call = Call {
+            target: "/",
+            endpoint: Some(&endpoint),
+            headers: &headers,
+            body: self.body(message).to_string(),
+        };
+        let answer = self.client.call(call).await?;
+        let result: Value = serde_json::from_str(&answer.body)
+            .map_err(|_| "the service answered with something else than JSON".to_owned())?;
+        let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
+        let mut metadata = vec![
+            entry("messageId", text("MessageId")),
+            entry("requestId", request_id(&answer)),
+        ];
+        for (key, name) in [
+            ("messageBodyMd5", "MD5OfMessageBody"),
+            ("messageAttributesMd5", "MD5OfMessageAttributes"),
+            ("sequenceNumber", "SequenceNumber"),
+        ] {
+            if !text(name).is_empty() {
+                metadata.push(entry(key, text(name)));
+            }
+        }
+        Ok(Outcome::with_metadata(metadata))
+    }
+
+    fn body(&self, message: &SqsMessage<'_>) -> Value {
+        let attributes: Map<String, Value> = message
+            .attributes
+            .iter()
+            .map(|(name, value)| (name.clone(), json!({"DataType": "String", "StringValue": value})))
+            .collect();
+        let mut body = json!({
+            "QueueUrl": message.queue_url,
+            "MessageBody": message.body,
+            "MessageAttributes": attributes,
+        });
+        let more = match self.queue_type {
+            SqsQueueType::Standard => json!({"DelaySeconds": self.delay_seconds}),
+            SqsQueueType::Fifo => json!({
+                "MessageDeduplicationId": message.deduplication_id,
+                "MessageGroupId": message.group_id,
+            }),
+        };
+        if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
+            body.extend(more);
+        }
+        body
+    }
+}

@@ -1,0 +1,307 @@
+//! The side of the client that rule nodes see.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use rskafka::BackoffConfig;
+use rskafka::client::partition::UnknownTopicHandling;
+use rskafka::client::{Client, ClientBuilder};
+use rskafka::record::Record;
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, timeout};
+
+use super::config::{Charset, KafkaConfig};
+use super::partitioner::Partitioner;
+use super::properties::Properties;
+use super::worker::{Entry, Worker};
+use crate::backoff::Backoff;
+use crate::config::{ConfigError, NodeConfig};
+use crate::outcome::{Outcome, SendError, entry};
+
+/// How many topics are known at a time; a pattern may make up any number of them.
+const MAX_TOPICS: usize = 256;
+/// How long the partitions of a topic are believed.
+const TOPIC_LIFETIME: Duration = Duration::from_secs(300);
+/// How many messages of a partition may wait.
+const MAX_QUEUED: usize = 10_000;
+/// What a message costs beyond its bytes.
+const OVERHEAD: usize = 70;
+/// Prefix of the headers that carry metadata.
+const HEADER_PREFIX: &str = "tb_msg_md_";
+
+/// Sends messages as one Kafka node is configured. It connects with the first message.
+#[derive(Debug)]
+pub struct KafkaClient {
+    brokers: Vec<String>,
+    client_id: String,
+    properties: Properties,
+    tls: Option<Arc<rustls::ClientConfig>>,
+    headers: Option<Charset>,
+    memory: Arc<Semaphore>,
+    link: Mutex<Link>,
+    topics: StdMutex<HashMap<String, Arc<Topic>>>,
+}
+
+#[derive(Debug)]
+struct Link {
+    client: Option<Arc<Client>>,
+    backoff: Backoff,
+    /// Until when nobody tries to connect, and why.
+    failed: Option<(Instant, String)>,
+}
+
+#[derive(Debug)]
+struct Topic {
+    partitioner: Partitioner,
+    workers: Vec<(i32, mpsc::Sender<Entry>)>,
+    known_since: Instant,
+}
+
+impl KafkaClient {
+    /// Makes a client. `name` tells this producer from others at the brokers.
+    pub fn new(config: &KafkaConfig, name: &str) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let properties = Properties::of(config)?;
+        let headers = if config.add_metadata_key_values_as_kafka_headers {
+            Some(Charset::parse(&config.kafka_headers_charset)?)
+        } else {
+            None
+        };
+        let memory = properties.buffer_memory.clamp(1, Semaphore::MAX_PERMITS);
+        Ok(Self {
+            brokers: config.brokers()?,
+            client_id: properties.client_id.clone().unwrap_or_else(|| name.to_owned()),
+            tls: properties.tls()?.map(Arc::new),
+            headers,
+            memory: Arc::new(Semaphore::new(memory)),
+            link: Mutex::new(Link {
+                client: None,
+                backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(60)),
+                failed: None,
+            }),
+            topics: StdMutex::default(),
+            properties,
+        })
+    }
+
+    /// Sends a message and waits until the cluster has it. `metadata` becomes headers if the configuration says so.
+    pub async fn send(
+        &self,
+        topic: &str,
+        key: Option<&str>,
+        body: &str,
+        metadata: &[(String, String)],
+    ) -> Result<Outcome, SendError> {
+        match timeout(self.patience(), self.deliver(topic, key, body, metadata)).await {
+            Ok(Ok((partition, offset))) => Ok(Outcome::with_metadata(vec![
+                entry("offset", offset.to_string()),
+                entry("partition", partition.to_string()),
+                entry("topic", topic),
+            ])),
+            Ok(Err(error)) => Err(SendError::noted(error)),
+            Err(_) => Err(SendError::noted("message was not delivered in time")),
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        self.properties.max_block + self.properties.delivery_timeout
+    }
+
+    async fn deliver(
+        &self,
+        topic: &str,
+        key: Option<&str>,
+        body: &str,
+        metadata: &[(String, String)],
+    ) -> Result<(i32, i64), String> {
+        let record = self.record(key, body, metadata);
+        let size = record.approximate_size() + OVERHEAD;
+        let limit = self
+            .properties
+            .max_request_size
+            .min(self.properties.buffer_memory);
+        if size > limit {
+            return Err(format!("message has {size} bytes, more than the {limit} allowed"));
+        }
+        let permits = u32::try_from(size).unwrap_or(u32::MAX);
+        let memory = Arc::clone(&self.memory).acquire_many_owned(permits);
+        let permit = timeout(self.properties.max_block, memory)
+            .await
+            .map_err(|_| "no room in the buffer in time".to_owned())?
+            .map_err(|_| "client is closed".to_owned())?;
+        let found = timeout(self.properties.max_block, self.topic(topic))
+            .await
+            .map_err(|_| format!("topic {topic} was not found in time"))??;
+        let index = found
+            .partitioner
+            .choose(key, size, self.properties.batch_size, found.workers.len());
+        let (partition, worker) = found
+            .workers
+            .get(index)
+            .ok_or_else(|| format!("topic {topic} has no partitions"))?;
+        let (reply, answer) = oneshot::channel();
+        let entry = Entry {
+            record,
+            size,
+            permit,
+            reply,
+        };
+        worker
+            .send(entry)
+            .await
+            .map_err(|_| "client is closed".to_owned())?;
+        let offset = answer.await.map_err(|_| "client is closed".to_owned())??;
+        Ok((*partition, offset))
+    }
+
+    fn record(&self, key: Option<&str>, body: &str, metadata: &[(String, String)]) -> Record {
+        let headers = match self.headers {
+            Some(charset) => metadata
+                .iter()
+                .map(|(key, value)| (format!("{HEADER_PREFIX}{key}"), charset.encode(value)))
+                .collect(),
+            None => std::collections::BTreeMap::new(),
+        };
+        Record {
+            key: key.map(|key| key.as_bytes().to_vec()),
+            value: Some(body.as_bytes().to_vec()),
+            headers,
+            timestamp: chrono::Utc::now(),
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<Arc<Topic>> {
+        let topics = self.topics.lock().unwrap_or_else(PoisonError::into_inner);
+        topics
+            .get(name)
+            .filter(|topic| topic.known_since.elapsed() < TOPIC_LIFETIME)
+            .cloned()
+    }
+
+    async fn topic(&self, name: &str) -> Result<Arc<Topic>, String> {
+        if let Some(topic) = self.known(name) {
+            return Ok(topic);
+        }
+        // Who holds the link looks for all who wait.
+        let mut link = self.link.lock().await;
+        if let Some(topic) = self.known(name) {
+            return Ok(topic);
+        }
+        let client = self.client(&mut link).await?;
+        let partitions = self.partitions(&client, name).await?;
+        let before = self
+            .topics
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned();
+        let topic = Arc::new(self.start(&client, name, partitions, before.as_deref()));
+        let mut topics = self.topics.lock().unwrap_or_else(PoisonError::into_inner);
+        if topics.len() >= MAX_TOPICS {
+            let oldest = topics.iter().min_by_key(|(_, topic)| topic.known_since);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                topics.remove(&oldest);
+            }
+        }
+        topics.insert(name.to_owned(), Arc::clone(&topic));
+        Ok(topic)
+    }
+
+    async fn client(&self, link: &mut Link) -> Result<Arc<Client>, String> {
+        if let Some(client) = &link.client {
+            return Ok(Arc::clone(client));
+        }
+        if let Some((until, reason)) = &link.failed
+            && Instant::now() < *until
+        {
+            return Err(format!("not connected: {reason}"));
+        }
+        let mut builder = ClientBuilder::new(self.brokers.clone())
+            .client_id(self.client_id.as_str())
+            .backoff_config(BackoffConfig {
+                init_backoff: Duration::from_millis(100),
+                max_backoff: Duration::from_secs(10),
+                base: 2.0,
+                deadline: Some(self.request_deadline()),
+            });
+        if let Some(tls) = &self.tls {
+            builder = builder.tls_config(Arc::clone(tls));
+        }
+        if let Some(sasl) = self.properties.sasl() {
+            builder = builder.sasl_config(sasl);
+        }
+        let built = match timeout(self.properties.request_timeout, builder.build()).await {
+            Ok(result) => result.map_err(|error| error.to_string()),
+            Err(_) => Err("no connection in time".to_owned()),
+        };
+        match built {
+            Ok(client) => {
+                link.backoff.reset();
+                link.failed = None;
+                Ok(Arc::clone(link.client.insert(Arc::new(client))))
+            }
+            Err(error) => {
+                link.failed = Some((Instant::now() + link.backoff.pause(), error.clone()));
+                Err(format!("not connected: {error}"))
+            }
+        }
+    }
+
+    /// How long a request is tried.
+    fn request_deadline(&self) -> Duration {
+        if self.properties.retries == 0 {
+            self.properties.request_timeout
+        } else {
+            self.properties.delivery_timeout
+        }
+    }
+
+    /// Finds the partitions of a topic; where the cluster makes topics by itself, it does so here.
+    async fn partitions(&self, client: &Client, name: &str) -> Result<Vec<i32>, String> {
+        if let Some(partitions) = listed(client, name).await? {
+            return Ok(partitions);
+        }
+        client
+            .partition_client(name, 0, UnknownTopicHandling::Error)
+            .await
+            .map_err(|error| format!("topic {name}: {error}"))?;
+        Ok(listed(client, name).await?.unwrap_or_else(|| vec![0]))
+    }
+
+    /// Starts a worker for each partition that has none yet; one worker keeps the order of its messages.
+    fn start(&self, client: &Arc<Client>, name: &str, partitions: Vec<i32>, before: Option<&Topic>) -> Topic {
+        let workers = partitions.into_iter().map(|partition| {
+            let running = before.and_then(|topic| topic.workers.iter().find(|(id, _)| *id == partition));
+            if let Some((_, sender)) = running {
+                return (partition, sender.clone());
+            }
+            let (sender, queue) = mpsc::channel(MAX_QUEUED);
+            let worker = Worker {
+                client: Arc::clone(client),
+                topic: name.to_owned(),
+                partition,
+                batch_size: self.properties.batch_size.min(self.properties.max_request_size),
+                linger: self.properties.linger,
+                timeout: self.request_deadline(),
+                compression: self.properties.compression,
+                queue,
+            };
+            tokio::spawn(worker.run());
+            (partition, sender)
+        });
+        Topic {
+            partitioner: Partitioner::default(),
+            workers: workers.collect(),
+            known_since: Instant::now(),
+        }
+    }
+}
+
+async fn listed(client: &Client, name: &str) -> Result<Option<Vec<i32>>, String> {
+    let topics = client.list_topics().await.map_err(|error| error.to_string())?;
+    Ok(topics
+        .into_iter()
+        .find(|topic| topic.name == name && !topic.partitions.is_empty())
+        .map(|topic| topic.partitions.into_iter().collect()))
+}

@@ -1,0 +1,144 @@
+//! Sending mails.
+
+use std::sync::Arc;
+
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters, TlsVersion};
+use lettre::transport::smtp::extension::ClientId;
+use tokio::time::timeout;
+
+use super::config::{SmtpConfig, SmtpProtocol};
+use super::message::Email;
+use super::stream;
+use crate::config::{ConfigError, NodeConfig};
+use crate::gate::Gate;
+use crate::outcome::{Outcome, SendError};
+use crate::tls;
+
+/// How many mails may be on their way to one server, and how many more may wait.
+const MAX_PARALLEL: usize = 8;
+const MAX_WAITING: usize = 1000;
+
+/// Sends mails through one server, each over a connection of its own.
+pub struct MailClient {
+    config: SmtpConfig,
+    tls: Arc<rustls::ClientConfig>,
+    /// Where a connection may be encrypted after its beginning.
+    starttls: Option<TlsParameters>,
+    gate: Gate,
+}
+
+impl std::fmt::Debug for MailClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MailClient")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MailClient {
+    /// Makes a client.
+    pub fn new(config: &SmtpConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let starttls = if config.enable_tls && config.smtp_protocol == SmtpProtocol::Smtp {
+            let lowest = match config.tls_version.as_str() {
+                "TLSv1.3" => TlsVersion::Tlsv13,
+                _ => TlsVersion::Tlsv12,
+            };
+            let parameters = TlsParameters::builder(config.smtp_host.trim().to_owned())
+                .set_min_tls_version(lowest)
+                .build()
+                .map_err(|error| ConfigError::new("enableTls", error.to_string()))?;
+            Some(parameters)
+        } else {
+            None
+        };
+        Ok(Self {
+            config: config.clone(),
+            tls: Arc::new(tls::client_config("", None)?),
+            starttls,
+            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+        })
+    }
+
+    /// Sends a mail and waits until the server has taken it.
+    pub async fn send(&self, email: &Email) -> Result<Outcome, SendError> {
+        let failed = |error: String| SendError::bare(format!("Unable to send mail: {error}"));
+        let _permit = self
+            .gate
+            .enter()
+            .await
+            .map_err(|_| failed("too many mails wait".to_owned()))?;
+        match timeout(self.config.time(), self.deliver(email)).await {
+            Ok(Ok(())) => Ok(Outcome::default()),
+            Ok(Err(error)) => Err(failed(error)),
+            Err(_) => Err(failed("Timeout!".to_owned())),
+        }
+    }
+
+    /// Connects and logs in, to see whether the configuration works.
+    pub async fn check(&self) -> Result<(), SendError> {
+        let failed = |error: String| SendError::bare(format!("Unable to connect: {error}"));
+        match timeout(self.config.time(), self.connect()).await {
+            Ok(Ok(mut connection)) => {
+                connection.abort().await;
+                Ok(())
+            }
+            Ok(Err(error)) => Err(failed(error)),
+            Err(_) => Err(failed("Timeout!".to_owned())),
+        }
+    }
+
+    async fn deliver(&self, email: &Email) -> Result<(), String> {
+        let message = email.message(&self.config.mail_from)?;
+        let mut connection = self.connect().await?;
+        connection
+            .send(message.envelope(), &message.formatted())
+            .await
+            .map_err(describe)?;
+        // The server has it; how the connection ends does not matter.
+        let _ = connection.quit().await;
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<AsyncSmtpConnection, String> {
+        let config = &self.config;
+        let hello = ClientId::default();
+        let stream = stream::dial(config).await.map_err(|error| error.to_string())?;
+        let mut connection = match config.smtp_protocol {
+            SmtpProtocol::Smtp => AsyncSmtpConnection::connect_with_transport(Box::new(stream), &hello).await,
+            SmtpProtocol::Smtps => {
+                let stream = stream::encrypt(&self.tls, &config.smtp_host, stream)
+                    .await
+                    .map_err(|error| error.to_string())?;
+                AsyncSmtpConnection::connect_with_transport(Box::new(stream), &hello).await
+            }
+        }
+        .map_err(describe)?;
+        if let Some(parameters) = &self.starttls
+            && connection.can_starttls()
+        {
+            connection
+                .starttls(parameters.clone(), &hello)
+                .await
+                .map_err(describe)?;
+        }
+        if !config.username.is_empty() {
+            let mechanisms: &[Mechanism] = if config.enable_oauth2 {
+                &[Mechanism::Xoauth2]
+            } else {
+                &[Mechanism::Plain, Mechanism::Login]
+            };
+            let credentials = Credentials::new(config.username.clone(), config.password.expose().to_owned());
+            connection
+                .auth(mechanisms, &credentials)
+                .await
+                .map_err(describe)?;
+        }
+        Ok(connection)
+    }
+}
+
+fn describe(error: lettre::transport::smtp::Error) -> String {
+    error.to_string()
+}

@@ -1,0 +1,72 @@
+//! How to reach a broker.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::azure::sas_token;
+use crate::secret::Secret;
+
+/// Where and as whom to connect.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
+    pub(crate) version: fieldline_codec::Version,
+    pub(crate) client_id: String,
+    pub(crate) clean_session: bool,
+    pub(crate) username: Option<String>,
+    pub(crate) password: Password,
+}
+
+/// What to prove it with.
+#[derive(Debug, Clone)]
+pub(crate) enum Password {
+    None,
+    Fixed(Secret),
+    /// A token signed with this key, made anew for each connection.
+    Sas(Secret),
+}
+
+/// A connection, encrypted or not.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl Link {
+    /// Names the broker in messages.
+    pub(crate) fn broker(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    pub(crate) async fn dial(&self) -> io::Result<Box<dyn Stream>> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        stream.set_nodelay(true)?;
+        let Some(tls) = &self.tls else {
+            return Ok(Box::new(stream));
+        };
+        let name = ServerName::try_from(self.host.clone()).map_err(io::Error::other)?;
+        let stream = TlsConnector::from(Arc::clone(tls)).connect(name, stream).await?;
+        Ok(Box::new(stream))
+    }
+
+    pub(crate) fn secret(&self) -> Result<Option<Secret>, String> {
+        match &self.password {
+            Password::None => Ok(None),
+            Password::Fixed(password) => Ok(Some(password.clone())),
+            Password::Sas(key) => {
+                let now = chrono::Utc::now().timestamp();
+                sas_token(&self.host, key, now)
+                    .map(Some)
+                    .map_err(|error| error.to_string())
+            }
+        }
+    }
+}

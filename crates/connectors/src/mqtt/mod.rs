@@ -1,0 +1,10 @@
+//! Publishing to MQTT brokers of the tenant's own.
+
+mod client;
+mod config;
+mod connection;
+mod link;
+
+pub use client::MqttClient;
+pub use config::{MqttConfig, MqttVersion};
+pub(crate) use link::{Link, Password};

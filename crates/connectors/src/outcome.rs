@@ -1,0 +1,62 @@
+//! What became of a message.
+
+use thiserror::Error;
+
+/// Names and values to put into the metadata of a message.
+pub type Metadata = Vec<(String, String)>;
+
+/// What a node adds to a message that was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The new body of the message; `None` keeps the one it has.
+    pub body: Option<String>,
+    /// What to put into the metadata, over what is there.
+    pub metadata: Metadata,
+}
+
+impl Outcome {
+    pub(crate) const fn with_metadata(metadata: Metadata) -> Self {
+        Self { body: None, metadata }
+    }
+}
+
+/// Why a message was not sent, and what a node adds to it then.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct SendError {
+    /// The reason, for people.
+    pub message: String,
+    /// What to put into the metadata, over what is there.
+    pub metadata: Metadata,
+    /// The new body of the message; `None` keeps the one it has.
+    pub body: Option<String>,
+}
+
+/// The metadata key of nodes that keep the reason of a failure.
+pub(crate) const ERROR: &str = "error";
+
+impl SendError {
+    /// A failure that leaves no trace in the metadata.
+    pub(crate) fn bare(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            metadata: Metadata::new(),
+            body: None,
+        }
+    }
+
+    /// A failure that the metadata keeps under `error`.
+    pub(crate) fn noted(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            metadata: vec![(ERROR.to_owned(), message.clone())],
+            message,
+            body: None,
+        }
+    }
+}
+
+/// One entry of the metadata.
+pub(crate) fn entry(key: &str, value: impl Into<String>) -> (String, String) {
+    (key.to_owned(), value.into())
+}

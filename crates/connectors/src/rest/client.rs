@@ -1,0 +1,273 @@
+//! Calling a server.
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, Proxy, Response, StatusCode, Url};
+use serde_json::value::RawValue;
+
+use super::config::{RestConfig, RestSettings};
+use super::{status, url};
+use crate::config::{ConfigError, NodeConfig};
+use crate::credentials::ClientCredentials;
+use crate::gate::Gate;
+use crate::http::{self, BodyError};
+use crate::outcome::{Metadata, Outcome, SendError, entry};
+
+const STATUS: &str = "status";
+const STATUS_CODE: &str = "statusCode";
+const STATUS_REASON: &str = "statusReason";
+const ERROR_BODY: &str = "error_body";
+
+/// Sends requests as one REST call node is configured.
+#[derive(Debug)]
+pub struct RestClient {
+    client: Client,
+    method: Method,
+    has_body: bool,
+    plain_text: bool,
+    authorization: Option<HeaderValue>,
+    max_answer: usize,
+    gate: Gate,
+}
+
+/// One request; its patterns are resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct RestRequest<'a> {
+    /// The URL.
+    pub url: &'a str,
+    /// The parameters of the query; `None` if the configuration has `None`.
+    pub query: Option<&'a [(String, String)]>,
+    /// The headers.
+    pub headers: &'a [(String, String)],
+    /// What becomes the body, if the method has one.
+    pub body: RestBody<'a>,
+}
+
+/// What the body of a request is made of.
+#[derive(Debug, Clone, Copy)]
+pub enum RestBody<'a> {
+    /// The body of the message.
+    Message(&'a str),
+    /// The body template, resolved.
+    Template(&'a str),
+}
+
+impl RestClient {
+    /// Makes a client. Fails if the configuration is wrong or beyond what the platform allows.
+    pub fn new(config: &RestConfig, settings: &RestSettings) -> Result<Self, ConfigError> {
+        config.validate()?;
+        if config.max_in_memory_buffer_size_in_kb > settings.max_buffer_kb {
+            let problem = format!("exceeds the limit of {} KB", settings.max_buffer_kb);
+            return Err(ConfigError::new("maxInMemoryBufferSizeInKb", problem));
+        }
+        let buffer_kb = match config.max_in_memory_buffer_size_in_kb {
+            0 => 256,
+            kb => kb as usize,
+        };
+        let parallel = match config.max_parallel_requests_count as usize {
+            0 => settings.max_parallel_requests,
+            own => own.min(settings.max_parallel_requests),
+        };
+        let read_timeout = match config.read_timeout_ms {
+            0 => settings.read_timeout,
+            own => settings
+                .read_timeout
+                .min(std::time::Duration::from_millis(own.into())),
+        };
+        let builder = http::builder(config.credentials.tls()?)
+            .read_timeout(read_timeout)
+            .pool_max_idle_per_host(parallel);
+        Ok(Self {
+            client: http::built(with_proxy(builder, config)?)?,
+            method: config.method()?,
+            has_body: config.has_body(),
+            plain_text: config.parse_to_plain_text,
+            authorization: authorization(&config.credentials)?,
+            max_answer: buffer_kb * 1024,
+            gate: Gate::new(parallel.max(1), settings.max_pending_requests),
+        })
+    }
+
+    /// Sends a request and waits for its whole answer. Anything but a status of 2xx is a failure.
+    pub async fn send(&self, request: &RestRequest<'_>) -> Result<Outcome, SendError> {
+        let _permit = self
+            .gate
+            .enter()
+            .await
+            .map_err(|_| SendError::noted("Max pending requests limit exceeded!"))?;
+        let url = url::build(request.url, request.query).map_err(SendError::noted)?;
+        let mut headers = self.headers(request.headers).map_err(SendError::noted)?;
+        let mut call = self.client.request(self.method.clone(), url.clone());
+        if self.has_body {
+            let (body, content_type) = self.body(request.body).map_err(SendError::noted)?;
+            headers
+                .entry(CONTENT_TYPE)
+                .or_insert(HeaderValue::from_static(content_type));
+            call = call.body(body);
+        }
+        let response = call
+            .headers(headers)
+            .send()
+            .await
+            .map_err(|error| SendError::noted(http::describe(error)))?;
+        self.finish(&url, response).await
+    }
+
+    fn headers(&self, given: &[(String, String)]) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::with_capacity(given.len() + 1);
+        for (name, value) in given {
+            let name = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| format!("'{name}' is not the name of a header"))?;
+            let value = HeaderValue::from_str(value).map_err(|_| {
+                format!("the value of the header '{name}' has characters that are not allowed")
+            })?;
+            headers.append(name, value);
+        }
+        if let Some(authorization) = &self.authorization {
+            headers.append(AUTHORIZATION, authorization.clone());
+        }
+        Ok(headers)
+    }
+
+    fn body(&self, body: RestBody<'_>) -> Result<(String, &'static str), String> {
+        const TEXT: &str = "text/plain;charset=UTF-8";
+        const JSON: &str = "application/json";
+        match body {
+            RestBody::Template(text) if self.plain_text => Ok((text.to_owned(), TEXT)),
+            RestBody::Message(text) if self.plain_text => Ok((plain_text(text), TEXT)),
+            RestBody::Template(text) if !is_json(text) => {
+                Err("Request body template produced invalid JSON".to_owned())
+            }
+            RestBody::Message(text) if !is_json(text) => {
+                Err("The body of the message is not JSON".to_owned())
+            }
+            RestBody::Template(text) | RestBody::Message(text) => Ok((text.to_owned(), JSON)),
+        }
+    }
+
+    async fn finish(&self, url: &Url, response: Response) -> Result<Outcome, SendError> {
+        let status = response.status();
+        let headers = response.headers().clone();
+        let body = match http::read_body(response, self.max_answer).await {
+            Ok(body) => text(&headers, &body),
+            Err(error) => return Err(self.unread(url, status, error)),
+        };
+        if status.is_client_error() || status.is_server_error() {
+            return Err(self.failed(url, status, body));
+        }
+        let mut metadata = vec![
+            entry(STATUS, status::name(status)),
+            entry(STATUS_CODE, status.as_str()),
+            entry(STATUS_REASON, status::reason(status)),
+        ];
+        if !status.is_success() {
+            metadata.push(entry(ERROR_BODY, body));
+            status::add_headers(&headers, &mut metadata);
+            return Err(SendError {
+                message: self.line(url, status),
+                metadata,
+                body: None,
+            });
+        }
+        status::add_headers(&headers, &mut metadata);
+        Ok(Outcome {
+            body: Some(if body.is_empty() { "{}".to_owned() } else { body }),
+            metadata,
+        })
+    }
+
+    /// A status of 4xx or 5xx.
+    fn failed(&self, url: &Url, status: StatusCode, body: String) -> SendError {
+        let mut error = SendError::noted(self.line(url, status));
+        error.metadata.extend(failure(status, body));
+        error
+    }
+
+    fn unread(&self, url: &Url, status: StatusCode, error: BodyError) -> SendError {
+        let problem = match error {
+            BodyError::TooLarge => format!("exceeded limit on max bytes to buffer: {}", self.max_answer),
+            BodyError::Broken(error) => error,
+        };
+        let line = self.line(url, status);
+        let mut error = SendError::noted(format!("{line}, but response failed with cause: {problem}"));
+        error.metadata.extend(failure(status, String::new()));
+        error
+    }
+
+    /// Names the request without its query, which may hold secrets.
+    fn line(&self, url: &Url, status: StatusCode) -> String {
+        let mut shown = url.clone();
+        shown.set_query(None);
+        shown.set_fragment(None);
+        let _ = shown.set_username("");
+        let _ = shown.set_password(None);
+        format!(
+            "{} {} from {} {shown}",
+            status.as_str(),
+            status::reason(status),
+            self.method
+        )
+    }
+}
+
+fn failure(status: StatusCode, body: String) -> Metadata {
+    vec![
+        entry(STATUS, status::reason(status)),
+        entry(STATUS_CODE, status.as_str()),
+        entry(ERROR_BODY, body),
+    ]
+}
+
+fn with_proxy(
+    builder: reqwest::ClientBuilder,
+    config: &RestConfig,
+) -> Result<reqwest::ClientBuilder, ConfigError> {
+    if !config.enable_proxy {
+        return Ok(builder.no_proxy());
+    }
+    if config.use_system_proxy_properties {
+        return Ok(builder);
+    }
+    let host = &config.proxy_host;
+    let mut proxy = Proxy::all(format!("http://{host}:{}", config.proxy_port))
+        .map_err(|_| ConfigError::new("proxyHost", "is no host"))?;
+    if !config.proxy_user.is_empty() && !config.proxy_password.is_empty() {
+        proxy = proxy.basic_auth(&config.proxy_user, config.proxy_password.expose());
+    }
+    Ok(builder.no_proxy().proxy(proxy))
+}
+
+fn authorization(credentials: &ClientCredentials) -> Result<Option<HeaderValue>, ConfigError> {
+    let ClientCredentials::Basic(basic) = credentials else {
+        return Ok(None);
+    };
+    let mut value = HeaderValue::from_str(&http::basic(&basic.username, basic.password.expose()))
+        .map_err(|_| ConfigError::new("credentials.username", "cannot be sent"))?;
+    value.set_sensitive(true);
+    Ok(Some(value))
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// Takes a JSON text out of its quotes; anything else stays as it is.
+pub(crate) fn plain_text(data: &str) -> String {
+    if data.len() >= 2 && data.starts_with('"') && data.ends_with('"') {
+        serde_json::from_str(data).unwrap_or_else(|_| data.to_owned())
+    } else {
+        data.to_owned()
+    }
+}
+
+/// Decodes an answer: Latin-1 where the server says so, UTF-8 otherwise.
+fn text(headers: &HeaderMap, body: &[u8]) -> String {
+    let latin = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .is_some_and(|value| value.to_ascii_lowercase().contains("charset=iso-8859-1"));
+    if latin {
+        body.iter().copied().map(char::from).collect()
+    } else {
+        String::from_utf8_lossy(body).into_owned()
+    }
+}

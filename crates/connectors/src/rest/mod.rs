@@ -1,0 +1,10 @@
+//! REST calls to servers of the tenant's own.
+
+mod client;
+mod config;
+mod status;
+mod url;
+
+pub(crate) use client::plain_text;
+pub use client::{RestBody, RestClient, RestRequest};
+pub use config::{QueryParameter, RestConfig, RestSettings};

@@ -1,0 +1,162 @@
+//! Sending through a provider.
+
+use std::time::Duration;
+
+use reqwest::Client;
+use serde_json::Value;
+
+use super::config::{SmsProviderConfig, TwilioConfig, is_phone_number};
+use super::smpp::SmppClient;
+use crate::aws::{AwsClient, publish_sms, sms_client};
+use crate::config::{ConfigError, NodeConfig};
+use crate::gate::Gate;
+use crate::http;
+use crate::outcome::{Outcome, SendError};
+use crate::percent;
+
+/// The longest message, in UTF-16 units as the providers count; what is longer is cut.
+const MAX_MESSAGE: usize = 1600;
+const TWILIO: &str = "https://api.twilio.com";
+const MAX_PARALLEL: usize = 16;
+const MAX_WAITING: usize = 1000;
+
+/// Sends text messages through one provider.
+#[derive(Debug)]
+pub struct SmsClient {
+    provider: Provider,
+    gate: Gate,
+}
+
+#[derive(Debug)]
+enum Provider {
+    AwsSns(AwsClient),
+    Twilio(Twilio),
+    Smpp(SmppClient),
+}
+
+#[derive(Debug)]
+struct Twilio {
+    client: Client,
+    config: TwilioConfig,
+    url: String,
+}
+
+impl SmsClient {
+    /// Makes a client.
+    pub fn new(config: &SmsProviderConfig) -> Result<Self, ConfigError> {
+        Self::with_endpoint(config, None)
+    }
+
+    /// Like [`Self::new`], with another base URL than that of the provider.
+    pub fn with_endpoint(config: &SmsProviderConfig, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let provider = match config {
+            SmsProviderConfig::AwsSns(aws) => {
+                let credentials = (aws.access_key_id.as_str(), &aws.secret_access_key);
+                Provider::AwsSns(sms_client(credentials, &aws.region, endpoint)?)
+            }
+            SmsProviderConfig::Twilio(twilio) => Provider::Twilio(Twilio {
+                client: http::service_client(Duration::from_secs(30))?,
+                url: format!(
+                    "{}/2010-04-01/Accounts/{}/Messages.json",
+                    endpoint.unwrap_or(TWILIO).trim_end_matches('/'),
+                    percent::encode(twilio.account_sid.trim())
+                ),
+                config: twilio.clone(),
+            }),
+            SmsProviderConfig::Smpp(smpp) => Provider::Smpp(SmppClient::new(smpp)),
+        };
+        Ok(Self {
+            provider,
+            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+        })
+    }
+
+    /// Sends a message to phone numbers that are separated by commas, and stops at the first that fails.
+    ///
+    /// Returns the number of parts the messages have been split into, which is what providers bill, and the outcome.
+    pub async fn send(&self, numbers: &str, message: &str) -> Result<(u32, Outcome), SendError> {
+        let mut segments = 0;
+        for number in numbers.split(',') {
+            segments += self
+                .send_to(number.trim(), message)
+                .await
+                .map_err(SendError::bare)?;
+        }
+        Ok((segments, Outcome::default()))
+    }
+
+    async fn send_to(&self, number: &str, message: &str) -> Result<u32, String> {
+        let _permit = self
+            .gate
+            .enter()
+            .await
+            .map_err(|_| "too many messages wait".to_owned())?;
+        if let Provider::Smpp(smpp) = &self.provider {
+            smpp.send(number, message).await?;
+            return Ok(segments(message));
+        }
+        if !is_phone_number(number) {
+            return Err("Invalid phone number format. Phone number must be in E.164 format.".to_owned());
+        }
+        let message = prepared(message);
+        let failed = |error: String| format!("Failed to send SMS message - {error}");
+        match &self.provider {
+            Provider::AwsSns(client) => publish_sms(client, number, &message).await.map_err(failed)?,
+            Provider::Twilio(twilio) => return twilio.send(number, &message).await.map_err(failed),
+            Provider::Smpp(_) => {}
+        }
+        Ok(segments(&message))
+    }
+}
+
+impl Twilio {
+    async fn send(&self, number: &str, message: &str) -> Result<u32, String> {
+        let from = self.config.number_from.trim();
+        let sender = if from.starts_with("MG") {
+            "MessagingServiceSid"
+        } else {
+            "From"
+        };
+        let body = format!(
+            "To={}&{sender}={}&Body={}",
+            percent::encode(number),
+            percent::encode(from),
+            percent::encode(message)
+        );
+        let request = self
+            .client
+            .post(&self.url)
+            .basic_auth(
+                self.config.account_sid.trim(),
+                Some(self.config.account_token.expose()),
+            )
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(body);
+        let answer = http::exchange(request).await?;
+        let result: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+        if !answer.status.is_success() {
+            let message = result.get("message").and_then(Value::as_str);
+            return Err(message.unwrap_or(answer.status.as_str()).to_owned());
+        }
+        let parts = result.get("num_segments").and_then(Value::as_str);
+        Ok(parts.and_then(|parts| parts.parse().ok()).unwrap_or(1))
+    }
+}
+
+/// Takes a message out of its quotes, makes line breaks of `\n`, and cuts it to the longest there may be.
+fn prepared(message: &str) -> String {
+    let message = message.strip_prefix('"').unwrap_or(message);
+    let message = message.strip_suffix('"').unwrap_or(message);
+    let message = message.replace("\\n", "\n");
+    let mut units = 0;
+    let fits = |character: &char| {
+        units += character.len_utf16();
+        units <= MAX_MESSAGE
+    };
+    message.chars().take_while(fits).collect()
+}
+
+fn segments(message: &str) -> u32 {
+    u32::try_from(message.encode_utf16().count().div_ceil(70)).unwrap_or(u32::MAX)
+}

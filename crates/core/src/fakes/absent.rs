@@ -1,0 +1,225 @@
+//! Stores that no unit test of this crate asks for: every call is refused.
+
+use async_trait::async_trait;
+use fieldline_model::entity::{
+    Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity, Asset, AssetInfo,
+    AssetProfile, EntityRelation, EntityRelationInfo, EntityView, EntityViewInfo, RelationTypeGroup,
+    RelationsQuery,
+};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{AlarmId, AssetId, AssetProfileId, EntityId, EntityViewId, TenantId, UserId};
+use serde_json::Value;
+
+use super::absent;
+use crate::ports::{
+    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, AssetFilter,
+    AssetProfileStore, AssetStore, EntityViewFilter, EntityViewStore, RelationEnds, RelationKey,
+    RelationStore, StoreResult,
+};
+
+/// See the module.
+pub(super) struct Absent;
+
+#[async_trait]
+impl AssetStore for Absent {
+    async fn save(&self, _: Asset, _: bool) -> StoreResult<Asset> {
+        absent()
+    }
+    async fn get(&self, _: TenantId, _: AssetId) -> StoreResult<Option<Asset>> {
+        absent()
+    }
+    async fn info(&self, _: TenantId, _: AssetId) -> StoreResult<Option<AssetInfo>> {
+        absent()
+    }
+    async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<Asset>> {
+        absent()
+    }
+    async fn by_ids(&self, _: TenantId, _: &[AssetId]) -> StoreResult<Vec<Asset>> {
+        absent()
+    }
+    async fn list(&self, _: TenantId, _: &AssetFilter, _: &PageLink) -> StoreResult<PageData<AssetInfo>> {
+        absent()
+    }
+    async fn delete(&self, _: TenantId, _: AssetId) -> StoreResult<bool> {
+        absent()
+    }
+    async fn count(&self, _: TenantId) -> StoreResult<u64> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl AssetProfileStore for Absent {
+    async fn save(&self, _: AssetProfile, _: bool) -> StoreResult<AssetProfile> {
+        absent()
+    }
+    async fn get(&self, _: TenantId, _: AssetProfileId) -> StoreResult<Option<AssetProfile>> {
+        absent()
+    }
+    async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<AssetProfile>> {
+        absent()
+    }
+    async fn default_profile(&self, _: TenantId) -> StoreResult<Option<AssetProfile>> {
+        absent()
+    }
+    async fn set_default(&self, _: TenantId, _: AssetProfileId) -> StoreResult<bool> {
+        absent()
+    }
+    async fn by_ids(&self, _: TenantId, _: &[AssetProfileId]) -> StoreResult<Vec<AssetProfile>> {
+        absent()
+    }
+    async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<AssetProfile>> {
+        absent()
+    }
+    async fn delete(&self, _: TenantId, _: AssetProfileId) -> StoreResult<bool> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl EntityViewStore for Absent {
+    async fn save(&self, _: EntityView, _: bool) -> StoreResult<EntityView> {
+        absent()
+    }
+    async fn get(&self, _: TenantId, _: EntityViewId) -> StoreResult<Option<EntityView>> {
+        absent()
+    }
+    async fn info(&self, _: TenantId, _: EntityViewId) -> StoreResult<Option<EntityViewInfo>> {
+        absent()
+    }
+    async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<EntityView>> {
+        absent()
+    }
+    async fn by_ids(&self, _: TenantId, _: &[EntityViewId]) -> StoreResult<Vec<EntityView>> {
+        absent()
+    }
+    async fn list(
+        &self,
+        _: TenantId,
+        _: &EntityViewFilter,
+        _: &PageLink,
+    ) -> StoreResult<PageData<EntityViewInfo>> {
+        absent()
+    }
+    async fn types(&self, _: TenantId) -> StoreResult<Vec<String>> {
+        absent()
+    }
+    async fn delete(&self, _: TenantId, _: EntityViewId) -> StoreResult<bool> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl RelationStore for Absent {
+    async fn save(&self, _: TenantId, _: EntityRelation) -> StoreResult<EntityRelation> {
+        absent()
+    }
+    async fn get(&self, _: TenantId, _: &RelationKey) -> StoreResult<Option<EntityRelation>> {
+        absent()
+    }
+    async fn delete(&self, _: TenantId, _: &RelationKey) -> StoreResult<Option<EntityRelation>> {
+        absent()
+    }
+    async fn find(&self, _: TenantId, _: &RelationEnds) -> StoreResult<Vec<EntityRelation>> {
+        absent()
+    }
+    async fn with_names(&self, _: TenantId, _: Vec<EntityRelation>) -> StoreResult<Vec<EntityRelationInfo>> {
+        absent()
+    }
+    async fn delete_of(&self, _: TenantId, _: EntityId, _: Option<RelationTypeGroup>) -> StoreResult<u64> {
+        absent()
+    }
+    async fn search(&self, _: TenantId, _: &RelationsQuery) -> StoreResult<Vec<EntityRelation>> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl AlarmStore for Absent {
+    async fn create_or_update_active(&self, _: AlarmDraft) -> StoreResult<Option<AlarmApiResult>> {
+        absent()
+    }
+    async fn update(&self, _: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>> {
+        absent()
+    }
+    async fn acknowledge(&self, _: TenantId, _: AlarmId, _: i64) -> StoreResult<Option<AlarmApiResult>> {
+        absent()
+    }
+    async fn clear(
+        &self,
+        _: TenantId,
+        _: AlarmId,
+        _: i64,
+        _: Option<&Value>,
+    ) -> StoreResult<Option<AlarmApiResult>> {
+        absent()
+    }
+    async fn assign(
+        &self,
+        _: TenantId,
+        _: AlarmId,
+        _: Option<UserId>,
+        _: i64,
+    ) -> StoreResult<Option<AlarmApiResult>> {
+        absent()
+    }
+    async fn touch(&self, _: &[AlarmTouch]) -> StoreResult<()> {
+        absent()
+    }
+    async fn propagate(&self, _: TenantId, _: AlarmId, _: &[EntityId]) -> StoreResult<()> {
+        absent()
+    }
+    async fn propagated(&self, _: TenantId, _: AlarmId) -> StoreResult<Vec<EntityId>> {
+        absent()
+    }
+    async fn delete(&self, _: TenantId, _: AlarmId) -> StoreResult<Option<Alarm>> {
+        absent()
+    }
+    async fn delete_of(&self, _: TenantId, _: EntityId) -> StoreResult<u64> {
+        absent()
+    }
+    async fn delete_before(&self, _: TenantId, _: i64, _: u32) -> StoreResult<Vec<Alarm>> {
+        absent()
+    }
+    async fn get(&self, _: TenantId, _: AlarmId) -> StoreResult<Option<Alarm>> {
+        absent()
+    }
+    async fn info(&self, _: TenantId, _: AlarmId) -> StoreResult<Option<AlarmInfo>> {
+        absent()
+    }
+    async fn latest_active(&self, _: TenantId, _: EntityId, _: &str) -> StoreResult<Option<Alarm>> {
+        absent()
+    }
+    async fn active_of(&self, _: TenantId, _: EntityId) -> StoreResult<Vec<Alarm>> {
+        absent()
+    }
+    async fn list(&self, _: TenantId, _: &AlarmQuery, _: &PageLink) -> StoreResult<PageData<AlarmInfo>> {
+        absent()
+    }
+    async fn count(&self, _: TenantId, _: &AlarmQuery) -> StoreResult<u64> {
+        absent()
+    }
+    async fn highest_severity(&self, _: TenantId, _: &AlarmQuery) -> StoreResult<Option<AlarmSeverity>> {
+        absent()
+    }
+    async fn types(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<String>> {
+        absent()
+    }
+    async fn assigned_to(&self, _: TenantId, _: UserId, _: u32) -> StoreResult<Vec<AlarmId>> {
+        absent()
+    }
+    async fn save_comment(&self, _: TenantId, _: AlarmComment) -> StoreResult<AlarmComment> {
+        absent()
+    }
+    async fn comment(&self, _: TenantId, _: AlarmId, _: AlarmCommentId) -> StoreResult<Option<AlarmComment>> {
+        absent()
+    }
+    async fn comments(
+        &self,
+        _: TenantId,
+        _: AlarmId,
+        _: &PageLink,
+    ) -> StoreResult<PageData<AlarmCommentInfo>> {
+        absent()
+    }
+}

@@ -1,0 +1,253 @@
+//! What happens to records between the journal and the stores.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use fieldline_model::Subject;
+use fieldline_model::record::{Record, RecordBody, rows};
+use tracing::{error, warn};
+
+use super::metrics;
+use super::service::{Shared, Stopping};
+use crate::logging::LogGate;
+use crate::ports::{
+    AttributeRow, Effects, Offset, Partition, Records, RowParts, StateRow, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+};
+
+static RETRY_GATE: LogGate = LogGate::new(2);
+static REFUSED_GATE: LogGate = LogGate::new(5);
+
+/// The records of one delivery that this program can read, in their order.
+pub struct Delivered<'a> {
+    /// Where they come from, and their bytes.
+    pub records: &'a Records,
+    /// Each with its position.
+    pub readable: &'a [(Offset, Record<'a>)],
+    /// Position to continue from.
+    pub next: Offset,
+}
+
+/// Turns the records of one worker's partitions into effects, and applies them. It lives on the worker's thread.
+///
+/// # Promises
+/// - When `process` has returned, the store's position of the partition is `delivered.next`, and what the records do is
+///   stored, or waits in the state rows that were stored with the position.
+#[async_trait(?Send)]
+pub trait Processor {
+    /// The partition is this worker's from here on.
+    async fn assigned(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping>;
+
+    /// The partition is somebody else's from here on.
+    fn revoked(&mut self, partition: Partition);
+
+    /// Processes records.
+    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping>;
+
+    /// Waits until there is something to do that no record brings. Dropping the future loses nothing.
+    async fn wake(&mut self);
+
+    /// Does what [`wake`](Self::wake) has announced.
+    async fn work(&mut self, store: &Applier) -> Result<(), Stopping>;
+
+    /// Is told regularly, and before the end, to let go of what it has gathered: statistics, events.
+    async fn flush(&mut self, store: &Applier);
+}
+
+/// Makes the processor of each worker, on the worker's thread.
+pub type Processors = Arc<dyn Fn() -> Box<dyn Processor> + Send + Sync>;
+
+/// The store as processors see it: it applies effects until they are stored or refused for good.
+pub struct Applier {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Applier {
+    /// Applies the effects of the records before `next`, trying as long as the store is the reason why it fails. What the
+    /// store refuses for good is left out, logged and counted.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> Result<(), Stopping> {
+        match self.try_apply(partition, next, effects).await? {
+            Ok(()) => {
+                ::metrics::counter!(metrics::POINTS).increment(effects.telemetry.len() as u64);
+            }
+            Err(error) => {
+                warn!(%partition, %error, "the store refuses what records do, storing it one by one");
+                self.apply_one_by_one(partition, next, effects).await?;
+            }
+        }
+        self.shared.arrived_at(partition, next);
+        self.shared.show_lag(partition);
+        Ok(())
+    }
+
+    async fn apply_one_by_one(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> Result<(), Stopping> {
+        let Ok(at) = self.position(partition).await else {
+            return Ok(());
+        };
+        let rows = effects.telemetry.iter().map(|row| (row.subject, Effects {
+            telemetry: vec![*row],
+            ..Effects::default()
+        }));
+        let attributes = effects.attributes.iter().map(|row| (row.subject, Effects {
+            attributes: vec![*row],
+            ..Effects::default()
+        }));
+        for (subject, single) in rows.chain(attributes) {
+            match self.try_apply(partition, at, &single).await? {
+                Ok(()) => ::metrics::counter!(metrics::POINTS).increment(single.telemetry.len() as u64),
+                Err(error) => report_refused(partition, next, subject, &error),
+            }
+        }
+        let rest = Effects {
+            states: effects.states.clone(),
+            ..Effects::default()
+        };
+        if let Err(error) = self.try_apply(partition, next, &rest).await? {
+            warn!(%partition, %error, "the store refuses to move its position");
+        }
+        Ok(())
+    }
+
+    /// The inner error says that the effects are refused.
+    async fn try_apply(
+        &self,
+        partition: Partition,
+        next: Offset,
+        effects: &Effects<'_>,
+    ) -> Result<Result<(), StoreError>, Stopping> {
+        loop {
+            let started = Instant::now();
+            let error = match self.shared.store.apply(partition, next, effects).await {
+                Ok(()) => {
+                    ::metrics::histogram!(metrics::APPLY_SECONDS).record(started.elapsed());
+                    return Ok(Ok(()));
+                }
+                Err(error) => error,
+            };
+            // Damage of the store says nothing against the records: giving them up would lose all that come.
+            if !error.kind().is_retryable() && error.kind() != StoreErrorKind::Corrupt {
+                return Ok(Err(error));
+            }
+            ::metrics::counter!(metrics::FAILED_APPLIES).increment(1);
+            if let Some(suppressed) = RETRY_GATE.open() {
+                warn!(%partition, %error, suppressed, "cannot store, trying again");
+            }
+            self.pause().await?;
+        }
+    }
+
+    /// The state rows that were stored with a partition's positions.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn states(&self, partition: Partition) -> Result<Vec<StateRow>, Stopping> {
+        loop {
+            match self.shared.store.states(partition).await {
+                Ok(states) => return Ok(states),
+                Err(error) => {
+                    error!(%partition, %error, "cannot read what the rule engine has kept");
+                    self.pause().await?;
+                }
+            }
+        }
+    }
+
+    /// Where the store stands in a partition; the beginning where nothing was ever stored.
+    pub async fn position(&self, partition: Partition) -> StoreResult<Offset> {
+        let position = self.shared.store.resume_position(partition).await?;
+        Ok(position.unwrap_or_default())
+    }
+
+    /// Waits before another try of what has failed for reasons of its own.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn pause(&self) -> Result<(), Stopping> {
+        self.shared.pause(super::worker::RETRY_PAUSE).await
+    }
+
+    /// The same for a time.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn pause_for(&self, time: std::time::Duration) -> Result<(), Stopping> {
+        self.shared.pause(time).await
+    }
+}
+
+fn report_refused(partition: Partition, next: Offset, subject: Subject, error: &StoreError) {
+    ::metrics::counter!(metrics::REFUSED).increment(1);
+    if let Some(suppressed) = REFUSED_GATE.open() {
+        let entity = subject.entity;
+        error!(%partition, next = next.0, %entity, %error, suppressed, "gave up what the store refuses");
+    }
+}
+
+/// Stores what devices send as it is, without rule chains.
+pub struct Direct;
+
+impl Direct {
+    /// The processors of workers without rule chains.
+    pub fn processors() -> Processors {
+        Arc::new(|| Box::new(Self))
+    }
+}
+
+#[async_trait(?Send)]
+impl Processor for Direct {
+    async fn assigned(&mut self, _: Partition, _: &Applier) -> Result<(), Stopping> {
+        Ok(())
+    }
+
+    fn revoked(&mut self, _: Partition) {}
+
+    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
+        let mut effects = Effects::default();
+        for (_, record) in delivered.readable {
+            collect(record, &mut effects);
+        }
+        store.apply(delivered.records.partition, delivered.next, &effects).await
+    }
+
+    async fn wake(&mut self) {
+        std::future::pending().await
+    }
+
+    async fn work(&mut self, _: &Applier) -> Result<(), Stopping> {
+        Ok(())
+    }
+
+    async fn flush(&mut self, _: &Applier) {}
+}
+
+/// Adds what one record does.
+fn collect<'a>(record: &Record<'a>, effects: &mut Effects<'a>) {
+    let subject = record.subject;
+    match record.body {
+        RecordBody::Telemetry {
+            ttl_seconds,
+            rows: bytes,
+        } => {
+            let rows = rows(bytes).filter_map(Result::ok);
+            effects.telemetry.extend(rows.map(|row| TelemetryRow {
+                subject,
+                ts: row.ts,
+                ttl_seconds,
+                parts: RowParts::Both,
+                values: row.values,
+            }));
+        }
+        RecordBody::Attributes { scope, values } => {
+            effects.attributes.push(AttributeRow {
+                subject,
+                scope,
+                ts: record.received_ms,
+                values,
+            });
+        }
+        RecordBody::Message(_) => {}
+    }
+}

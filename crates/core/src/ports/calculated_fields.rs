@@ -1,0 +1,75 @@
+//! Calculated fields.
+
+use async_trait::async_trait;
+use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{CalculatedFieldId, EntityId, EntityType, TenantId};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::StoreResult;
+
+/// Which fields a list holds; an absent condition holds for all, an empty one for none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CalculatedFieldFilter {
+    /// Of one of these types.
+    pub types: Option<Vec<CalculatedFieldType>>,
+    /// Of entities of one of these types.
+    pub entity_types: Option<Vec<EntityType>>,
+    /// Of one of these entities.
+    pub entities: Option<Vec<Uuid>>,
+    /// With one of these names.
+    pub names: Option<Vec<String>>,
+}
+
+/// Calculated fields.
+#[async_trait]
+pub trait CalculatedFieldStore: Send + Sync {
+    /// See [`super::TenantStore::save`]; a name taken among the fields of the same entity and type is a conflict. Entity
+    /// and configuration must be set.
+    async fn save(&self, field: CalculatedField, create: bool) -> StoreResult<CalculatedField>;
+    /// The field, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>>;
+    /// A page of fields; text search in the name. Sorts by createdTime, name, type.
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: &CalculatedFieldFilter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<CalculatedFieldInfo>>;
+    /// A page of the names of fields of a type, each once; text search in the name, sorted by it.
+    async fn names(
+        &self,
+        tenant: TenantId,
+        kind: CalculatedFieldType,
+        page: &PageLink,
+    ) -> StoreResult<PageData<String>>;
+    /// All fields of an entity.
+    async fn of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<Vec<CalculatedField>>;
+    /// How many fields an entity has, alarm rules aside.
+    async fn count(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64>;
+    /// Whether an argument of a field of another entity names this one.
+    async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool>;
+    /// Deletes a field; returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<bool>;
+    /// Deletes all fields of an entity; returns which there were.
+    async fn delete_of_entity(
+        &self,
+        tenant: TenantId,
+        entity: EntityId,
+    ) -> StoreResult<Vec<CalculatedFieldId>>;
+}
+
+/// A script of a calculated field and the arguments it is tried on; see [`super::ScriptTester`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldScriptTest {
+    /// Whose limits count.
+    pub tenant: TenantId,
+    /// Body of the script.
+    pub expression: String,
+    /// Its arguments: `{"type": "SINGLE_VALUE", "ts", "value"}` or
+    /// `{"type": "TS_ROLLING", "timeWindow": {"startTs", "endTs"}, "values": [{"ts", "value"}]}`.
+    pub arguments: Map<String, Value>,
+    /// Newest time of the arguments, milliseconds: `ctx.latestTs`.
+    pub latest_ts: i64,
+}

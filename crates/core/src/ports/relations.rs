@@ -1,0 +1,103 @@
+//! Relations between entities.
+
+use async_trait::async_trait;
+use fieldline_model::entity::{EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery};
+use fieldline_model::{EntityId, TenantId};
+
+use super::StoreResult;
+
+/// What tells one relation of a tenant from all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub struct RelationKey {
+    pub from: EntityId,
+    pub to: EntityId,
+    pub relation_type: String,
+    pub group: RelationTypeGroup,
+}
+
+impl From<&EntityRelation> for RelationKey {
+    fn from(relation: &EntityRelation) -> Self {
+        Self {
+            from: relation.from,
+            to: relation.to,
+            relation_type: relation.relation_type.clone(),
+            group: relation.type_group,
+        }
+    }
+}
+
+/// Which relations are looked for; absent conditions hold for all. At least one end is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RelationEnds {
+    /// Starting here.
+    pub from: Option<EntityId>,
+    /// Ending here.
+    pub to: Option<EntityId>,
+    /// Of this type.
+    pub relation_type: Option<String>,
+    /// Of this group; `COMMON` by default.
+    pub group: RelationTypeGroup,
+}
+
+impl RelationEnds {
+    /// Common relations that start at an entity.
+    pub fn from(entity: impl Into<EntityId>) -> Self {
+        Self {
+            from: Some(entity.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Common relations that end at an entity.
+    pub fn to(entity: impl Into<EntityId>) -> Self {
+        Self {
+            to: Some(entity.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Only those of this type.
+    #[must_use]
+    pub fn of_type(mut self, relation_type: impl Into<String>) -> Self {
+        self.relation_type = Some(relation_type.into());
+        self
+    }
+}
+
+/// Most relations that one call returns; more are an invalid argument, so that no answer is silently cut.
+pub const MAX_RELATIONS: usize = 100_000;
+
+/// Most steps of a search along relations.
+pub const MAX_RELATION_LEVELS: usize = 100;
+
+/// Relations. They do not keep the entities at their ends from being deleted; whoever deletes an entity calls
+/// [`RelationStore::delete_of`].
+#[async_trait]
+pub trait RelationStore: Send + Sync {
+    /// Inserts or replaces, and returns what is stored. The version counts up from 1; one that is given is not compared.
+    async fn save(&self, tenant: TenantId, relation: EntityRelation) -> StoreResult<EntityRelation>;
+    /// The relation, if there is one.
+    async fn get(&self, tenant: TenantId, key: &RelationKey) -> StoreResult<Option<EntityRelation>>;
+    /// Deletes a relation; returns what it was.
+    async fn delete(&self, tenant: TenantId, key: &RelationKey) -> StoreResult<Option<EntityRelation>>;
+    /// The relations with these ends, in the order of type and other end.
+    async fn find(&self, tenant: TenantId, ends: &RelationEnds) -> StoreResult<Vec<EntityRelation>>;
+    /// The names of the ends of relations, in the same order.
+    async fn with_names(
+        &self,
+        tenant: TenantId,
+        relations: Vec<EntityRelation>,
+    ) -> StoreResult<Vec<EntityRelationInfo>>;
+    /// Deletes the relations that start or end at an entity, all groups where none is given; returns how many.
+    async fn delete_of(
+        &self,
+        tenant: TenantId,
+        entity: EntityId,
+        group: Option<RelationTypeGroup>,
+    ) -> StoreResult<u64>;
+    /// The relations that a walk from the root meets, each once, nearest first. No entity is left twice, so cycles end.
+    /// With `fetchLastLevelOnly` only those of the last level, and those that lead to entities where the walk ends
+    /// before it.
+    async fn search(&self, tenant: TenantId, query: &RelationsQuery) -> StoreResult<Vec<EntityRelation>>;
+}

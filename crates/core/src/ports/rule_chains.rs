@@ -1,0 +1,57 @@
+//! Rule chains with their nodes and connections.
+
+use async_trait::async_trait;
+use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
+
+use super::StoreResult;
+
+/// Rule chains with their nodes and connections.
+#[async_trait]
+pub trait RuleChainStore: Send + Sync {
+    /// See [`TenantStore::save`](super::TenantStore::save); a second root chain of a tenant and type is a conflict. Nodes
+    /// and connections stay as they are.
+    async fn save(&self, chain: RuleChain, create: bool) -> StoreResult<RuleChain>;
+    /// The chain, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChain>>;
+    /// Those of the chains that the tenant has.
+    async fn by_ids(&self, tenant: TenantId, ids: &[RuleChainId]) -> StoreResult<Vec<RuleChain>>;
+    /// The oldest chain of that type and name: names are not unique.
+    async fn by_name(
+        &self,
+        tenant: TenantId,
+        chain_type: RuleChainType,
+        name: &str,
+    ) -> StoreResult<Option<RuleChain>>;
+    /// The root chain of a type.
+    async fn root(&self, tenant: TenantId, chain_type: RuleChainType) -> StoreResult<Option<RuleChain>>;
+    /// Makes a chain the only root chain of its type; returns whether it exists.
+    async fn set_root(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool>;
+    /// A page of chains, of one type or all; text search in the name. Sorts by createdTime, name, root.
+    async fn list(
+        &self,
+        tenant: TenantId,
+        chain_type: Option<RuleChainType>,
+        page: &PageLink,
+    ) -> StoreResult<PageData<RuleChain>>;
+    /// Deletes a chain with its nodes; a conflict while a profile refers to it. Returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool>;
+    /// How many chains the tenant has.
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
+    /// Nodes and connections of a chain, if the tenant has it: nodes in the order they were saved in, connections in the
+    /// order of the nodes they lead from, then to, then of their labels.
+    async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>>;
+    /// Replaces nodes and connections of a chain at once, and its first node with them; returns what is stored. Every
+    /// node must have an id, and one that no other chain has. Versions as in
+    /// [`TenantStore::save`](super::TenantStore::save): they are those of the chain.
+    async fn save_metadata(
+        &self,
+        tenant: TenantId,
+        metadata: RuleChainMetaData,
+    ) -> StoreResult<RuleChainMetaData>;
+    /// The node, if the tenant has it.
+    async fn node(&self, tenant: TenantId, id: RuleNodeId) -> StoreResult<Option<RuleNode>>;
+    /// All nodes of a class that the tenant has, in any chain.
+    async fn nodes_of_type(&self, tenant: TenantId, class: &str) -> StoreResult<Vec<RuleNode>>;
+}

@@ -1,0 +1,24 @@
+//! The rule engine as the rest of the platform sees it.
+
+use async_trait::async_trait;
+use fieldline_model::TenantId;
+use fieldline_model::message::Message;
+
+use super::StoreResult;
+
+/// Takes messages for the rule chains.
+#[async_trait]
+pub trait RuleEngine: Send + Sync {
+    /// Queues a message about an entity of the tenant; durable when it returns.
+    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()>;
+}
+
+/// A rule engine that hears nothing, for programs without one.
+pub struct NoRuleEngine;
+
+#[async_trait]
+impl RuleEngine for NoRuleEngine {
+    async fn push(&self, _: TenantId, _: Message) -> StoreResult<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,279 @@
+//! Tells the rule engine what people do with entities.
+//!
+//! What is told is done already: a message that cannot be queued is logged, and nothing is undone for it.
+
+use std::sync::Arc;
+
+use fieldline_model::entity::{AlarmComment, AlarmInfo, Customer, EntityRelation};
+use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{AlarmId, CustomerId, EntityId, TenantId};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::access::{Entity, Principal};
+use crate::logging::LogGate;
+
+static GATE: LogGate = LogGate::new(2);
+
+/// Messages about what people do with entities.
+#[derive(Clone)]
+pub struct Actions(Arc<Context>);
+
+/// What one message is made of.
+struct Action<'a> {
+    who: Option<&'a Principal>,
+    tenant: TenantId,
+    msg_type: MsgType,
+    originator: EntityId,
+    /// The customer it concerns; that of the user where this is the null id.
+    customer: CustomerId,
+    /// Name of the entity, where the body shows one.
+    name: Option<&'a str>,
+    /// Texts of this kind of message.
+    texts: Vec<(&'static str, String)>,
+}
+
+impl Actions {
+    pub(super) fn new(context: &Arc<Context>) -> Self {
+        Self(Arc::clone(context))
+    }
+
+    /// An entity was created, updated or deleted: `EntityCreated`, `EntityUpdated`, `EntityDeleted`.
+    pub async fn entity(&self, who: &Principal, msg_type: MsgType, entity: &Entity) {
+        self.about(who, msg_type, entity, Vec::new()).await;
+    }
+
+    /// An entity was saved; `created` tells new ones from updated ones.
+    pub async fn saved(&self, who: &Principal, created: bool, entity: &Entity) {
+        let msg_type = if created {
+            MsgType::EntityCreated
+        } else {
+            MsgType::EntityUpdated
+        };
+        self.entity(who, msg_type, entity).await;
+    }
+
+    /// An entity was assigned to a customer.
+    pub async fn assigned(&self, who: &Principal, entity: &Entity, customer: &Customer) {
+        let texts = vec![
+            ("assignedCustomerId", customer.id.unwrap_or_default().to_string()),
+            ("assignedCustomerName", customer.title.clone()),
+        ];
+        self.about(who, MsgType::EntityAssigned, entity, texts).await;
+    }
+
+    /// An entity was taken back from a customer.
+    pub async fn unassigned(&self, who: &Principal, entity: &Entity, customer: &Customer) {
+        let texts = vec![
+            (
+                "unassignedCustomerId",
+                customer.id.unwrap_or_default().to_string(),
+            ),
+            ("unassignedCustomerName", customer.title.clone()),
+        ];
+        self.about(who, MsgType::EntityUnassigned, entity, texts).await;
+    }
+
+    async fn about(
+        &self,
+        who: &Principal,
+        msg_type: MsgType,
+        entity: &Entity,
+        texts: Vec<(&'static str, String)>,
+    ) {
+        let resource = entity.resource();
+        let action = Action {
+            who: Some(who),
+            tenant: resource.tenant,
+            msg_type,
+            originator: resource.entity,
+            customer: resource.customer,
+            name: Some(entity.name()),
+            texts,
+        };
+        self.push(action, &entity.to_json()).await;
+    }
+
+    /// A relation was saved or deleted: `RelationAddOrUpdate`, `RelationDeleted`; told about both of its ends.
+    pub async fn relation(&self, who: &Principal, msg_type: MsgType, relation: &EntityRelation) {
+        for end in [relation.from, relation.to] {
+            self.push(bare(who, msg_type.clone(), end), relation).await;
+        }
+    }
+
+    /// All relations of an entity were deleted.
+    pub async fn relations_deleted(&self, who: &Principal, entity: EntityId) {
+        self.push(bare(who, MsgType::RelationsDeleted, entity), &json!({}))
+            .await;
+    }
+
+    /// A person has saved attributes: `values` is an object of names and values.
+    pub async fn attributes_updated(
+        &self,
+        who: &Principal,
+        entity: EntityId,
+        scope: AttributeScope,
+        values: &Value,
+    ) {
+        let action = Action {
+            texts: vec![("scope", scope.name().to_owned())],
+            ..bare(who, MsgType::AttributesUpdated, entity)
+        };
+        self.push(action, values).await;
+    }
+
+    /// A person has deleted attributes.
+    pub async fn attributes_deleted(
+        &self,
+        who: &Principal,
+        entity: EntityId,
+        scope: AttributeScope,
+        keys: &[String],
+    ) {
+        let action = Action {
+            texts: vec![("scope", scope.name().to_owned())],
+            ..bare(who, MsgType::AttributesDeleted, entity)
+        };
+        self.push(action, &json!({ "attributes": keys })).await;
+    }
+
+    /// A person has saved points: `points` is a list of `{"ts", "values"}`.
+    pub async fn timeseries_updated(&self, who: &Principal, entity: EntityId, points: &Value) {
+        let action = bare(who, MsgType::TimeseriesUpdated, entity);
+        self.push(action, &json!({ "timeseries": points })).await;
+    }
+
+    /// A person has deleted points of these series; of a range of time where one is given.
+    pub async fn timeseries_deleted(
+        &self,
+        who: &Principal,
+        entity: EntityId,
+        keys: &[String],
+        range: Option<(i64, i64)>,
+    ) {
+        // Without a range, everything up to now goes.
+        let (start, end) = range.unwrap_or((0, self.0.now()));
+        let body = json!({ "timeseries": keys, "startTs": start, "endTs": end });
+        self.push(bare(who, MsgType::TimeseriesDeleted, entity), &body)
+            .await;
+    }
+
+    /// Something was done with an alarm; told about its originator. Without a person where the platform did it.
+    pub async fn alarm(&self, who: Option<&Principal>, msg_type: MsgType, info: &AlarmInfo) {
+        let alarm = &info.alarm;
+        let Some(originator) = alarm.originator else {
+            return;
+        };
+        let action = Action {
+            who,
+            tenant: alarm.tenant_id,
+            msg_type,
+            originator,
+            customer: alarm.customer_id.unwrap_or_default(),
+            name: Some(&alarm.alarm_type),
+            texts: Vec::new(),
+        };
+        self.push(action, info).await;
+    }
+
+    /// A comment was written or changed: `CommentCreated`, `CommentUpdated`; told about the alarm.
+    pub async fn comment(
+        &self,
+        who: Option<&Principal>,
+        msg_type: MsgType,
+        info: &AlarmInfo,
+        comment: &AlarmComment,
+    ) {
+        let alarm = &info.alarm;
+        let action = Action {
+            who,
+            tenant: alarm.tenant_id,
+            msg_type,
+            originator: alarm.id.unwrap_or(AlarmId::NULL).into(),
+            customer: alarm.customer_id.unwrap_or_default(),
+            name: Some(&alarm.alarm_type),
+            texts: vec![("comment", serde_json::to_string(comment).unwrap_or_default())],
+        };
+        self.push(action, info).await;
+    }
+
+    async fn push(&self, action: Action<'_>, body: &impl Serialize) {
+        if action.tenant.is_null() {
+            return;
+        }
+        let mut metadata = Metadata::new();
+        if let Some(who) = action.who {
+            self.introduce(who, &mut metadata).await;
+        }
+        let own = action.who.map_or(CustomerId::NULL, |who| who.customer);
+        let customer = Some(action.customer)
+            .filter(|customer| !customer.is_null())
+            .or(Some(own))
+            .filter(|customer| !customer.is_null());
+        if let Some(customer) = customer {
+            metadata.set("customerId", customer.to_string());
+        }
+        metadata.extend(action.texts);
+        if let Some(name) = action.name {
+            metadata.set("entityName", name);
+            metadata.set("entityType", action.originator.entity_type.name());
+        }
+        let queued = match serde_json::to_string(body) {
+            Ok(body) => {
+                let message = Message {
+                    customer,
+                    ..Message::new(
+                        action.msg_type.clone(),
+                        action.originator,
+                        self.0.now(),
+                        metadata,
+                        body,
+                    )
+                };
+                let pushed = self.0.rule_engine.push(action.tenant, message).await;
+                pushed.map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = queued
+            && let Some(suppressed) = GATE.open()
+        {
+            tracing::warn!(
+                originator = %action.originator, msg_type = %action.msg_type, %error, suppressed,
+                "could not tell the rule engine about an action"
+            );
+        }
+    }
+
+    /// Says who did it.
+    async fn introduce(&self, who: &Principal, metadata: &mut Metadata) {
+        metadata.set("userId", who.user.to_string());
+        // A public session has no user behind it.
+        let Ok(Some(user)) = self.0.stores.users.by_id(who.user).await else {
+            return;
+        };
+        metadata.set("userName", user.email.as_str());
+        metadata.set("userEmail", user.email.as_str());
+        if let Some(name) = user.first_name {
+            metadata.set("userFirstName", name);
+        }
+        if let Some(name) = user.last_name {
+            metadata.set("userLastName", name);
+        }
+    }
+}
+
+/// A message about an entity that its body does not show.
+fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> Action<'a> {
+    Action {
+        who: Some(who),
+        tenant: who.tenant,
+        msg_type,
+        originator,
+        customer: CustomerId::NULL,
+        name: None,
+        texts: Vec::new(),
+    }
+}

@@ -1,0 +1,47 @@
+//! How long everything about a node or field is stored for people who look for mistakes.
+
+use fieldline_model::TenantId;
+use fieldline_model::entity::DebugSettings;
+
+use super::{Context, ServiceResult};
+
+/// Minutes, where the tenant profile says nothing.
+const DEFAULT_MINUTES: u64 = 15;
+const MS_A_MINUTE: i64 = 60_000;
+
+/// Settings as they are stored: `given`, or what the older `debug_mode` stands for, with everything stored no longer than
+/// the tenant profile allows.
+pub(super) fn stored(
+    given: Option<DebugSettings>,
+    debug_mode: bool,
+    latest_end: i64,
+) -> Option<DebugSettings> {
+    let older = DebugSettings {
+        failures_enabled: true,
+        all_enabled: true,
+        all_enabled_until: 0,
+    };
+    given
+        .or(debug_mode.then_some(older))
+        .map(|settings| settings.limited(latest_end))
+}
+
+/// When storing everything ends, if it begins now; milliseconds.
+pub(super) async fn latest_end(context: &Context, tenant: TenantId) -> ServiceResult<i64> {
+    let stores = &context.stores;
+    let profile = match stores
+        .tenants
+        .get(tenant)
+        .await?
+        .and_then(|t| t.tenant_profile_id)
+    {
+        Some(profile) => stores.tenant_profiles.get(profile).await?,
+        None => None,
+    };
+    let minutes = profile.map_or(0, |profile| profile.limit("maxDebugModeDurationMinutes"));
+    let minutes = if minutes == 0 { DEFAULT_MINUTES } else { minutes };
+    let length = i64::try_from(minutes)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(MS_A_MINUTE);
+    Ok(context.now().saturating_add(length))
+}

@@ -1,0 +1,263 @@
+//! From the text of an expression to its program, by precedence climbing.
+
+use super::{ExpressionError, Function, Op};
+
+/// Deepest nesting of brackets, signs and powers: the parser calls itself.
+const MAX_DEPTH: usize = 128;
+
+const ADDITION: u8 = 1;
+const MULTIPLICATION: u8 = 2;
+const SIGN: u8 = 3;
+const POWER: u8 = 4;
+
+type Parsed<T> = Result<T, ExpressionError>;
+
+pub(super) fn parse(text: &str, variables: &[&str]) -> Parsed<Vec<Op>> {
+    if text.trim().is_empty() {
+        return Err(ExpressionError::new(0, "Expression can not be empty"));
+    }
+    let mut parser = Parser {
+        text,
+        at: 0,
+        variables,
+        program: Vec::new(),
+        depth: 0,
+    };
+    parser.expression(0)?;
+    match parser.peek() {
+        None => Ok(parser.program),
+        Some(letter) => Err(parser.unexpected(letter)),
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    variables: &'t [&'t str],
+    program: Vec<Op>,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The next letter that is no white space.
+    fn peek(&mut self) -> Option<char> {
+        let rest = self.rest();
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        trimmed.chars().next()
+    }
+
+    fn skip(&mut self, letter: char) {
+        self.at += letter.len_utf8();
+    }
+
+    fn unexpected(&self, letter: char) -> ExpressionError {
+        ExpressionError::new(self.at, format!("Unable to parse char '{letter}'"))
+    }
+
+    /// An operand and all operators behind it that bind at least as strongly as `least`.
+    fn expression(&mut self, least: u8) -> Parsed<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(ExpressionError::new(
+                self.at,
+                "the expression is nested too deeply",
+            ));
+        }
+        let mut after_number = self.operand()?;
+        while let Some(letter) = self.peek() {
+            let Some((op, binds, implied)) = operator(letter) else {
+                break;
+            };
+            if binds < least {
+                break;
+            }
+            if implied {
+                if after_number && (letter.is_ascii_digit() || letter == '.') {
+                    return Err(self.unexpected(letter));
+                }
+            } else {
+                self.skip(letter);
+            }
+            // Only powers go from right to left.
+            let right = if binds == POWER { POWER } else { binds + 1 };
+            after_number = self.right_side(right)?;
+            self.program.push(op);
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Whether the right side was one bare number, which must not be followed by another.
+    fn right_side(&mut self, least: u8) -> Parsed<bool> {
+        let before = self.program.len();
+        self.expression(least)?;
+        let ends_in_number = self
+            .text
+            .get(..self.at)
+            .is_some_and(|text| text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '.'));
+        Ok(ends_in_number && matches!(self.program.get(before..), Some([Op::Number(_)])))
+    }
+
+    /// A number, variable, call or bracket, with its sign. Returns whether it is a bare number.
+    fn operand(&mut self) -> Parsed<bool> {
+        let Some(letter) = self.peek() else {
+            return Err(ExpressionError::new(self.at, "an operand is missing"));
+        };
+        match letter {
+            '+' | '-' => {
+                self.skip(letter);
+                self.expression(SIGN)?;
+                if letter == '-' {
+                    self.program.push(Op::Negate);
+                }
+                Ok(false)
+            }
+            '(' | '[' | '{' => {
+                self.skip(letter);
+                self.expression(0)?;
+                self.close()?;
+                Ok(false)
+            }
+            '0'..='9' | '.' => self.number().map(|()| true),
+            letter if is_name_start(letter) => self.name().map(|()| false),
+            other => Err(self.unexpected(other)),
+        }
+    }
+
+    fn close(&mut self) -> Parsed<()> {
+        match self.peek() {
+            Some(letter @ (')' | ']' | '}')) => {
+                self.skip(letter);
+                Ok(())
+            }
+            Some(letter) => Err(self.unexpected(letter)),
+            None => Err(ExpressionError::new(self.at, "a closing bracket is missing")),
+        }
+    }
+
+    fn number(&mut self) -> Parsed<()> {
+        let rest = self.rest().as_bytes();
+        let digits = |from: usize| {
+            let tail = rest.get(from..).unwrap_or_default();
+            from + tail
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit() || **byte == b'.')
+                .count()
+        };
+        let mut end = digits(0);
+        if matches!(rest.get(end), Some(b'e' | b'E')) {
+            let signed = usize::from(matches!(rest.get(end + 1), Some(b'+' | b'-')));
+            // Without digits behind it, it is the constant.
+            if rest.get(end + 1 + signed).is_some_and(u8::is_ascii_digit) {
+                end = digits(end + 1 + signed);
+            }
+        }
+        let text = self.rest().get(..end).unwrap_or_default();
+        let number: f64 = text
+            .parse()
+            .map_err(|_| ExpressionError::new(self.at, format!("`{text}` is not a number")))?;
+        self.program.push(Op::Number(number));
+        self.at += end;
+        Ok(())
+    }
+
+    /// The longest variable, constant or function that the word here begins with.
+    fn name(&mut self) -> Parsed<()> {
+        let start = self.at;
+        let word_length = self
+            .rest()
+            .find(|letter: char| !is_name_letter(letter))
+            .unwrap_or(self.rest().len());
+        let word = self.rest().get(..word_length).unwrap_or_default();
+        let ends = word.char_indices().map(|(at, letter)| at + letter.len_utf8()).rev();
+        for end in ends {
+            let Some(name) = word.get(..end) else { continue };
+            if let Some(op) = self.variable(name) {
+                self.program.push(op);
+                self.at = start + end;
+                return Ok(());
+            }
+            if let Some(function) = Function::from_name(name) {
+                self.at = start + end;
+                return self.call(function);
+            }
+        }
+        Err(ExpressionError::new(
+            start,
+            format!("Unknown function or variable '{word}'"),
+        ))
+    }
+
+    fn variable(&self, name: &str) -> Option<Op> {
+        if let Some(index) = self.variables.iter().position(|known| *known == name) {
+            return Some(Op::Variable(u16::try_from(index).ok()?));
+        }
+        let constant = match name {
+            "pi" | "π" => std::f64::consts::PI,
+            "e" => std::f64::consts::E,
+            "φ" => 1.618_033_988_74,
+            _ => return None,
+        };
+        Some(Op::Number(constant))
+    }
+
+    fn call(&mut self, function: Function) -> Parsed<()> {
+        let name = function.name();
+        match self.peek() {
+            Some(letter @ ('(' | '[' | '{')) => self.skip(letter),
+            _ => {
+                return Err(ExpressionError::new(
+                    self.at,
+                    format!("a bracket is missing behind function '{name}'"),
+                ));
+            }
+        }
+        let mut arguments = 1;
+        self.expression(0)?;
+        while self.peek() == Some(',') {
+            self.skip(',');
+            self.expression(0)?;
+            arguments += 1;
+        }
+        self.close()?;
+        if arguments != function.arguments() {
+            return Err(ExpressionError::new(
+                self.at,
+                format!(
+                    "function '{name}' takes {} argument(s), not {arguments}",
+                    function.arguments()
+                ),
+            ));
+        }
+        self.program.push(Op::Call(function));
+        Ok(())
+    }
+}
+
+/// The operator that a letter is, how strongly it binds, and whether it is only implied.
+fn operator(letter: char) -> Option<(Op, u8, bool)> {
+    Some(match letter {
+        '+' => (Op::Add, ADDITION, false),
+        '-' => (Op::Subtract, ADDITION, false),
+        '*' => (Op::Multiply, MULTIPLICATION, false),
+        '/' | '÷' => (Op::Divide, MULTIPLICATION, false),
+        '%' => (Op::Modulo, MULTIPLICATION, false),
+        '^' => (Op::Power, POWER, false),
+        '(' | '[' | '{' | '0'..='9' | '.' => (Op::Multiply, MULTIPLICATION, true),
+        letter if is_name_start(letter) => (Op::Multiply, MULTIPLICATION, true),
+        _ => return None,
+    })
+}
+
+fn is_name_start(letter: char) -> bool {
+    letter.is_alphabetic() || letter == '_'
+}
+
+fn is_name_letter(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_' || letter == '.'
+}

@@ -1,0 +1,145 @@
+//! Evaluations of alarm rules a second and core, and memory of their state:
+//! `cargo run --release -p fieldline-rules --example alarm_rules`.
+//!
+//! A device profile has five alarm types, each with a create and a clear rule, over the three values of a smart meter. An
+//! evaluation is one message: finding the keys that rules read, the rules themselves, and when to look again.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fieldline_model::kv::ValueRef;
+use fieldline_rules::alarm_rules::{Changes, Event, NeedKind, Rules, State, Values, evaluate};
+use serde_json::{Value as Json, json};
+
+const START: i64 = 1_750_075_200_000;
+const KEYS: [&str; 3] = ["voltage", "current", "energy"];
+
+struct NothingStored;
+
+impl Values for NothingStored {
+    fn get(&self, _: usize) -> Option<(i64, ValueRef<'_>)> {
+        None
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let one = [profile(0)?];
+    let thousand: Vec<Arc<Rules>> = (0..1000).map(profile).collect::<Result<_, _>>()?;
+    for (what, profiles, devices, voltage) in [
+        ("1 profile, 1 device, nothing matches", &one[..], 1, 230.0),
+        (
+            "1 profile, 100,000 devices, nothing matches",
+            &one[..],
+            100_000,
+            230.0,
+        ),
+        (
+            "1,000 profiles, 100,000 devices, nothing matches",
+            &thousand[..],
+            100_000,
+            230.0,
+        ),
+        (
+            "1 profile, 100,000 devices, durations run",
+            &one[..],
+            100_000,
+            255.0,
+        ),
+        (
+            "1 profile, 100,000 devices, alarms are active",
+            &one[..],
+            100_000,
+            265.0,
+        ),
+    ] {
+        measure(what, profiles, devices, voltage);
+    }
+    Ok(())
+}
+
+fn measure(what: &str, profiles: &[Arc<Rules>], devices: usize, voltage: f64) {
+    let mut fleet: Vec<(&Arc<Rules>, State)> = profiles
+        .iter()
+        .cycle()
+        .take(devices)
+        .map(|rules| (rules, known(rules)))
+        .collect();
+    let round = |fleet: &mut Vec<(&Arc<Rules>, State)>, number: i64| {
+        for (rules, state) in fleet {
+            let now = START + number * 1000;
+            let mut changes = Changes::default();
+            for (key, value) in KEYS.into_iter().zip([voltage, 4.2, 1000.0 + number as f64]) {
+                changes.add(rules, NeedKind::TimeSeries, key, now, ValueRef::Double(value));
+            }
+            black_box(evaluate(
+                rules,
+                state,
+                &Event::Update(changes.as_slice()),
+                &NothingStored,
+                now,
+            ));
+        }
+    };
+    let mut rounds = 1;
+    round(&mut fleet, rounds);
+    let began = Instant::now();
+    let mut evaluations = 0;
+    while began.elapsed() < Duration::from_secs(2) {
+        rounds += 1;
+        round(&mut fleet, rounds);
+        evaluations += devices;
+    }
+    let a_second = evaluations as f64 / began.elapsed().as_secs_f64();
+    let bytes: usize = fleet
+        .iter()
+        .map(|(_, state)| size_of::<State>() + state.heap_bytes())
+        .sum();
+    let mut stored = Vec::new();
+    fleet.iter().for_each(|(_, state)| state.encode(&mut stored));
+    println!(
+        "{what}: {:.2} million evaluations/s and core, state {} bytes in memory, {} stored",
+        a_second / 1e6,
+        bytes / devices,
+        stored.len() / devices
+    );
+}
+
+/// A state whose alarms are known to be inactive.
+fn known(rules: &Rules) -> State {
+    let mut state = State::new(rules, START);
+    for alarm in state.unresolved(rules) {
+        state.set_alarm(rules, alarm, None);
+    }
+    state
+}
+
+/// Five alarm types; the number makes the profile its own.
+fn profile(number: i64) -> Result<Arc<Rules>, Box<dyn std::error::Error>> {
+    let simple = json!({"type": "SIMPLE"});
+    let lasting = json!({"type": "DURATION", "unit": "MINUTES", "predicate": {"defaultValue": 10 + number}});
+    let repeated = json!({"type": "REPEATING", "predicate": {"defaultValue": 5}});
+    let alarms = [
+        ("overvoltage", "voltage", "GREATER", 260.0, 240.0, &simple),
+        ("high voltage", "voltage", "GREATER", 250.0, 240.0, &lasting),
+        ("undervoltage", "voltage", "LESS", 200.0, 210.0, &repeated),
+        ("overcurrent", "current", "GREATER", 63.0, 50.0, &lasting),
+        ("no energy", "energy", "LESS_OR_EQUAL", 0.0, 1.0, &simple),
+    ]
+    .map(|(name, key, operation, raise, clear, spec)| {
+        let back = if operation == "GREATER" { "LESS" } else { "GREATER" };
+        json!({
+            "id": name, "alarmType": name,
+            "createRules": {"MAJOR": rule(key, operation, raise, spec)},
+            "clearRule": rule(key, back, clear, &simple),
+        })
+    });
+    Ok(Rules::from_device_profile(&json!({"alarms": alarms}))?)
+}
+
+fn rule(key: &str, operation: &str, limit: f64, spec: &Json) -> Json {
+    json!({"condition": {"condition": [{
+        "key": {"type": "TIME_SERIES", "key": key}, "valueType": "NUMERIC",
+        "predicate": {"type": "NUMERIC", "operation": operation, "value": {"defaultValue": limit}},
+    }], "spec": spec}})
+}

@@ -1,0 +1,43 @@
+//! Alarm rules: one evaluator for both forms of the field, `profileData.alarms` of a device profile and calculated
+//! fields of type ALARM.
+//!
+//! [`Rules`] is a configuration, checked and compiled once. [`State`] is what one originator has under one rule set:
+//! counters, running durations and active alarms; a few bytes while nothing goes on. [`evaluate`] applies one [`Event`]
+//! and says what to do with alarms and when to look again. There is no I/O here: current values come through [`Values`],
+//! time through a parameter.
+//!
+//! What the two forms do differently:
+//!
+//! | | device profile | calculated field |
+//! |---|---|---|
+//! | evaluated | rules that read a changed key | all rules, once every argument has a value or a default |
+//! | DURATION | event times: true when more than the duration lies between | from the first event to now |
+//! | schedule | of the event's time | the same, and checked every minute |
+//! | re-check | running durations, every minute once true, which updates the alarm | reports once |
+//! | late data | counts as any other | dropped when older than the stored value |
+//!
+//! The caller applies the [`Action`]s, corrects the state with [`State::set_alarm`] where the store knew better, stores the
+//! state when [`Outcome::changed`] says so, and calls again with [`Event::Timer`] at [`Outcome::next_check`].
+
+mod calculated_field;
+mod codec;
+mod convert;
+mod details;
+mod device_profile;
+mod evaluate;
+mod expression;
+mod parse;
+mod predicate;
+mod rules;
+mod schedule;
+mod span;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use evaluate::{
+    Action, ActionKind, Arguments, Change, Changes, EvalError, Event, Outcome, RECHECK_MS, Values, evaluate,
+};
+pub use parse::ConfigError;
+pub use rules::{Form, Need, NeedKind, NeedOf, Rules};
+pub use state::{ActiveAlarm, State};

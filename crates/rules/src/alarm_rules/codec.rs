@@ -1,0 +1,122 @@
+//! The stored form of a state.
+//!
+//! `version 1 · definition u64 · anchor zigzag · schedules varint · running count · running… · alarm count · alarm… ·
+//! fingerprint count · fingerprint u32…`, where running is `rule u64 · first zigzag · last zigzag · count varint` and an
+//! alarm is `alarm u64 · 0`, or `alarm u64 · 1 + severity · id 16 bytes · start zigzag`. Numbers are little-endian.
+
+use fieldline_model::entity::AlarmSeverity;
+use fieldline_model::kv::{Corrupt, read_varint, take_array, write_varint};
+use uuid::Uuid;
+
+use super::rules::{MAX_ALARMS, MAX_NEEDS, MAX_RULES_PER_ALARM};
+use super::state::{ActiveAlarm, AlarmEntry, Parts, Running, State};
+
+const VERSION: u8 = 1;
+
+impl State {
+    /// Appends the stored form.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(VERSION);
+        out.extend_from_slice(&self.definition.to_le_bytes());
+        write_signed(self.anchor_ts, out);
+        write_varint(u64::from(self.schedules), out);
+        let nothing = Parts::default();
+        let parts = self.parts.as_deref().unwrap_or(&nothing);
+        write_varint(parts.running.len() as u64, out);
+        for running in &parts.running {
+            out.extend_from_slice(&running.rule.to_le_bytes());
+            write_signed(running.first_ts, out);
+            write_signed(running.last_ts, out);
+            write_varint(u64::from(running.count), out);
+        }
+        write_varint(parts.alarms.len() as u64, out);
+        for entry in &parts.alarms {
+            out.extend_from_slice(&entry.alarm.to_le_bytes());
+            match entry.active {
+                None => out.push(0),
+                Some(active) => {
+                    out.push(1 + active.severity as u8);
+                    out.extend_from_slice(active.id.as_bytes());
+                    write_signed(active.start_ts, out);
+                }
+            }
+        }
+        write_varint(parts.seen.len() as u64, out);
+        for fingerprint in &parts.seen {
+            out.extend_from_slice(&fingerprint.to_le_bytes());
+        }
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// Bytes that are no state of this version.
+    pub fn decode(mut bytes: &[u8]) -> Result<Self, Corrupt> {
+        let bytes = &mut bytes;
+        if take_array::<1>(bytes)? != [VERSION] {
+            return Err(Corrupt("unknown version of alarm state"));
+        }
+        let definition = u64::from_le_bytes(take_array(bytes)?);
+        let anchor_ts = read_signed(bytes)?;
+        let schedules =
+            u16::try_from(read_varint(bytes)?).map_err(|_| Corrupt("schedules of alarm rules"))?;
+        let mut parts = Parts::default();
+        for _ in 0..read_count(bytes, MAX_ALARMS * MAX_RULES_PER_ALARM)? {
+            parts.running.push(Running {
+                rule: u64::from_le_bytes(take_array(bytes)?),
+                first_ts: read_signed(bytes)?,
+                last_ts: read_signed(bytes)?,
+                count: u32::try_from(read_varint(bytes)?).map_err(|_| Corrupt("count of an alarm rule"))?,
+            });
+        }
+        for _ in 0..read_count(bytes, MAX_ALARMS)? {
+            let alarm = u64::from_le_bytes(take_array(bytes)?);
+            let [tag] = take_array(bytes)?;
+            let active = match tag.checked_sub(1) {
+                None => None,
+                Some(severity) => Some(ActiveAlarm {
+                    severity: *AlarmSeverity::ALL
+                        .get(usize::from(severity))
+                        .ok_or(Corrupt("severity of an alarm"))?,
+                    id: Uuid::from_bytes(take_array(bytes)?),
+                    start_ts: read_signed(bytes)?,
+                }),
+            };
+            parts.alarms.push(AlarmEntry { alarm, active });
+        }
+        let mut seen = Vec::new();
+        for _ in 0..read_count(bytes, MAX_NEEDS)? {
+            seen.push(u32::from_le_bytes(take_array(bytes)?));
+        }
+        if !bytes.is_empty() {
+            return Err(Corrupt("bytes behind alarm state"));
+        }
+        parts.seen = seen.into();
+        let mut state = Self {
+            definition,
+            anchor_ts,
+            parts: Some(Box::new(parts)),
+            schedules,
+        };
+        state.compact();
+        Ok(state)
+    }
+}
+
+fn read_count(bytes: &mut &[u8], max: usize) -> Result<usize, Corrupt> {
+    let count = usize::try_from(read_varint(bytes)?).unwrap_or(usize::MAX);
+    if count > max {
+        Err(Corrupt("too many entries in alarm state"))
+    } else {
+        Ok(count)
+    }
+}
+
+fn write_signed(value: i64, out: &mut Vec<u8>) {
+    write_varint(((value << 1) ^ (value >> 63)) as u64, out);
+}
+
+fn read_signed(bytes: &mut &[u8]) -> Result<i64, Corrupt> {
+    let value = read_varint(bytes)?;
+    Ok(((value >> 1) as i64) ^ -((value & 1) as i64))
+}

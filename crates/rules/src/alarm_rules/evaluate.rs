@@ -1,0 +1,413 @@
+//! Applying an event to a state.
+
+mod api;
+mod context;
+mod field;
+mod profile;
+mod timer;
+
+use fieldline_model::new_uuid;
+use uuid::Uuid;
+
+pub use api::{Action, ActionKind, Change, Changes, EvalError, Event, Outcome, Values};
+pub use context::Arguments;
+pub(super) use context::Context;
+pub use timer::RECHECK_MS;
+
+use super::convert::fingerprint;
+use super::rules::{Alarm, Form, Mask, NeedKind, Rule, Rules};
+use super::span::Span;
+use super::state::{ActiveAlarm, State};
+use context::Overlay;
+
+/// What a rule came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    True,
+    /// It matches, but not often or long enough yet.
+    NotYet,
+    /// It does not match; what has run for it starts anew.
+    False,
+    /// There was nothing to decide.
+    Nothing,
+}
+
+/// Why rules are evaluated.
+#[derive(Debug, Clone, Copy)]
+enum Cause<'a> {
+    /// These values changed.
+    Changed(&'a Mask),
+    /// The rules or the state are new.
+    Started,
+    /// Time passed.
+    Timer,
+}
+
+/// Position of the clear rule among the rules of a calculated field.
+const CLEAR_POSITION: usize = 5;
+
+/// Applies an event to the state of an originator. `now_ms` is the server's time in milliseconds.
+pub fn evaluate(
+    rules: &Rules,
+    state: &mut State,
+    event: &Event<'_>,
+    values: &dyn Values,
+    now_ms: i64,
+) -> Outcome {
+    let mut out = Outcome {
+        changed: state.bind(rules),
+        ..Outcome::default()
+    };
+    let sorted: Vec<Change<'_>>;
+    let changes = match event {
+        Event::Update(changes) if rules.form == Form::DeviceProfile && !is_of_one_time(changes) => {
+            sorted = by_time(changes);
+            &sorted
+        }
+        Event::Update(changes) => *changes,
+        _ => &[],
+    };
+    let mut overlay = Overlay::new(rules.needs.len(), changes);
+    let mut run = Run {
+        rules,
+        values,
+        now: now_ms,
+        out: &mut out,
+    };
+    match (event, rules.form) {
+        (Event::Update(_), Form::DeviceProfile) => {
+            let mut start = 0;
+            for group in changes.chunk_by(|left, right| left.ts == right.ts) {
+                run.update_profile(state, &mut overlay, start, group);
+                start += group.len();
+            }
+        }
+        (Event::Update(_), Form::CalculatedField) => run.update_field(state, &mut overlay, changes),
+        (Event::Removed(needs), form) => {
+            let mut updated = Mask::default();
+            for need in needs.iter().filter_map(|need| u16::try_from(*need).ok()) {
+                overlay.remove(need);
+                updated.insert(need);
+                if form == Form::DeviceProfile {
+                    state.see(rules.needs.len(), need, 0);
+                }
+            }
+            run.all(state, &overlay, Cause::Changed(&updated));
+        }
+        (Event::Started, Form::CalculatedField) => {
+            // The time from which silence is counted must not be lost.
+            run.out.changed = true;
+            run.all(state, &overlay, Cause::Started);
+        }
+        (Event::Timer, _) => run.all(state, &overlay, Cause::Timer),
+        (Event::AlarmCleared(id), _) => run.ended_outside(state, *id, false),
+        (Event::AlarmDeleted(id), _) => run.ended_outside(state, *id, true),
+        (Event::AlarmAcknowledged(_), _) | (Event::Started, Form::DeviceProfile) => {}
+    }
+    state.compact();
+    let next_check = timer::next_check(&run.context(state, &overlay), state);
+    out.next_check = next_check;
+    out
+}
+
+fn is_of_one_time(changes: &[Change<'_>]) -> bool {
+    changes
+        .first()
+        .is_none_or(|first| changes.iter().all(|change| change.ts == first.ts))
+}
+
+fn by_time<'a>(changes: &[Change<'a>]) -> Vec<Change<'a>> {
+    let mut sorted = changes.to_vec();
+    sorted.sort_by_key(|change| change.ts);
+    sorted
+}
+
+/// One call of [`evaluate`].
+struct Run<'a, 'o> {
+    rules: &'a Rules,
+    values: &'a dyn Values,
+    now: i64,
+    out: &'o mut Outcome,
+}
+
+impl<'a> Run<'a, '_> {
+    fn context<'c>(&self, state: &State, overlay: &'c Overlay<'a>) -> Context<'c>
+    where
+        'a: 'c,
+    {
+        Context {
+            rules: self.rules,
+            values: self.values,
+            overlay,
+            now: self.now,
+            anchor_ts: state.anchor_ts,
+        }
+    }
+
+    /// Changes of one time. A value that was seen before with the same time is no change.
+    fn update_profile(
+        &mut self,
+        state: &mut State,
+        overlay: &mut Overlay<'a>,
+        start: usize,
+        group: &[Change<'_>],
+    ) {
+        let mut updated = Mask::default();
+        let mut is_updated = false;
+        let anchor_ts = state.anchor_ts;
+        for (position, change) in group.iter().enumerate() {
+            let print = fingerprint(change.value);
+            let before = state.see(self.rules.needs.len(), change.need, print);
+            if change.ts != anchor_ts || before != print {
+                updated.insert(change.need);
+                is_updated = true;
+            }
+            overlay.set(start + position);
+            state.anchor_ts = change.ts;
+        }
+        if is_updated {
+            self.all(state, overlay, Cause::Changed(&updated));
+        }
+    }
+
+    /// The newest change of each value, unless the store has a newer point. Attributes have no order but that of arrival.
+    fn update_field(&mut self, state: &mut State, overlay: &mut Overlay<'a>, changes: &[Change<'_>]) {
+        let mut updated = Mask::default();
+        let mut is_updated = false;
+        for (position, change) in changes.iter().enumerate() {
+            let stored = overlay
+                .change(change.need)
+                .map(|earlier| earlier.ts)
+                .or_else(|| Some(self.values.get(usize::from(change.need))?.0));
+            if stored.is_none_or(|stored| stored <= change.ts) || !self.is_series(change.need) {
+                overlay.set(position);
+                updated.insert(change.need);
+                is_updated = true;
+            }
+        }
+        if is_updated {
+            self.all(state, overlay, Cause::Changed(&updated));
+        }
+    }
+
+    fn is_series(&self, need: u16) -> bool {
+        self.rules
+            .needs
+            .get(usize::from(need))
+            .is_some_and(|need| need.kind == NeedKind::TimeSeries)
+    }
+
+    fn all(&mut self, state: &mut State, overlay: &Overlay<'a>, cause: Cause<'_>) {
+        let cx = self.context(state, overlay);
+        if self.rules.form == Form::CalculatedField && !cx.is_ready() {
+            return;
+        }
+        for (position, alarm) in self.rules.alarms.iter().enumerate() {
+            if is_untouched(&alarm.triggers, cause) {
+                continue;
+            }
+            if let Err(message) = self.alarm(&cx, state, position, alarm, cause) {
+                self.out.error.get_or_insert(EvalError {
+                    alarm: position,
+                    message,
+                });
+            }
+        }
+    }
+
+    /// Create rules, the worst severity first, up to the first that is true; the clear rule where none is.
+    fn alarm(
+        &mut self,
+        cx: &Context<'_>,
+        state: &mut State,
+        position: usize,
+        alarm: &Alarm,
+        cause: Cause<'_>,
+    ) -> Result<(), String> {
+        let mut hit = None;
+        for (rule_position, rule) in alarm.create.iter().enumerate() {
+            if is_untouched(&rule.triggers, cause) {
+                continue;
+            }
+            match self.rule(cx, state, rule_position, rule, cause)? {
+                Verdict::True => {
+                    hit = Some(rule);
+                    break;
+                }
+                Verdict::False => self.out.changed |= state.reset(rule.key),
+                Verdict::NotYet | Verdict::Nothing => {}
+            }
+        }
+        if let Some(rule) = hit {
+            self.raise(cx, state, position, alarm, rule, cause);
+            if let Some(clear) = &alarm.clear {
+                self.out.changed |= state.reset(clear.key);
+            }
+            return Ok(());
+        }
+        let (Some(active), Some(clear)) = (state.active(alarm.key), &alarm.clear) else {
+            return Ok(());
+        };
+        if is_untouched(&clear.triggers, cause) {
+            return Ok(());
+        }
+        match self.rule(cx, state, CLEAR_POSITION, clear, cause)? {
+            Verdict::True => {
+                let (repeats, duration) = spent(cx, state, clear, true);
+                for rule in alarm.rules() {
+                    state.reset(rule.key);
+                }
+                state.set_active(alarm.key, None);
+                let kind = ActionKind::Clear;
+                self.act(cx, position, clear, kind, active, self.now, repeats, duration);
+            }
+            Verdict::False => self.out.changed |= state.reset(clear.key),
+            Verdict::NotYet | Verdict::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn rule(
+        &mut self,
+        cx: &Context<'_>,
+        state: &mut State,
+        position: usize,
+        rule: &Rule,
+        cause: Cause<'_>,
+    ) -> Result<Verdict, String> {
+        let changed = &mut self.out.changed;
+        match (self.rules.form, cause) {
+            (Form::DeviceProfile, Cause::Timer) => profile::on_timer(cx, state, rule),
+            (Form::DeviceProfile, _) => profile::on_update(cx, state, rule, changed),
+            (Form::CalculatedField, Cause::Timer) => field::on_timer(cx, state, position, rule, changed),
+            (Form::CalculatedField, Cause::Changed(_)) => {
+                field::on_update(cx, state, position, rule, true, changed)
+            }
+            (Form::CalculatedField, Cause::Started) => {
+                field::on_update(cx, state, position, rule, false, changed)
+            }
+        }
+    }
+
+    /// Raises the alarm, or updates the active one unless that is worse.
+    fn raise(
+        &mut self,
+        cx: &Context<'_>,
+        state: &mut State,
+        position: usize,
+        alarm: &Alarm,
+        rule: &Rule,
+        cause: Cause<'_>,
+    ) {
+        let Some(severity) = rule.severity else { return };
+        let (repeats, duration) = spent(cx, state, rule, false);
+        let Some(active) = state.active(alarm.key) else {
+            let event_ts = match self.rules.form {
+                Form::DeviceProfile => cx.anchor_ts,
+                Form::CalculatedField => cx.latest_ts(),
+            };
+            let start_ts = if event_ts <= 0 || event_ts > self.now {
+                self.now
+            } else {
+                event_ts
+            };
+            let active = ActiveAlarm {
+                id: new_uuid(),
+                severity,
+                start_ts,
+            };
+            state.set_active(alarm.key, Some(active));
+            self.act(
+                cx,
+                position,
+                rule,
+                ActionKind::Raise,
+                active,
+                start_ts,
+                repeats,
+                duration,
+            );
+            return;
+        };
+        let is_check = matches!(cause, Cause::Timer) && self.rules.form == Form::CalculatedField;
+        if severity > active.severity || (severity == active.severity && is_check) {
+            return;
+        }
+        let severity_changed = severity != active.severity;
+        let active = ActiveAlarm { severity, ..active };
+        if severity_changed {
+            state.set_active(alarm.key, Some(active));
+        }
+        let was_changed = self.out.changed;
+        let kind = ActionKind::Update { severity_changed };
+        self.act(cx, position, rule, kind, active, self.now, repeats, duration);
+        self.out.changed = was_changed || severity_changed;
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one action")]
+    fn act(
+        &mut self,
+        cx: &Context<'_>,
+        alarm: usize,
+        rule: &Rule,
+        kind: ActionKind,
+        active: ActiveAlarm,
+        end_ts: i64,
+        condition_repeats: Option<u32>,
+        condition_duration: Option<i64>,
+    ) {
+        self.out.changed = true;
+        self.out.actions.push(Action {
+            alarm,
+            kind,
+            id: active.id,
+            severity: active.severity,
+            start_ts: active.start_ts,
+            end_ts,
+            details: rule.details.as_ref().map(|template| template.render(cx)),
+            dashboard: rule.dashboard,
+            condition_repeats,
+            condition_duration,
+        });
+    }
+
+    /// An alarm was cleared or deleted by somebody else.
+    fn ended_outside(&mut self, state: &mut State, id: Uuid, deleted: bool) {
+        let Some(key) = state.take_active(id) else { return };
+        self.out.changed = true;
+        let Some(alarm) = self.rules.alarms.iter().find(|alarm| alarm.key == key) else {
+            return;
+        };
+        for rule in &alarm.create {
+            state.reset(rule.key);
+        }
+        // In a device profile, clearing by hand leaves what runs for the clear rule.
+        if let Some(clear) = &alarm.clear
+            && (deleted || self.rules.form == Form::CalculatedField)
+        {
+            state.reset(clear.key);
+        }
+    }
+}
+
+fn is_untouched(triggers: &Mask, cause: Cause<'_>) -> bool {
+    matches!(cause, Cause::Changed(updated) if !triggers.intersects(updated))
+}
+
+/// Repeats and milliseconds that a rule has run for, as reported with its alarm. Device profiles report none when an alarm
+/// is cleared.
+fn spent(cx: &Context<'_>, state: &State, rule: &Rule, clears: bool) -> (Option<u32>, Option<i64>) {
+    let running = state.running(rule.key).copied().unwrap_or_default();
+    let form = cx.rules.form;
+    let is_profile = form == Form::DeviceProfile;
+    match rule.span {
+        Span::Simple => (None, None),
+        Span::Repeating { .. } => (Some(if clears && is_profile { 0 } else { running.count }), None),
+        Span::Duration { .. } if clears && is_profile => (None, Some(0)),
+        Span::Duration { .. } if is_profile => (None, Some(running.last_ts.saturating_sub(running.first_ts))),
+        Span::Duration { .. } if running.first_ts > 0 => {
+            (None, Some(cx.now.saturating_sub(running.first_ts)))
+        }
+        Span::Duration { .. } => (None, Some(0)),
+    }
+}

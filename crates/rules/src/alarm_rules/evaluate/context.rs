@@ -1,0 +1,230 @@
+//! Values as they are at one moment of an evaluation: what the event brings over what is stored.
+
+use fieldline_model::kv::{Value, ValueRef};
+
+use super::{Change, Values};
+use crate::alarm_rules::convert::as_text;
+use crate::alarm_rules::rules::{NeedKind, Rules};
+use crate::alarm_rules::schedule::{Schedule, ScheduleSource};
+
+/// What the rules see.
+pub(in crate::alarm_rules) struct Context<'a> {
+    pub rules: &'a Rules,
+    pub values: &'a dyn Values,
+    pub overlay: &'a Overlay<'a>,
+    pub now: i64,
+    pub anchor_ts: i64,
+}
+
+const INLINE: usize = 32;
+const REMOVED: u32 = u32::MAX;
+
+/// What an event changes, by need: 0 for nothing, else the position of the change plus one.
+pub(in crate::alarm_rules) struct Overlay<'a> {
+    changes: &'a [Change<'a>],
+    inline: [u32; INLINE],
+    large: Vec<u32>,
+}
+
+impl<'a> Overlay<'a> {
+    pub(super) fn new(needs: usize, changes: &'a [Change<'a>]) -> Self {
+        let large = if needs > INLINE {
+            vec![0; needs]
+        } else {
+            Vec::new()
+        };
+        Self {
+            changes,
+            inline: [0; INLINE],
+            large,
+        }
+    }
+
+    fn slot(&mut self, need: u16) -> Option<&mut u32> {
+        let slots = if self.large.is_empty() {
+            &mut self.inline[..]
+        } else {
+            &mut self.large[..]
+        };
+        slots.get_mut(usize::from(need))
+    }
+
+    fn mark(&self, need: u16) -> u32 {
+        let slots = if self.large.is_empty() {
+            &self.inline[..]
+        } else {
+            &self.large[..]
+        };
+        slots.get(usize::from(need)).copied().unwrap_or(0)
+    }
+
+    /// Lets the change at a position count.
+    pub(super) fn set(&mut self, position: usize) {
+        if let Some(change) = self.changes.get(position)
+            && let Some(slot) = self.slot(change.need)
+        {
+            *slot = position as u32 + 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, need: u16) {
+        if let Some(slot) = self.slot(need) {
+            *slot = REMOVED;
+        }
+    }
+
+    pub(super) fn change(&self, need: u16) -> Option<&Change<'a>> {
+        self.changes.get((self.mark(need) as usize).checked_sub(1)?)
+    }
+}
+
+impl<'a> Context<'a> {
+    /// The value at a position of the needs.
+    pub(in crate::alarm_rules) fn need(&self, need: u16) -> Option<(i64, ValueRef<'a>)> {
+        match self.overlay.mark(need) {
+            0 => self.values.get(usize::from(need)),
+            // Of a time series, an older point may remain.
+            REMOVED if self.is_series(need) => self.values.get(usize::from(need)),
+            REMOVED => None,
+            mark => self
+                .overlay
+                .changes
+                .get(mark as usize - 1)
+                .map(|change| (change.ts, change.value)),
+        }
+    }
+
+    fn is_series(&self, need: u16) -> bool {
+        self.rules
+            .needs
+            .get(usize::from(need))
+            .is_some_and(|need| need.kind == NeedKind::TimeSeries)
+    }
+
+    /// The first of several values that exists.
+    pub(in crate::alarm_rules) fn first(&self, chain: &[u16]) -> Option<ValueRef<'a>> {
+        chain
+            .iter()
+            .find_map(|need| self.need(*need))
+            .map(|(_, value)| value)
+    }
+
+    /// An argument of a calculated field, or its default.
+    pub(in crate::alarm_rules) fn argument(&self, argument: u16) -> Option<(i64, ValueRef<'a>)> {
+        self.argument_or_default(argument)
+            .map(|(ts, value, _)| (ts, value))
+    }
+
+    fn argument_or_default(&self, argument: u16) -> Option<(i64, ValueRef<'a>, bool)> {
+        let argument = self.rules.arguments.get(usize::from(argument))?;
+        if let Some((ts, value)) = self.need(argument.need) {
+            return Some((ts, value, false));
+        }
+        let default = argument.default.as_ref().map(Value::as_ref)?;
+        // A value that was just deleted turns into its default now, which is an event as any other.
+        let is_deleted = self.overlay.mark(argument.need) == REMOVED;
+        Some((
+            if is_deleted { self.now } else { self.anchor_ts },
+            default,
+            !is_deleted,
+        ))
+    }
+
+    /// Whether every argument has a value.
+    pub(super) fn is_ready(&self) -> bool {
+        (0..self.rules.arguments.len() as u16).all(|argument| self.argument(argument).is_some())
+    }
+
+    /// The time of the newest argument; defaults count only where there is nothing else.
+    pub(in crate::alarm_rules) fn latest_ts(&self) -> i64 {
+        let mut newest: Option<i64> = None;
+        let mut newest_default = -1;
+        for argument in 0..self.rules.arguments.len() as u16 {
+            match self.argument_or_default(argument) {
+                Some((ts, _, false)) => newest = newest.max(Some(ts)),
+                Some((ts, _, true)) => newest_default = newest_default.max(ts),
+                None => {}
+            }
+        }
+        newest.unwrap_or(newest_default)
+    }
+
+    pub(in crate::alarm_rules) fn required_argument(
+        &self,
+        argument: u16,
+    ) -> Result<(i64, ValueRef<'a>), String> {
+        self.argument(argument)
+            .ok_or_else(|| format!("Argument '{}' is missing", self.argument_name(argument)))
+    }
+
+    fn argument_name(&self, argument: u16) -> &str {
+        self.rules
+            .arguments
+            .get(usize::from(argument))
+            .map_or("", |argument| &*argument.name)
+    }
+
+    pub(in crate::alarm_rules) fn no_proper_value(&self, argument: u16) -> String {
+        format!(
+            "No proper value found for argument {}",
+            self.argument_name(argument)
+        )
+    }
+
+    pub(in crate::alarm_rules) fn no_number(&self, chain: &[u16], value: ValueRef<'_>) -> String {
+        let need = chain
+            .first()
+            .and_then(|need| self.rules.needs.get(usize::from(*need)));
+        let key = need.map_or("", |need| &*need.key);
+        format!(
+            "Could not convert attribute '{key}' with value '{}' to numeric value!",
+            as_text(value)
+        )
+    }
+
+    pub(in crate::alarm_rules) fn script(&self, expression: u16) -> Result<bool, String> {
+        self.values.expression(usize::from(expression), &Arguments(self))
+    }
+
+    /// Whether a rule is in force at a time.
+    pub(super) fn is_in_force(&self, schedule: Option<&ScheduleSource>, ts: i64) -> Result<bool, String> {
+        match schedule {
+            None => Ok(true),
+            Some(ScheduleSource::Fixed(schedule)) => Ok(schedule.is_active(ts)),
+            Some(ScheduleSource::Attribute { chain, fallback }) => {
+                let dynamic = self.first(chain);
+                let dynamic = dynamic
+                    .and_then(|value| Schedule::from_text(&as_text(value), Some(fallback.kind())).ok());
+                Ok(dynamic.as_ref().unwrap_or(fallback).is_active(ts))
+            }
+            Some(ScheduleSource::Argument(argument)) => {
+                let (_, value) = self.required_argument(*argument)?;
+                Ok(Schedule::from_text(&as_text(value), None)?.is_active(ts))
+            }
+        }
+    }
+}
+
+/// The arguments of a calculated field, for its scripts.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a>(&'a Context<'a>);
+
+impl<'a> Arguments<'a> {
+    /// Name, time and value, in the order of [`Rules::argument_names`].
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, i64, ValueRef<'a>)> {
+        let cx = self.0;
+        cx.rules
+            .arguments
+            .iter()
+            .enumerate()
+            .filter_map(move |(position, argument)| {
+                cx.argument(position as u16)
+                    .map(|(ts, value)| (&*argument.name, ts, value))
+            })
+    }
+
+    /// The time of the newest argument, milliseconds.
+    pub fn latest_ts(&self) -> i64 {
+        self.0.latest_ts()
+    }
+}

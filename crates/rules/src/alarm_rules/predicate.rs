@@ -1,0 +1,377 @@
+//! Comparisons of a value with something fixed, or with another value.
+
+use std::borrow::Cow;
+
+use fieldline_model::kv::ValueRef;
+
+use super::convert::{as_bool, as_double, as_long, as_text, lower, same_double};
+use super::evaluate::Context;
+use super::parse::{At, FromConfig, Parsed, Unit};
+
+/// Deepest nesting of COMPLEX predicates.
+const MAX_DEPTH: usize = 16;
+/// Most predicates in one list.
+pub(super) const MAX_LIST: usize = 256;
+
+/// What a value is compared with.
+#[derive(Debug)]
+pub(super) enum Operand<T> {
+    Fixed(Option<T>),
+    /// The first attribute of the chain that exists; the fallback where none does.
+    Attribute {
+        chain: Box<[u16]>,
+        fallback: Option<T>,
+    },
+    Argument(u16),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compare {
+    Equal,
+    NotEqual,
+    Greater,
+    Less,
+    GreaterOrEqual,
+    LessOrEqual,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextOp {
+    Equal,
+    NotEqual,
+    StartsWith,
+    EndsWith,
+    Contains,
+    NotContains,
+    In,
+    NotIn,
+}
+
+/// Text to compare with, prepared for its operation.
+#[derive(Debug)]
+pub(super) struct Needle {
+    text: Box<str>,
+    /// Elements of the list for `IN` and `NOT_IN`.
+    list: Box<[Box<str>]>,
+}
+
+#[derive(Debug)]
+pub(super) enum Predicate {
+    Number {
+        op: Compare,
+        value: Operand<f64>,
+    },
+    Flag {
+        equal: bool,
+        value: Operand<bool>,
+    },
+    Text {
+        op: TextOp,
+        ignore_case: bool,
+        value: Operand<Needle>,
+    },
+    /// No new value for so long.
+    NoData {
+        unit: Unit,
+        value: Operand<i64>,
+    },
+    All(Box<[Predicate]>),
+    Any(Box<[Predicate]>),
+}
+
+/// How a form writes down operands.
+pub(super) trait Operands {
+    /// Whether NO_DATA exists in this form.
+    const NO_DATA: bool;
+
+    fn operand<T: FromConfig>(&mut self, at: &At<'_>) -> Parsed<Operand<T>>;
+}
+
+impl<T> Operand<T> {
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Operand<U> {
+        match self {
+            Self::Fixed(value) => Operand::Fixed(value.map(change)),
+            Self::Attribute { chain, fallback } => Operand::Attribute {
+                chain,
+                fallback: fallback.map(change),
+            },
+            Self::Argument(argument) => Operand::Argument(argument),
+        }
+    }
+}
+
+impl<T: Copy> Operand<T> {
+    /// The value. An attribute of another type counts as absent; an argument of another type is an error.
+    fn resolve(
+        &self,
+        cx: &Context<'_>,
+        convert: impl Fn(ValueRef<'_>) -> Option<T>,
+    ) -> Result<Option<T>, String> {
+        match self {
+            Self::Fixed(value) => Ok(*value),
+            Self::Attribute { chain, fallback } => Ok(cx.first(chain).and_then(convert).or(*fallback)),
+            Self::Argument(argument) => {
+                let (_, value) = cx.required_argument(*argument)?;
+                convert(value)
+                    .map(Some)
+                    .ok_or_else(|| cx.no_proper_value(*argument))
+            }
+        }
+    }
+}
+
+impl Operand<i64> {
+    /// A count. A value that is no whole number is an error in both forms.
+    pub(super) fn count(&self, cx: &Context<'_>) -> Result<i64, String> {
+        match self {
+            Self::Attribute { chain, fallback } => match cx.first(chain) {
+                None => Ok(fallback.unwrap_or(0)),
+                Some(value) => as_long(value).ok_or_else(|| cx.no_number(chain, value)),
+            },
+            other => Ok(other.resolve(cx, as_long)?.unwrap_or(0)),
+        }
+    }
+}
+
+impl Predicate {
+    pub(super) fn parse(at: &At<'_>, operands: &mut impl Operands, depth: usize) -> Parsed<Self> {
+        if depth > MAX_DEPTH {
+            return at.error(format_args!("is nested deeper than {MAX_DEPTH}"));
+        }
+        let kind = at.field("type");
+        let value = at.field("value");
+        match kind.text()?.as_str() {
+            "NUMERIC" => Ok(Self::Number {
+                op: Compare::parse(&at.field("operation"))?,
+                value: operands.operand(&value)?,
+            }),
+            "BOOLEAN" => Ok(Self::Flag {
+                equal: at
+                    .field("operation")
+                    .one_of(&[("EQUAL", true), ("NOT_EQUAL", false)])?,
+                value: operands.operand(&value)?,
+            }),
+            "STRING" => {
+                let op = TextOp::parse(&at.field("operation"))?;
+                let ignore_case = at.field("ignoreCase").flag()?;
+                let value: Operand<String> = operands.operand(&value)?;
+                Ok(Self::Text {
+                    op,
+                    ignore_case,
+                    value: value.map(|text| Needle::new(text, op, ignore_case)),
+                })
+            }
+            "NO_DATA" if may_watch_silence(operands) => Ok(Self::NoData {
+                unit: at.field("unit").unit()?,
+                value: operands.operand(&at.field("duration"))?,
+            }),
+            "COMPLEX" => {
+                let list = at.field("predicates");
+                let parts = Self::parse_list(&list, operands, depth + 1)?;
+                let any = at.field("operation").one_of(&[("AND", false), ("OR", true)])?;
+                Ok(if any { Self::Any(parts) } else { Self::All(parts) })
+            }
+            other => kind.error(format_args!(
+                "`{}` is no type of predicate",
+                super::parse::shortened(other)
+            )),
+        }
+    }
+
+    pub(super) fn parse_list(at: &At<'_>, operands: &mut impl Operands, depth: usize) -> Parsed<Box<[Self]>> {
+        at.list(MAX_LIST)?
+            .iter()
+            .map(|part| Self::parse(part, operands, depth))
+            .collect()
+    }
+
+    /// Whether it holds for a value and its time.
+    pub(super) fn holds(&self, subject: (i64, ValueRef<'_>), cx: &Context<'_>) -> Result<bool, String> {
+        match self {
+            Self::Number { op, value } => {
+                let Some(left) = as_double(subject.1) else {
+                    return Ok(false);
+                };
+                let right = value.resolve(cx, as_double)?;
+                Ok(right.is_some_and(|right| op.holds(left, right)))
+            }
+            Self::Flag { equal, value } => {
+                let form = cx.rules.form;
+                let right = value.resolve(cx, |value| Some(as_bool(value, form)))?;
+                Ok(right.is_some_and(|right| (as_bool(subject.1, form) == right) == *equal))
+            }
+            Self::Text {
+                op,
+                ignore_case,
+                value,
+            } => text_holds(subject.1, *op, *ignore_case, value, cx),
+            Self::NoData { unit, value } => {
+                let count = value.count(cx)?;
+                Ok(count > 0 && cx.now.saturating_sub(subject.0) >= unit.millis(count))
+            }
+            Self::All(parts) => {
+                for part in parts {
+                    if !part.holds(subject, cx)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Self::Any(parts) => {
+                for part in parts {
+                    if part.holds(subject, cx)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    pub(super) fn watches_silence(&self) -> bool {
+        match self {
+            Self::NoData { .. } => true,
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::watches_silence),
+            _ => false,
+        }
+    }
+
+    /// The next time at which a silence that began at `since` grows long enough, after now.
+    pub(super) fn next_silence(&self, since: i64, cx: &Context<'_>) -> Option<i64> {
+        match self {
+            Self::NoData { unit, value } => {
+                let count = value.count(cx).ok().filter(|count| *count > 0)?;
+                Some(since.saturating_add(unit.millis(count))).filter(|at| *at > cx.now)
+            }
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter().filter_map(|part| part.next_silence(since, cx)).min()
+            }
+            _ => None,
+        }
+    }
+}
+
+fn text_holds(
+    value: ValueRef<'_>,
+    op: TextOp,
+    ignore_case: bool,
+    operand: &Operand<Needle>,
+    cx: &Context<'_>,
+) -> Result<bool, String> {
+    let fold = |text| if ignore_case { lower(text) } else { text };
+    let other = match operand {
+        Operand::Fixed(needle) => {
+            let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.text, &needle.list);
+            return Ok(needle.as_ref().is_some_and(holds));
+        }
+        Operand::Attribute { chain, fallback } => match cx.first(chain) {
+            Some(other) => other,
+            None => {
+                let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.text, &needle.list);
+                return Ok(fallback.as_ref().is_some_and(holds));
+            }
+        },
+        Operand::Argument(argument) => cx.required_argument(*argument)?.1,
+    };
+    let other = fold(as_text(other));
+    let list = if op.takes_list() {
+        split_list(&other)
+    } else {
+        Box::default()
+    };
+    Ok(op.holds(&fold(as_text(value)), &other, &list))
+}
+
+impl Needle {
+    fn new(text: String, op: TextOp, ignore_case: bool) -> Self {
+        let text = if ignore_case {
+            lower(Cow::Owned(text)).into_owned()
+        } else {
+            text
+        };
+        let list = if op.takes_list() {
+            split_list(&text)
+        } else {
+            Box::default()
+        };
+        Self {
+            text: text.into(),
+            list,
+        }
+    }
+}
+
+impl Compare {
+    fn parse(at: &At<'_>) -> Parsed<Self> {
+        at.one_of(&[
+            ("EQUAL", Self::Equal),
+            ("NOT_EQUAL", Self::NotEqual),
+            ("GREATER", Self::Greater),
+            ("LESS", Self::Less),
+            ("GREATER_OR_EQUAL", Self::GreaterOrEqual),
+            ("LESS_OR_EQUAL", Self::LessOrEqual),
+        ])
+    }
+
+    fn holds(self, left: f64, right: f64) -> bool {
+        match self {
+            Self::Equal => same_double(left, right),
+            Self::NotEqual => !same_double(left, right),
+            Self::Greater => left > right,
+            Self::Less => left < right,
+            Self::GreaterOrEqual => left >= right,
+            Self::LessOrEqual => left <= right,
+        }
+    }
+}
+
+impl TextOp {
+    fn parse(at: &At<'_>) -> Parsed<Self> {
+        at.one_of(&[
+            ("EQUAL", Self::Equal),
+            ("NOT_EQUAL", Self::NotEqual),
+            ("STARTS_WITH", Self::StartsWith),
+            ("ENDS_WITH", Self::EndsWith),
+            ("CONTAINS", Self::Contains),
+            ("NOT_CONTAINS", Self::NotContains),
+            ("IN", Self::In),
+            ("NOT_IN", Self::NotIn),
+        ])
+    }
+
+    const fn takes_list(self) -> bool {
+        matches!(self, Self::In | Self::NotIn)
+    }
+
+    fn holds(self, value: &str, text: &str, list: &[Box<str>]) -> bool {
+        match self {
+            Self::Equal => value == text,
+            Self::NotEqual => value != text,
+            Self::StartsWith => value.starts_with(text),
+            Self::EndsWith => value.ends_with(text),
+            Self::Contains => value.contains(text),
+            Self::NotContains => !value.contains(text),
+            Self::In => list.iter().any(|element| **element == *value),
+            Self::NotIn => !list.iter().any(|element| **element == *value),
+        }
+    }
+}
+
+/// Elements between commas. Quotes around them are taken off where all have the same kind.
+fn split_list(text: &str) -> Box<[Box<str>]> {
+    let plain: Vec<&str> = text.split(',').map(str::trim).collect();
+    let quote = plain.first().and_then(|first| first.chars().next());
+    let unquoted = quote
+        .filter(|quote| matches!(quote, '\'' | '"'))
+        .and_then(|quote| {
+            plain
+                .iter()
+                .map(|element| element.strip_prefix(quote)?.strip_suffix(quote))
+                .collect::<Option<Vec<&str>>>()
+        });
+    unquoted.unwrap_or(plain).into_iter().map(Box::from).collect()
+}
+
+const fn may_watch_silence<O: Operands>(_: &O) -> bool {
+    O::NO_DATA
+}

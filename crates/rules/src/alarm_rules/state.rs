@@ -1,0 +1,256 @@
+//! What one originator has under one rule set. Almost always that is nothing, so what goes on stands behind a pointer.
+
+use fieldline_model::entity::AlarmSeverity;
+use uuid::Uuid;
+
+use super::rules::{Form, Rules};
+
+/// An alarm that is active at the originator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActiveAlarm {
+    /// Its id.
+    pub id: Uuid,
+    /// Its severity.
+    pub severity: AlarmSeverity,
+    /// When it began, milliseconds.
+    pub start_ts: i64,
+}
+
+/// State of one originator under one rule set. It follows changes of the rules: what belongs to a rule that is gone, or
+/// whose condition has another type now, is dropped with the next use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    pub(super) definition: u64,
+    /// In a device profile, the time of the newest update. In a calculated field, when the state began, which is the time
+    /// of arguments that have only their default.
+    pub(super) anchor_ts: i64,
+    pub(super) parts: Option<Box<Parts>>,
+    /// Whether schedules were last seen in force, two bits a rule: known, active. Calculated fields only.
+    pub(super) schedules: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Parts {
+    pub running: Vec<Running>,
+    pub alarms: Vec<AlarmEntry>,
+    /// Fingerprints of the values last seen, by need. Device profiles only.
+    pub seen: Box<[u32]>,
+}
+
+/// A rule that has begun to match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Running {
+    pub rule: u64,
+    pub first_ts: i64,
+    /// In a device profile the newest matching event, in a calculated field the last check.
+    pub last_ts: i64,
+    pub count: u32,
+}
+
+/// An alarm that is not known to be inactive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AlarmEntry {
+    pub alarm: u64,
+    /// `None` until the store was asked.
+    pub active: Option<ActiveAlarm>,
+}
+
+impl State {
+    /// The state of an originator that was not evaluated before. Nothing is known of its alarms yet.
+    pub fn new(rules: &Rules, now_ms: i64) -> Self {
+        let anchor_ts = match rules.form {
+            Form::DeviceProfile => 0,
+            Form::CalculatedField => now_ms,
+        };
+        let mut state = Self {
+            definition: !rules.definition,
+            anchor_ts,
+            parts: None,
+            schedules: 0,
+        };
+        state.bind(rules);
+        state
+    }
+
+    /// Takes over a changed rule set; whether it had changed.
+    pub(super) fn bind(&mut self, rules: &Rules) -> bool {
+        if self.definition == rules.definition {
+            return false;
+        }
+        self.definition = rules.definition;
+        self.schedules = 0;
+        let parts = self.parts.get_or_insert_default();
+        parts.running.retain(|running| rules.rule(running.rule).is_some());
+        parts.alarms.retain(|entry| {
+            entry.active.is_some() && rules.alarms.iter().any(|alarm| alarm.key == entry.alarm)
+        });
+        for alarm in &rules.alarms {
+            if !parts.alarms.iter().any(|entry| entry.alarm == alarm.key) {
+                parts.alarms.push(AlarmEntry {
+                    alarm: alarm.key,
+                    active: None,
+                });
+            }
+        }
+        parts.seen = Box::default();
+        self.compact();
+        true
+    }
+
+    /// Whether it is known for every alarm type if one is active. Cheap.
+    pub fn is_resolved(&self, rules: &Rules) -> bool {
+        let unknown = |parts: &Parts| parts.alarms.iter().any(|entry| entry.active.is_none());
+        self.definition == rules.definition && !self.parts.as_deref().is_some_and(unknown)
+    }
+
+    /// Positions of the alarms of which the store must be asked once whether one is active; the answer goes to
+    /// [`Self::set_alarm`]. Until then none counts as active.
+    pub fn unresolved(&mut self, rules: &Rules) -> Vec<usize> {
+        self.bind(rules);
+        let Some(parts) = &self.parts else {
+            return Vec::new();
+        };
+        let unknown = |key| {
+            parts
+                .alarms
+                .iter()
+                .any(|entry| entry.alarm == key && entry.active.is_none())
+        };
+        let positions = rules.alarms.iter().enumerate();
+        positions
+            .filter(|(_, alarm)| unknown(alarm.key))
+            .map(|(position, _)| position)
+            .collect()
+    }
+
+    /// The active alarm at a position of the rule set.
+    pub fn alarm(&self, rules: &Rules, alarm: usize) -> Option<ActiveAlarm> {
+        self.active(rules.alarms.get(alarm)?.key)
+    }
+
+    /// Says which alarm is active, `None` for none: after the store was asked, where it already had an alarm of a type
+    /// that was to be raised, or where it refused one.
+    pub fn set_alarm(&mut self, rules: &Rules, alarm: usize, active: Option<ActiveAlarm>) {
+        self.bind(rules);
+        if let Some(alarm) = rules.alarms.get(alarm) {
+            self.set_active(alarm.key, active);
+            self.compact();
+        }
+    }
+
+    /// Whether no rule has begun to match and no alarm is active.
+    pub fn is_idle(&self) -> bool {
+        self.parts.as_deref().is_none_or(|parts| {
+            parts.running.is_empty() && parts.alarms.iter().all(|entry| entry.active.is_none())
+        })
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.parts.as_deref().map_or(0, |parts| {
+            size_of::<Parts>()
+                + parts.running.capacity() * size_of::<Running>()
+                + parts.alarms.capacity() * size_of::<AlarmEntry>()
+                + size_of_val(&*parts.seen)
+        })
+    }
+
+    pub(super) fn active(&self, alarm: u64) -> Option<ActiveAlarm> {
+        let parts = self.parts.as_deref()?;
+        parts.alarms.iter().find(|entry| entry.alarm == alarm)?.active
+    }
+
+    pub(super) fn set_active(&mut self, alarm: u64, active: Option<ActiveAlarm>) {
+        let parts = self.parts.get_or_insert_default();
+        parts.alarms.retain(|entry| entry.alarm != alarm);
+        if active.is_some() {
+            parts.alarms.reserve_exact(1);
+            parts.alarms.push(AlarmEntry { alarm, active });
+        }
+    }
+
+    /// The alarm with that id, by key; it is no longer active then.
+    pub(super) fn take_active(&mut self, id: Uuid) -> Option<u64> {
+        let parts = self.parts.as_deref_mut()?;
+        let has_id = |entry: &AlarmEntry| entry.active.is_some_and(|active| active.id == id);
+        let position = parts.alarms.iter().position(has_id)?;
+        Some(parts.alarms.swap_remove(position).alarm)
+    }
+
+    pub(super) fn running(&self, rule: u64) -> Option<&Running> {
+        self.parts
+            .as_deref()?
+            .running
+            .iter()
+            .find(|running| running.rule == rule)
+    }
+
+    /// What runs for a rule; it begins where nothing does.
+    pub(super) fn running_mut(&mut self, rule: u64) -> &mut Running {
+        let running = &mut self.parts.get_or_insert_default().running;
+        let position = running
+            .iter()
+            .position(|running| running.rule == rule)
+            .unwrap_or_else(|| {
+                // Rarely does more than one rule run.
+                running.reserve_exact(1);
+                running.push(Running {
+                    rule,
+                    ..Running::default()
+                });
+                running.len() - 1
+            });
+        &mut running[position]
+    }
+
+    /// Forgets what runs for a rule; whether anything did.
+    pub(super) fn reset(&mut self, rule: u64) -> bool {
+        let Some(parts) = self.parts.as_deref_mut() else {
+            return false;
+        };
+        let Some(position) = parts.running.iter().position(|running| running.rule == rule) else {
+            return false;
+        };
+        parts.running.swap_remove(position);
+        true
+    }
+
+    /// Notes the fingerprint of a value; the one before, 0 for none.
+    pub(super) fn see(&mut self, needs: usize, need: u16, fingerprint: u32) -> u32 {
+        let parts = self.parts.get_or_insert_default();
+        if parts.seen.len() != needs {
+            parts.seen = vec![0; needs].into();
+        }
+        let slot = parts.seen.get_mut(usize::from(need));
+        slot.map_or(0, |slot| std::mem::replace(slot, fingerprint))
+    }
+
+    pub(super) const fn schedule_was_active(&self, position: usize) -> Option<bool> {
+        let bits = self.schedules >> (2 * position);
+        if bits & 1 == 0 { None } else { Some(bits & 2 != 0) }
+    }
+
+    /// Notes whether a schedule is in force; whether that is news.
+    pub(super) fn set_schedule_active(&mut self, position: usize, active: bool) -> bool {
+        let is_news = self.schedule_was_active(position) != Some(active);
+        self.schedules =
+            (self.schedules & !(3 << (2 * position))) | ((1 | u16::from(active) << 1) << (2 * position));
+        is_news
+    }
+
+    /// Gives back the memory of what has ended.
+    pub(super) fn compact(&mut self) {
+        let Some(parts) = self.parts.as_deref_mut() else {
+            return;
+        };
+        if parts.running.is_empty() && parts.running.capacity() > 0 {
+            parts.running = Vec::new();
+        }
+        if parts.alarms.len() < parts.alarms.capacity() {
+            parts.alarms.shrink_to_fit();
+        }
+        if parts.running.is_empty() && parts.alarms.is_empty() && parts.seen.is_empty() {
+            self.parts = None;
+        }
+    }
+}

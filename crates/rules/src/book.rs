@@ -1,0 +1,328 @@
+//! The compiled chains of all tenants, and the nodes among them that work by themselves.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::ports::StoreResult;
+use fieldline_model::entity::{RuleChain, RuleChainType};
+use fieldline_model::page::PageLink;
+use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+use crate::chain::Chain;
+use crate::events::{Events, Life};
+use crate::node::Source;
+use crate::services::Services;
+
+const PAGE: u32 = 1000;
+
+/// The chains of one tenant.
+#[derive(Default)]
+pub struct TenantChains {
+    /// The chain of messages that no profile sends elsewhere.
+    pub root: Option<RuleChainId>,
+    chains: FxHashMap<RuleChainId, Arc<Chain>>,
+    nodes: FxHashMap<RuleNodeId, (RuleChainId, usize)>,
+    /// At most so many nodes a message; 0 for no limit of the tenant's own.
+    pub max_hops: u32,
+}
+
+impl TenantChains {
+    /// A chain.
+    pub fn chain(&self, id: RuleChainId) -> Option<&Arc<Chain>> {
+        self.chains.get(&id)
+    }
+
+    /// The root chain.
+    pub fn root(&self) -> Option<&Arc<Chain>> {
+        self.chain(self.root?)
+    }
+
+    /// A node of any chain.
+    pub fn node(&self, id: RuleNodeId) -> Option<(&Arc<Chain>, usize)> {
+        let (chain, at) = self.nodes.get(&id)?;
+        Some((self.chain(*chain)?, *at))
+    }
+
+    /// Chains that belong together, as they are when put in force.
+    pub fn of(root: Option<RuleChainId>, chains: impl IntoIterator<Item = Arc<Chain>>, max_hops: u32) -> Self {
+        let chains: FxHashMap<_, _> = chains.into_iter().map(|chain| (chain.id, chain)).collect();
+        let nodes = chains
+            .values()
+            .flat_map(|chain| chain.nodes.iter().enumerate().map(|(at, node)| (node.id, (chain.id, at))))
+            .collect();
+        Self {
+            root,
+            chains,
+            nodes,
+            max_hops,
+        }
+    }
+}
+
+/// The chains of all tenants. They are compiled when first needed and whenever they are saved, and swapped as a whole.
+pub struct Book {
+    services: Arc<Services>,
+    events: Arc<Events>,
+    tenants: RwLock<HashMap<TenantId, Arc<TenantChains>>>,
+    stale: Mutex<HashMap<TenantId, Stale>>,
+    loading: tokio::sync::Mutex<()>,
+    generation: AtomicU64,
+    sources: Mutex<HashMap<RuleNodeId, (usize, JoinHandle<()>)>>,
+}
+
+#[derive(Default)]
+struct Stale {
+    everything: bool,
+    chains: HashSet<RuleChainId>,
+}
+
+impl Book {
+    /// An empty book; register it as a listener of entity events.
+    pub fn new(services: Arc<Services>, events: Arc<Events>) -> Arc<Self> {
+        Arc::new(Self {
+            services,
+            events,
+            tenants: RwLock::default(),
+            stale: Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
+            generation: AtomicU64::new(1),
+            sources: Mutex::default(),
+        })
+    }
+
+    /// Grows with every change: whoever keeps the chains of a tenant asks again when it has grown.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The chains of a tenant as they are now.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn tenant(&self, tenant: TenantId) -> StoreResult<Arc<TenantChains>> {
+        if let Some(known) = self.known(tenant) {
+            return Ok(known);
+        }
+        let _one = self.loading.lock().await;
+        if let Some(known) = self.known(tenant) {
+            return Ok(known);
+        }
+        let before = self.tenants.read().get(&tenant).cloned();
+        let stale = self.stale.lock().remove(&tenant);
+        match self.load(tenant, before.as_deref(), stale.as_ref()).await {
+            Ok(loaded) => {
+                let loaded = Arc::new(loaded);
+                self.tenants.write().insert(tenant, loaded.clone());
+                self.start_sources(tenant, &loaded);
+                Ok(loaded)
+            }
+            Err(error) => {
+                let mut marks = self.stale.lock();
+                let mark = marks.entry(tenant).or_default();
+                mark.everything |= stale.as_ref().is_none_or(|stale| stale.everything);
+                mark.chains.extend(stale.into_iter().flat_map(|stale| stale.chains));
+                Err(error)
+            }
+        }
+    }
+
+    fn known(&self, tenant: TenantId) -> Option<Arc<TenantChains>> {
+        if self.stale.lock().contains_key(&tenant) {
+            return None;
+        }
+        self.tenants.read().get(&tenant).cloned()
+    }
+
+    async fn load(
+        &self,
+        tenant: TenantId,
+        before: Option<&TenantChains>,
+        stale: Option<&Stale>,
+    ) -> StoreResult<TenantChains> {
+        let stores = &self.services.stores;
+        let mut chains = Vec::new();
+        let mut root = None;
+        for chain in self.list(tenant).await? {
+            let Some(id) = chain.id else { continue };
+            if chain.root {
+                root = Some(id);
+            }
+            let before = before.and_then(|before| before.chain(id));
+            let is_current = stale.is_some_and(|stale| !stale.everything && !stale.chains.contains(&id));
+            if let Some(current) = before.filter(|_| is_current) {
+                chains.push(current.clone());
+                continue;
+            }
+            let Some(metadata) = stores.rule_chains.metadata(tenant, id).await? else {
+                continue;
+            };
+            let compiled = Chain::compile(&self.services, tenant, &chain, &metadata, before.map(Arc::as_ref));
+            self.tell(tenant, &compiled, before.is_some());
+            chains.push(Arc::new(compiled));
+        }
+        Ok(TenantChains::of(root, chains, self.max_hops(tenant).await?))
+    }
+
+    async fn list(&self, tenant: TenantId) -> StoreResult<Vec<RuleChain>> {
+        let mut all = Vec::new();
+        for page in 0.. {
+            let link = PageLink {
+                page,
+                page_size: PAGE,
+                ..PageLink::default()
+            };
+            let found = self
+                .services
+                .stores
+                .rule_chains
+                .list(tenant, Some(RuleChainType::Core), &link)
+                .await?;
+            all.extend(found.data);
+            if !found.has_next {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    async fn max_hops(&self, tenant: TenantId) -> StoreResult<u32> {
+        let stores = &self.services.stores;
+        let Some(tenant) = stores.tenants.get(tenant).await? else {
+            return Ok(0);
+        };
+        let profile = match tenant.tenant_profile_id {
+            Some(id) => stores.tenant_profiles.get(id).await?,
+            None => None,
+        };
+        let limit = profile
+            .and_then(|profile| profile.profile_data.pointer("/configuration/maxRuleNodeExecutionsPerMessage")?.as_u64());
+        Ok(u32::try_from(limit.unwrap_or(0)).unwrap_or(u32::MAX))
+    }
+
+    fn tell(&self, tenant: TenantId, chain: &Chain, is_update: bool) {
+        info!(%tenant, chain = %chain.id, name = %chain.name, nodes = chain.nodes.len(), "rule chain in force");
+        let life = if is_update { Life::Updated } else { Life::Started };
+        self.events.lifecycle(tenant, chain.id.into(), life, None);
+        for node in &chain.nodes {
+            if let Err(error) = &node.node {
+                warn!(%tenant, chain = %chain.name, node = %node.name, %error, "rule node cannot run");
+                self.events.lifecycle(tenant, node.id.into(), life, Some(error));
+            }
+        }
+    }
+
+    /// Starts the nodes that work by themselves and have come into force, and ends those that no longer are.
+    fn start_sources(&self, tenant: TenantId, chains: &TenantChains) {
+        let mut sources = self.sources.lock();
+        let is_current = |id: &RuleNodeId, address: usize| {
+            let node = chains.node(*id).and_then(|(chain, at)| chain.nodes.get(at));
+            node.is_none_or(|node| node.node.as_ref().is_ok_and(|node| Arc::as_ptr(node).addr() == address))
+        };
+        sources.retain(|id, (address, task)| {
+            let stays = !task.is_finished() && is_current(id, *address);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for chain in chains.chains.values() {
+            for node in &chain.nodes {
+                let Ok(compiled) = &node.node else { continue };
+                if sources.contains_key(&node.id) {
+                    continue;
+                }
+                let source = Source {
+                    services: self.services.clone(),
+                    tenant,
+                    chain: chain.id,
+                    node: node.id,
+                    queue: node.queue.as_deref().map(str::to_owned),
+                };
+                if let Some(work) = Arc::clone(compiled).run(source) {
+                    let address = Arc::as_ptr(compiled).addr();
+                    sources.insert(node.id, (address, self.services.runtime.spawn(work)));
+                }
+            }
+        }
+    }
+
+    fn end_sources(&self, gone: impl Fn(&RuleNodeId) -> bool) {
+        self.sources.lock().retain(|id, (_, task)| {
+            let ends = gone(id);
+            if ends {
+                task.abort();
+            }
+            !ends
+        });
+    }
+
+    /// Ends what works by itself.
+    pub fn stop(&self) {
+        self.end_sources(|_| true);
+    }
+
+    fn mark(self: &Arc<Self>, tenant: TenantId, chain: Option<RuleChainId>) {
+        let known = self.tenants.read().get(&tenant).cloned();
+        {
+            let mut stale = self.stale.lock();
+            let mark = stale.entry(tenant).or_default();
+            match chain {
+                Some(chain) => {
+                    mark.chains.insert(chain);
+                }
+                None => mark.everything = true,
+            }
+        }
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        if let (Some(known), Some(chain)) = (known, chain) {
+            self.end_sources(|id| known.node(*id).is_some_and(|(of, _)| of.id == chain));
+        }
+        // Nodes that work by themselves do not wait for a message.
+        let book = Arc::clone(self);
+        self.services.runtime.spawn(async move {
+            if let Err(error) = book.tenant(tenant).await {
+                warn!(%tenant, %error, "cannot load rule chains");
+            }
+        });
+    }
+
+    /// Drops everything, because what all chains depend on has changed.
+    fn mark_all(self: &Arc<Self>) {
+        let tenants: Vec<TenantId> = self.tenants.read().keys().copied().collect();
+        for tenant in tenants {
+            self.mark(tenant, None);
+        }
+    }
+
+    fn forget(&self, tenant: TenantId) {
+        let known = self.tenants.write().remove(&tenant);
+        self.stale.lock().remove(&tenant);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        if let Some(known) = known {
+            self.end_sources(|id| known.node(*id).is_some());
+        }
+    }
+}
+
+/// Listens to entity events for a book.
+pub struct BookListener(pub Arc<Book>);
+
+impl EntityListener for BookListener {
+    fn on_change(&self, change: EntityChange) {
+        match change {
+            EntityChange::RuleChainChanged(tenant, chain) | EntityChange::RuleChainDeleted(tenant, chain) => {
+                self.0.mark(tenant, Some(chain));
+            }
+            EntityChange::TenantSaved(tenant) => self.0.mark(tenant, None),
+            EntityChange::TenantProfileChanged(_) => self.0.mark_all(),
+            EntityChange::TenantDeleted(tenant) => self.0.forget(tenant),
+            _ => {}
+        }
+    }
+}

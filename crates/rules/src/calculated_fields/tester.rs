@@ -1,0 +1,88 @@
+//! Trying a script out on given arguments.
+
+use fieldline_core::ports::FieldScriptTest;
+use fieldline_script::{Arg, Host, Lang, Limits, Script};
+use serde_json::Value;
+
+/// An argument of a test: `SINGLE_VALUE`, or `TS_ROLLING` with its window.
+enum Given<'a> {
+    Single { ts: i64, value: Arg<'a> },
+    Rolling { start_ts: i64, end_ts: i64, values: Vec<(i64, f64)> },
+}
+
+/// Runs the script of a test once on a host of its own, and returns what it returned.
+///
+/// # Errors
+/// An argument is none, or why the script cannot be run.
+pub fn test_script(request: &FieldScriptTest, limits: Limits) -> Result<Value, String> {
+    let mut parameters = vec!["ctx"];
+    parameters.extend(request.arguments.keys().map(String::as_str));
+    let script = Script::new(Lang::Tbel, &parameters, &request.expression).map_err(|error| error.to_string())?;
+    let given = request
+        .arguments
+        .iter()
+        .map(|(name, argument)| Ok((name.as_str(), read(name, argument)?)))
+        .collect::<Result<Vec<_>, String>>()?;
+    let named: Vec<(&str, Arg<'_>)> = given
+        .iter()
+        .map(|(name, given)| {
+            let arg = match given {
+                Given::Single { ts, value } => Arg::Single { ts: *ts, value },
+                Given::Rolling {
+                    start_ts,
+                    end_ts,
+                    values,
+                } => Arg::Rolling {
+                    start_ts: *start_ts,
+                    end_ts: *end_ts,
+                    values,
+                },
+            };
+            (*name, arg)
+        })
+        .collect();
+    let mut args = vec![Arg::Context {
+        args: &named,
+        latest_ts: request.latest_ts,
+    }];
+    args.extend(given.iter().zip(&named).map(|((_, given), (_, arg))| match given {
+        Given::Single { value, .. } => *value,
+        Given::Rolling { .. } => *arg,
+    }));
+    let output = Host::new(limits)
+        .call(&script, &args)
+        .map_err(|error| error.to_string())?;
+    Ok(output.to_value())
+}
+
+fn read<'a>(name: &str, argument: &'a Value) -> Result<Given<'a>, String> {
+    let whole = |value: Option<&Value>| value.and_then(Value::as_i64).unwrap_or(0);
+    match argument.get("type").and_then(Value::as_str) {
+        Some("SINGLE_VALUE") => Ok(Given::Single {
+            ts: whole(argument.get("ts")),
+            value: argument.get("value").map_or(Arg::Null, Arg::Value),
+        }),
+        Some("TS_ROLLING") => {
+            let window = argument.get("timeWindow");
+            let side = |name: &str| whole(window.and_then(|window| window.get(name)));
+            let points = argument.get("values").and_then(Value::as_array);
+            let mut values: Vec<(i64, f64)> = points
+                .into_iter()
+                .flatten()
+                .map(|point| {
+                    let value = point.get("value").and_then(Value::as_f64);
+                    (whole(point.get("ts")), value.unwrap_or(f64::NAN))
+                })
+                .collect();
+            values.sort_by_key(|(ts, _)| *ts);
+            Ok(Given::Rolling {
+                start_ts: side("startTs"),
+                end_ts: side("endTs"),
+                values,
+            })
+        }
+        _ => Err(format!(
+            "argument '{name}' must have the type SINGLE_VALUE or TS_ROLLING"
+        )),
+    }
+}

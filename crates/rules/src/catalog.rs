@@ -1,0 +1,168 @@
+//! What the rest of the platform asks about nodes and scripts.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fieldline_core::ports::{FieldScriptTest, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse};
+use fieldline_model::TenantId;
+use fieldline_model::entity::{
+    ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
+    ConfigurationDescriptor, NodeDefinition, RuleChainMetaData, RuleChainType, RuleNode,
+};
+use fieldline_script::{Arg, Host, Lang, Limits, Script};
+use serde_json::Value;
+
+use crate::calculated_fields::test_script;
+use crate::chain;
+use crate::registry::{self, Category, NodeType};
+use crate::services::Services;
+
+/// The node types of the engine.
+pub struct Catalog {
+    services: Arc<Services>,
+    descriptors: Vec<ComponentDescriptor>,
+}
+
+impl Catalog {
+    /// A catalog of all node types.
+    pub fn new(services: Arc<Services>) -> Self {
+        Self {
+            services,
+            descriptors: registry::all().map(describe).collect(),
+        }
+    }
+}
+
+impl RuleNodeCatalog for Catalog {
+    fn descriptors(&self) -> &[ComponentDescriptor] {
+        &self.descriptors
+    }
+
+    fn check(&self, class: &str, version: i32, configuration: &Value) -> Result<(), String> {
+        let node = RuleNode {
+            node_type: class.to_owned(),
+            configuration_version: version,
+            configuration: configuration.clone(),
+            ..RuleNode::default()
+        };
+        chain::make(&self.services, TenantId::NULL, &node).map(drop)
+    }
+
+    fn upgrade(&self, class: &str, version: i32, configuration: Value) -> Result<(i32, Value), String> {
+        Ok(match registry::find(class) {
+            Some(node_type) if version < node_type.version => {
+                (node_type.version, (node_type.upgrade)(version, configuration))
+            }
+            _ => (version, configuration),
+        })
+    }
+
+    fn check_chain(&self, metadata: &RuleChainMetaData) -> Result<(), String> {
+        chain::check(&self.services, metadata)
+    }
+}
+
+fn describe(node: &NodeType) -> ComponentDescriptor {
+    let class = format!("{}{}", registry::PREFIX, node.class);
+    ComponentDescriptor {
+        id: ComponentDescriptorId::of_class(&class),
+        created_time: 0,
+        component_type: match node.category {
+            Category::Filter => ComponentType::Filter,
+            Category::Enrichment => ComponentType::Enrichment,
+            Category::Transformation => ComponentType::Transformation,
+            Category::Action | Category::Analytics => ComponentType::Action,
+            Category::External => ComponentType::External,
+            Category::Flow => ComponentType::Flow,
+        },
+        scope: ComponentScope::Tenant,
+        clustering_mode: ClusteringMode::Enabled,
+        name: node.name.to_owned(),
+        configuration_descriptor: ConfigurationDescriptor {
+            node_definition: NodeDefinition {
+                details: node.description.to_owned(),
+                description: node.description.to_owned(),
+                in_enabled: node.has_input,
+                out_enabled: !node.relations.is_empty() || node.custom_relations,
+                relation_types: node.relations.iter().map(|&label| label.to_owned()).collect(),
+                custom_relations: node.custom_relations,
+                rule_chain_node: node.class == "flow.TbRuleChainInputNode",
+                default_configuration: (node.default_configuration)(),
+                ..NodeDefinition::default()
+            },
+        },
+        configuration_version: node.version,
+        actions: None,
+        has_queue_name: node.class == "flow.TbCheckpointNode",
+        rule_chain_types: vec![RuleChainType::Core, RuleChainType::Edge],
+        class,
+    }
+}
+
+/// Tries scripts out, each on a host of its own.
+pub struct Tester {
+    limits: Limits,
+}
+
+impl Tester {
+    /// A tester within these limits.
+    pub const fn new(limits: Limits) -> Self {
+        Self { limits }
+    }
+}
+
+#[async_trait]
+impl ScriptTester for Tester {
+    async fn test(&self, request: ScriptTest) -> Result<String, String> {
+        let limits = self.limits.clone();
+        let tested = tokio::task::spawn_blocking(move || test(&request, limits)).await;
+        tested.unwrap_or_else(|_| Err("the script engine has failed".to_owned()))
+    }
+
+    async fn test_field(&self, request: FieldScriptTest) -> Result<Value, String> {
+        let limits = self.limits.clone();
+        let tested = tokio::task::spawn_blocking(move || test_script(&request, limits)).await;
+        tested.unwrap_or_else(|_| Err("the script engine has failed".to_owned()))
+    }
+}
+
+fn test(request: &ScriptTest, limits: Limits) -> Result<String, String> {
+    let lang = match request.language {
+        ScriptLanguage::Js => Lang::JavaScript,
+        ScriptLanguage::Tbel => Lang::Tbel,
+    };
+    let params: Vec<&str> = request.arg_names.iter().map(String::as_str).collect();
+    let script = Script::new(lang, &params, &request.script).map_err(|error| error.to_string())?;
+    let metadata: Vec<(String, String)> = request
+        .metadata
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let args = [Arg::Json(&request.msg), Arg::Map(&metadata), Arg::Text(&request.msg_type)];
+    let mut host = Host::new(limits);
+    let output = host.call(&script, &args).map_err(|error| error.to_string())?;
+    let value = output.to_value();
+    let wrong = |wanted: &str| Err(format!("Wrong result type: {} returned instead of {wanted}", kind_of(&value)));
+    match request.script_use {
+        ScriptUse::Filter if !value.is_boolean() => wrong("a boolean"),
+        ScriptUse::Switch if !value.is_array() && !value.is_string() => wrong("a text or an array of texts"),
+        ScriptUse::Update if !value.is_object() && !value.is_array() => wrong("an object or an array of objects"),
+        ScriptUse::Generate if !value.is_object() => wrong("an object"),
+        ScriptUse::String => match value {
+            Value::String(text) => Ok(text),
+            _ => wrong("a text"),
+        },
+        _ => Ok(value.to_string()),
+    }
+}
+
+const fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,265 @@
+//! Rule chains, compiled: an index graph that messages walk in place.
+
+use std::sync::Arc;
+
+use fieldline_model::entity::{DebugSettings, RuleChain, RuleChainMetaData, RuleNode};
+use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
+use serde_json::Value;
+
+use crate::node::{Label, Node, NodeConfig};
+use crate::registry::{self, NodeType};
+use crate::services::Services;
+
+/// A compiled chain.
+pub struct Chain {
+    /// Its id.
+    pub id: RuleChainId,
+    /// Its name.
+    pub name: Box<str>,
+    /// Where messages enter.
+    pub first: Option<usize>,
+    /// Its nodes; edges name them by their positions.
+    pub nodes: Vec<Compiled>,
+}
+
+/// A node within its chain.
+pub struct Compiled {
+    /// Its id.
+    pub id: RuleNodeId,
+    /// Name that a person gave it.
+    pub name: Box<str>,
+    /// Class behind the prefix.
+    pub class: Box<str>,
+    /// The node, or why it cannot run.
+    pub node: Result<Arc<dyn Node>, Box<str>>,
+    /// Queue set on it.
+    pub queue: Option<Box<str>>,
+    /// Which debug events are stored.
+    pub debug: Debug,
+    edges: Vec<(Box<str>, usize)>,
+    source: RuleNode,
+}
+
+/// Which debug events of a node are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Debug {
+    /// Failures.
+    pub failures: bool,
+    /// Everything until this time, milliseconds.
+    pub all_until: i64,
+}
+
+impl Debug {
+    fn of(settings: Option<&DebugSettings>) -> Self {
+        let Some(settings) = settings else {
+            return Self::default();
+        };
+        let until = if settings.all_enabled { i64::MAX } else { settings.all_enabled_until };
+        Self {
+            failures: settings.failures_enabled,
+            all_until: until,
+        }
+    }
+
+    /// Whether anything is stored at all.
+    pub const fn is_on(self) -> bool {
+        self.failures || self.all_until > 0
+    }
+}
+
+impl Compiled {
+    /// The nodes that a label leads to.
+    pub fn targets(&self, label: &Label) -> impl Iterator<Item = usize> {
+        self.edges
+            .iter()
+            .filter(|(name, _)| name.eq_ignore_ascii_case(&label.0))
+            .map(|(_, to)| *to)
+    }
+
+    fn is_same(&self, other: &RuleNode) -> bool {
+        let RuleNode {
+            node_type,
+            configuration,
+            configuration_version,
+            queue_name,
+            name,
+            ..
+        } = &self.source;
+        *node_type == other.node_type
+            && *configuration == other.configuration
+            && *configuration_version == other.configuration_version
+            && *queue_name == other.queue_name
+            && *name == other.name
+    }
+}
+
+impl Chain {
+    /// Compiles a chain. A node that cannot run is kept with the reason; nodes that have not changed are taken over from
+    /// the chain as it was before, with whatever they hold.
+    pub fn compile(
+        services: &Arc<Services>,
+        tenant: TenantId,
+        chain: &RuleChain,
+        metadata: &RuleChainMetaData,
+        before: Option<&Self>,
+    ) -> Self {
+        let mut nodes: Vec<Compiled> = metadata
+            .nodes
+            .iter()
+            .map(|node| {
+                let id = node.id.unwrap_or_default();
+                let kept = before
+                    .and_then(|before| before.nodes.iter().find(|it| it.id == id))
+                    .filter(|kept| kept.is_same(node) && kept.node.is_ok());
+                Compiled {
+                    id,
+                    name: node.name.as_str().into(),
+                    class: node.node_type.strip_prefix(registry::PREFIX).unwrap_or(&node.node_type).into(),
+                    node: match kept {
+                        Some(kept) => kept.node.clone(),
+                        None => make(services, tenant, node).map_err(Into::into),
+                    },
+                    queue: node.queue_name.as_deref().filter(|name| !name.is_empty()).map(Into::into),
+                    debug: Debug::of(node.debug_settings.as_ref()),
+                    edges: Vec::new(),
+                    source: node.clone(),
+                }
+            })
+            .collect();
+        let count = nodes.len();
+        for connection in metadata.connections() {
+            let to = connection.to_index as usize;
+            if let Some(from) = nodes.get_mut(connection.from_index as usize)
+                && to < count
+            {
+                from.edges.push((connection.label.as_str().into(), to));
+            }
+        }
+        Self {
+            id: chain.id.unwrap_or_default(),
+            name: chain.name.as_str().into(),
+            first: metadata.first_node_index.map(|index| index as usize).filter(|index| *index < count),
+            nodes,
+        }
+    }
+
+    /// Position of a node.
+    pub fn position(&self, id: RuleNodeId) -> Option<usize> {
+        self.nodes.iter().position(|node| node.id == id)
+    }
+}
+
+/// Brings a configuration up to date.
+pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Value {
+    if version < node_type.version {
+        (node_type.upgrade)(version, configuration.clone())
+    } else {
+        configuration.clone()
+    }
+}
+
+/// Makes a node.
+///
+/// # Errors
+/// Why it cannot run, with the field's name.
+pub fn make(services: &Arc<Services>, tenant: TenantId, node: &RuleNode) -> Result<Arc<dyn Node>, String> {
+    let node_type =
+        registry::find(&node.node_type).ok_or_else(|| format!("unknown node type `{}`", node.node_type))?;
+    let configuration = upgrade(node_type, node.configuration_version, &node.configuration);
+    let config = NodeConfig {
+        value: &configuration,
+        name: &node.name,
+        id: node.id.unwrap_or_default().0,
+        queue: node.queue_name.as_deref().filter(|name| !name.is_empty()),
+        services,
+        tenant,
+    };
+    (node_type.make)(&config).map_err(|error| error.to_string())
+}
+
+/// What is wrong with a chain before it is saved: connections to nodes that are not there, circles, nodes that cannot run.
+///
+/// # Errors
+/// The first mistake, with the node's name.
+pub fn check(services: &Arc<Services>, metadata: &RuleChainMetaData) -> Result<(), String> {
+    let count = metadata.nodes.len();
+    if let Some(first) = metadata.first_node_index.filter(|first| *first as usize >= count) {
+        return Err(format!("First node {first} is not one of the {count} nodes of the rule chain!"));
+    }
+    let name = |index: u32| metadata.nodes.get(index as usize).map(|node| node.name.as_str());
+    let mut next = vec![Vec::new(); count];
+    for connection in metadata.connections() {
+        let (Some(from), Some(_)) = (name(connection.from_index), name(connection.to_index)) else {
+            let known = name(connection.from_index).or_else(|| name(connection.to_index)).unwrap_or("?");
+            return Err(format!(
+                "The connection '{}' at node '{known}' leads from {} to {}, but there are only {count} nodes!",
+                connection.label, connection.from_index, connection.to_index
+            ));
+        };
+        if connection.from_index == connection.to_index {
+            return Err(format!("Can't create the relation to yourself: node '{from}'!"));
+        }
+        if let Some(next) = next.get_mut(connection.from_index as usize) {
+            next.push(connection.to_index as usize);
+        }
+    }
+    if let Some(at) = find_circle(&next) {
+        let name = name(at as u32).unwrap_or_default();
+        return Err(format!("Can't create circling relations in rule chain: node '{name}' leads back to itself!"));
+    }
+    for node in &metadata.nodes {
+        make(services, TenantId::NULL, node).map_err(|error| format!("Rule node '{}': {error}", node.name))?;
+    }
+    Ok(())
+}
+
+/// A node from which a path leads back to it.
+fn find_circle(next: &[Vec<usize>]) -> Option<usize> {
+    const NEW: u8 = 0;
+    const OPEN: u8 = 1;
+    const DONE: u8 = 2;
+    let mut state = vec![NEW; next.len()];
+    for start in 0..next.len() {
+        // Without recursion: a chain may be as long as a person likes.
+        let mut path = vec![(start, 0)];
+        while let Some((node, edge)) = path.last_mut() {
+            let (at, edges) = (*node, next.get(*node)?);
+            if *edge == 0 {
+                if state.get(at) == Some(&DONE) {
+                    path.pop();
+                    continue;
+                }
+                *state.get_mut(at)? = OPEN;
+            }
+            match edges.get(*edge) {
+                Some(to) => {
+                    *edge += 1;
+                    match state.get(*to) {
+                        Some(&OPEN) => return Some(*to),
+                        Some(&NEW) => path.push((*to, 0)),
+                        _ => {}
+                    }
+                }
+                None => {
+                    *state.get_mut(at)? = DONE;
+                    path.pop();
+                }
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_are_found_and_diamonds_are_none() {
+        assert_eq!(find_circle(&[vec![1, 2], vec![3], vec![3], vec![]]), None);
+        assert_eq!(find_circle(&[vec![1], vec![2], vec![0]]), Some(0));
+        assert_eq!(find_circle(&[vec![], vec![2], vec![3], vec![1], vec![2]]), Some(1));
+        let long: Vec<Vec<usize>> = (0..200_000).map(|at| if at < 199_999 { vec![at + 1] } else { vec![] }).collect();
+        assert_eq!(find_circle(&long), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! The engine as the program holds it: its queues, and what all their workers share.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fieldline_core::activity::ActivityTracker;
+use fieldline_core::clock::SharedClock;
+use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
+use fieldline_core::ingest::{IngestService, MAIN_QUEUE, Processors, StartError, Uplink};
+use fieldline_core::ports::{AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, RestCalls, TimeSeriesStore};
+use fieldline_core::services::{Context, Services as Rules};
+use fieldline_model::TenantId;
+use fieldline_model::entity::Queue;
+use parking_lot::{Mutex, RwLock};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+use tracing::{error, info, warn};
+
+use crate::book::{Book, BookListener};
+use crate::events::{DebugLimit, Events};
+use crate::originators::Originators;
+use crate::push::Pusher;
+use crate::services::Services;
+use crate::stats::QueueCounts;
+use crate::strategy::Strategy;
+use crate::worker::Worker;
+
+/// Settings of the rule engine.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// How many originators' names and profiles are kept in memory.
+    pub cached_originators: usize,
+    /// Threads of each queue other than `Main`, which has those of `ingest.workers`.
+    pub queue_workers: u16,
+    /// Debug events that a tenant may store in an hour.
+    pub debug_events_per_hour: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cached_originators: 100_000,
+            queue_workers: 1,
+            debug_events_per_hour: 50_000,
+        }
+    }
+}
+
+/// What the engine is wired to.
+pub struct Deps {
+    /// Entities.
+    pub stores: EntityStores,
+    /// Time series and latest values.
+    pub series: Arc<dyn TimeSeriesStore>,
+    /// Attributes.
+    pub attributes: Arc<dyn AttributeStore>,
+    /// Who is told about changed entities, and tells the engine.
+    pub events: Arc<EntityEvents>,
+    /// The time.
+    pub clock: SharedClock,
+    /// Calls devices.
+    pub rpc: Arc<dyn DeviceRpc>,
+    /// Answers clients of the REST API.
+    pub rest_calls: Arc<dyn RestCalls>,
+    /// Whether devices are alive.
+    pub activity: Arc<ActivityTracker>,
+    /// The journal's queues.
+    pub uplink: Uplink,
+    /// Where what waits is run.
+    pub runtime: Handle,
+    /// Name of this server.
+    pub service_id: Arc<str>,
+}
+
+/// What all workers share.
+pub struct Common {
+    /// What nodes work with.
+    pub services: Arc<Services>,
+    /// The chains.
+    pub book: Arc<Book>,
+    /// Takes events.
+    pub events: Arc<Events>,
+    /// Limits of each worker's scripts.
+    pub script_limits: fieldline_script::Limits,
+}
+
+/// A queue as its workers see it.
+pub struct QueueHandle {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How many partitions it has.
+    pub partitions: u16,
+    /// Its strategies, which may be changed while it works.
+    pub strategy: RwLock<Strategy>,
+    /// What has happened since the statistics were last written.
+    pub counts: Mutex<QueueCounts>,
+}
+
+impl QueueHandle {
+    /// A queue.
+    pub fn new(name: &str, partitions: u16, strategy: Strategy) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            partitions: partitions.max(1),
+            strategy: RwLock::new(strategy),
+            counts: Mutex::default(),
+        })
+    }
+
+    /// The workers of the queue, each made on its own thread.
+    pub fn processors(self: &Arc<Self>, common: &Arc<Common>) -> Processors {
+        let (queue, common) = (Arc::clone(self), Arc::clone(common));
+        Arc::new(move || Box::new(Worker::new(common.clone(), queue.clone())))
+    }
+}
+
+type QueueKey = (TenantId, String);
+
+/// The rule engine.
+pub struct Engine {
+    common: Arc<Common>,
+    pusher: Arc<Pusher>,
+    uplink: Uplink,
+    main: Arc<QueueHandle>,
+    queues: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
+    opening: tokio::sync::Mutex<()>,
+    options: Options,
+}
+
+impl Engine {
+    /// An engine that does nothing yet. It listens to entity events from here on.
+    pub fn new(deps: Deps, options: &Options) -> Arc<Self> {
+        let originators = Originators::new(deps.stores.clone(), options.cached_originators);
+        let pusher = Arc::new(Pusher::new(deps.uplink.clone(), originators.clone()));
+        let rules = Rules::new(Context {
+            stores: deps.stores.clone(),
+            series: deps.series.clone(),
+            attributes: deps.attributes.clone(),
+            events: deps.events.clone(),
+            clock: deps.clock.clone(),
+            passwords: fieldline_core::password::Passwords::new(1),
+            rule_engine: pusher.clone(),
+            rule_nodes: Arc::new(NoRuleNodes),
+        });
+        let limit = DebugLimit {
+            events: options.debug_events_per_hour,
+            ..DebugLimit::default()
+        };
+        let server = deps.service_id.clone();
+        let events = Events::start(deps.stores.events.clone(), deps.clock.clone(), &server, limit, &deps.runtime);
+        let services = Arc::new(Services {
+            stores: deps.stores,
+            rules,
+            series: deps.series,
+            attributes: deps.attributes,
+            engine: pusher.clone(),
+            rpc: deps.rpc,
+            rest_calls: deps.rest_calls,
+            activity: deps.activity,
+            originators: originators.clone(),
+            clock: deps.clock,
+            runtime: deps.runtime,
+            service_id: deps.service_id,
+        });
+        let book = Book::new(services.clone(), events.clone());
+        deps.events.listen(originators);
+        deps.events.listen(Arc::new(BookListener(book.clone())));
+        let main = QueueHandle::new(MAIN_QUEUE, deps.uplink.partitions(), Strategy::default());
+        Arc::new(Self {
+            common: Arc::new(Common {
+                services,
+                book,
+                events,
+                script_limits: fieldline_script::Limits::default(),
+            }),
+            pusher,
+            queues: Mutex::new(HashMap::from([(
+                (TenantId::NULL, MAIN_QUEUE.to_owned()),
+                main.clone(),
+            )])),
+            main,
+            uplink: deps.uplink,
+            opening: tokio::sync::Mutex::default(),
+            options: options.clone(),
+        })
+    }
+
+    /// What its workers share.
+    pub fn common(&self) -> &Arc<Common> {
+        &self.common
+    }
+
+    /// Takes messages.
+    pub fn pusher(&self) -> Arc<Pusher> {
+        self.pusher.clone()
+    }
+
+    /// The workers of the main queue.
+    pub fn main_processors(&self) -> Processors {
+        self.main.processors(&self.common)
+    }
+
+    /// Opens the queues that are configured and not open yet, brings the strategies of those that are up to date, and
+    /// routes nothing to those that are gone.
+    ///
+    /// # Errors
+    /// The stores or the journal failed.
+    pub async fn open_queues(&self, ingest: &IngestService) -> Result<(), StartError> {
+        let _one = self.opening.lock().await;
+        let configured = self.common.services.stores.queues.of_all_tenants().await?;
+        let mut gone: Vec<QueueKey> = self.queues.lock().keys().cloned().collect();
+        for queue in configured {
+            let key = (queue.tenant_id, queue.name.clone());
+            gone.retain(|other| *other != key);
+            let known = self.queues.lock().get(&key).cloned();
+            match known {
+                Some(known) => *known.strategy.write() = Strategy::of(&queue),
+                None => self.open_queue(key, &queue, ingest).await?,
+            }
+        }
+        for (tenant, name) in gone {
+            if !(tenant.is_null() && name == MAIN_QUEUE) {
+                // What it still holds is processed: its workers stay until the program ends.
+                info!(%tenant, queue = name, "queue is gone, its messages go to the main queue");
+                self.uplink.close_other(tenant, &name);
+                self.queues.lock().remove(&(tenant, name));
+            }
+        }
+        Ok(())
+    }
+
+    async fn open_queue(&self, key: QueueKey, queue: &Queue, ingest: &IngestService) -> Result<(), StartError> {
+        let partitions = u16::try_from(queue.partitions).unwrap_or(1).clamp(1, 64);
+        let uplink = self.uplink.open_other(key.0, &key.1, partitions)?;
+        let handle = QueueHandle::new(&key.1, uplink.partitions(), Strategy::of(queue));
+        let processors = handle.processors(&self.common);
+        ingest.add_queue(&key.1, &uplink, processors, self.options.queue_workers).await?;
+        self.queues.lock().insert(key, handle);
+        Ok(())
+    }
+
+    /// All open queues with the tenant they belong to, the null one for what tenants share.
+    pub fn queues(&self) -> Vec<(TenantId, Arc<QueueHandle>)> {
+        let queues = self.queues.lock();
+        queues.iter().map(|((tenant, _), handle)| (*tenant, handle.clone())).collect()
+    }
+
+    /// Ends what works by itself; the queues end with the journal.
+    pub fn stop(&self) {
+        self.common.book.stop();
+    }
+}
+
+/// Opens and changes queues when they are saved.
+pub struct QueueListener {
+    /// The engine.
+    pub engine: Arc<Engine>,
+    /// Where its workers are.
+    pub ingest: Arc<IngestService>,
+}
+
+impl EntityListener for QueueListener {
+    fn on_change(&self, change: EntityChange) {
+        if !matches!(change, EntityChange::QueueChanged(_) | EntityChange::TenantDeleted(_)) {
+            return;
+        }
+        let (engine, ingest) = (self.engine.clone(), self.ingest.clone());
+        self.engine.common.services.runtime.spawn(async move {
+            if let Err(error) = engine.open_queues(&ingest).await {
+                error!(%error, "cannot open the queues of the rule engine");
+            }
+        });
+    }
+}
+
+/// Says once at the start which tenants cannot process anything.
+pub async fn check_roots(engine: &Engine, tenants: &[TenantId]) {
+    for tenant in tenants {
+        match engine.common.book.tenant(*tenant).await {
+            Ok(chains) if chains.root().is_none() => warn!(%tenant, "the tenant has no root rule chain"),
+            Ok(_) => {}
+            Err(error) => warn!(%tenant, %error, "cannot load rule chains"),
+        }
+    }
+}

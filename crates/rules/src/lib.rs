@@ -1,0 +1,32 @@
+//! The rule engine: every message goes through its tenant's rule chain.
+//!
+//! | module | job |
+//! |---|---|
+//! | `message`, `originators` | a message on its way, and whom it is about |
+//! | `node`, `registry`, `nodes` | what a node is, which there are, and what each does |
+//! | `chain`, `book` | chains compiled into index graphs; those of all tenants, swapped as they are saved |
+//! | `worker` | takes packs of records through the chains, and stores what they do |
+//! | `strategy`, `stats`, `events` | retries of queues; what is counted; what people who look for mistakes are shown |
+//! | `alarm_rules`, `feed` | alarm rules of profiles and fields; how they learn of changed values |
+//! | `push`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
+//! | `engine` | all of it together |
+
+pub mod alarm_rules;
+pub mod calculated_fields;
+pub mod book;
+pub mod catalog;
+pub mod chain;
+pub mod engine;
+pub mod events;
+pub mod feed;
+pub mod message;
+pub mod node;
+pub mod nodes;
+pub mod originators;
+pub mod push;
+pub mod registry;
+pub mod services;
+pub mod stats;
+pub mod strategy;
+mod values;
+pub mod worker;

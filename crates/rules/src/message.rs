@@ -1,0 +1,298 @@
+//! A message on its way through rule chains. Cloning one is cheap: its parts are shared.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fieldline_model::kv::{ValueRef, unpack};
+use fieldline_model::message::{DataType, Message, Metadata, MsgType};
+use fieldline_model::{CustomerId, EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::node::NodeError;
+use crate::originators::Originator;
+
+/// A message on its way.
+#[derive(Debug, Clone)]
+pub struct Msg {
+    /// Identity: the same after a restart that reads the same record again.
+    pub id: Uuid,
+    /// Time it was made, milliseconds.
+    pub ts: i64,
+    /// The tenant whose chains it goes through.
+    pub tenant: TenantId,
+    /// What it is about.
+    pub kind: MsgType,
+    /// Whom it is about.
+    pub originator: EntityId,
+    /// The customer of the originator.
+    pub customer: Option<CustomerId>,
+    /// Texts beside the body.
+    pub meta: Meta,
+    /// How the body is to be read.
+    pub data_type: DataType,
+    /// The body.
+    pub data: Data,
+    /// Seconds that its points are kept unless a node or the metadata says otherwise; 0 keeps them for ever.
+    pub ttl_seconds: u32,
+    /// How many nodes it has gone through.
+    pub hops: u32,
+    /// Where the output nodes of the chain it is in lead back to.
+    pub callers: Option<Arc<Caller>>,
+    /// Calculated fields that have led to it, so that they do not go round in circles.
+    pub fields: Option<Arc<[Uuid]>>,
+}
+
+/// Where a chain was called from.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Chain of the node that called.
+    pub chain: RuleChainId,
+    /// The node that called.
+    pub node: RuleNodeId,
+    /// Where that chain was called from.
+    pub callers: Option<Arc<Caller>>,
+}
+
+impl Msg {
+    /// The originator within the tenant.
+    pub fn subject(&self) -> Subject {
+        Subject {
+            tenant: self.tenant,
+            entity: self.originator,
+        }
+    }
+
+    /// A message from a queue.
+    pub fn of(tenant: TenantId, message: Message) -> Self {
+        Self {
+            id: message.id,
+            ts: message.ts,
+            tenant,
+            kind: message.msg_type,
+            originator: message.originator,
+            customer: message.customer,
+            meta: Meta::Own(Arc::new(message.metadata)),
+            data_type: message.data_type,
+            data: Data::text(message.data),
+            ttl_seconds: 0,
+            hops: 0,
+            callers: None,
+            fields: None,
+        }
+    }
+
+    /// The message as it waits in a queue.
+    pub fn to_message(&self) -> Message {
+        Message {
+            id: self.id,
+            ts: self.ts,
+            msg_type: self.kind.clone(),
+            originator: self.originator,
+            customer: self.customer,
+            metadata: self.meta.to_metadata(),
+            data_type: self.data_type,
+            data: self.data.to_text().into_owned(),
+            queue: None,
+            rule_chain: None,
+            from: None,
+        }
+    }
+
+    /// The time of its values: `ts` of the metadata where that is a number, else its own.
+    pub fn values_ts(&self) -> i64 {
+        match &self.meta {
+            Meta::Device { ts, .. } => ts.unwrap_or(self.ts),
+            Meta::Own(own) => own.get("ts").and_then(|ts| ts.parse().ok()).unwrap_or(self.ts),
+        }
+    }
+
+    /// A message that this one leads to: with a new identity that is the same whenever it is made again.
+    #[must_use]
+    pub fn derive(&self, salt: u64) -> Self {
+        let mut derived = self.clone();
+        derived.id = derive_id(self.id, salt);
+        derived
+    }
+}
+
+/// An id that follows from another one and a number.
+pub fn derive_id(id: Uuid, salt: u64) -> Uuid {
+    let (high, low) = id.as_u64_pair();
+    let mix = |seed: u64, salt: u64| {
+        let mut x = seed ^ salt.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    };
+    let first = mix(high, salt ^ low);
+    let second = mix(low, first ^ salt.wrapping_add(1));
+    uuid::Builder::from_custom_bytes(Uuid::from_u64_pair(first, second).into_bytes()).into_uuid()
+}
+
+/// Texts beside a body. Those of a device's message are only written out where somebody looks.
+#[derive(Debug, Clone)]
+pub enum Meta {
+    /// What every message of a device carries: its name, its type, and the time of its values.
+    Device {
+        /// The device.
+        device: Arc<Originator>,
+        /// Time of the values, milliseconds; of attributes there is none.
+        ts: Option<i64>,
+    },
+    /// Any other.
+    Own(Arc<Metadata>),
+}
+
+impl Meta {
+    /// The value of a name.
+    pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Device { device, ts } => match key {
+                "deviceName" => Some(Cow::Borrowed(&device.name)),
+                "deviceType" => Some(Cow::Borrowed(&device.profile_name)),
+                "ts" => ts.map(|ts| Cow::Owned(ts.to_string())),
+                "notifyDevice" if ts.is_none() => Some(Cow::Borrowed("false")),
+                _ => None,
+            },
+            Self::Own(own) => own.get(key).map(Cow::Borrowed),
+        }
+    }
+
+    /// The entries, to be changed.
+    pub fn make_mut(&mut self) -> &mut Metadata {
+        if let Self::Device { .. } = self {
+            *self = Self::Own(Arc::new(self.to_metadata()));
+        }
+        match self {
+            Self::Own(own) => Arc::make_mut(own),
+            Self::Device { .. } => unreachable!("was replaced above"),
+        }
+    }
+
+    /// Sets a name, replacing what it had.
+    pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
+        self.make_mut().set(key, value);
+    }
+
+    /// All entries.
+    pub fn to_metadata(&self) -> Metadata {
+        match self {
+            Self::Device { device, ts } => [
+                ("deviceName", device.name.to_string()),
+                ("deviceType", device.profile_name.to_string()),
+                match ts {
+                    Some(ts) => ("ts", ts.to_string()),
+                    None => ("notifyDevice", "false".to_owned()),
+                },
+            ]
+            .into_iter()
+            .collect(),
+            Self::Own(own) => Metadata::clone(own),
+        }
+    }
+}
+
+impl From<Metadata> for Meta {
+    fn from(metadata: Metadata) -> Self {
+        Self::Own(Arc::new(metadata))
+    }
+}
+
+/// The body of a message.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// Key-values of one time, packed as in [`fieldline_model::kv`].
+    Packed(Bytes),
+    /// Text that nobody has parsed yet.
+    Text(Arc<str>),
+    /// A JSON value.
+    Json(Arc<Value>),
+}
+
+impl Data {
+    /// A body of text.
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A body of JSON.
+    pub fn json(value: Value) -> Self {
+        Self::Json(Arc::new(value))
+    }
+
+    /// The body as JSON. A text is parsed, and kept parsed.
+    ///
+    /// # Errors
+    /// The text is no JSON.
+    pub fn to_json(&mut self) -> Result<Arc<Value>, NodeError> {
+        let value = match self {
+            Self::Json(value) => return Ok(Arc::clone(value)),
+            Self::Text(text) => serde_json::from_str(text)
+                .map_err(|error| NodeError::new(format!("the body is no JSON: {error}")))?,
+            Self::Packed(bytes) => Value::Object(object_of(bytes)),
+        };
+        let value = Arc::new(value);
+        *self = Self::Json(Arc::clone(&value));
+        Ok(value)
+    }
+
+    /// The body as a JSON object that may be changed.
+    ///
+    /// # Errors
+    /// The body is no JSON object.
+    pub fn object_mut(&mut self) -> Result<&mut Map<String, Value>, NodeError> {
+        self.to_json()?;
+        match self {
+            Self::Json(value) => Arc::make_mut(value)
+                .as_object_mut()
+                .ok_or_else(|| NodeError::new("the body is no JSON object")),
+            _ => Err(NodeError::new("the body is no JSON object")),
+        }
+    }
+
+    /// The body as text.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Json(value) => Cow::Owned(value.to_string()),
+            Self::Packed(bytes) => Cow::Owned(text_of(bytes)),
+        }
+    }
+
+    /// A value of a JSON object by its name, as it stands; `None` where there is none, or the body is no object.
+    pub fn value(&mut self, key: &str) -> Option<Value> {
+        if let Self::Packed(bytes) = self {
+            let found = unpack(bytes).filter_map(Result::ok).filter(|(name, _)| *name == key).last();
+            return found.map(|(_, value)| json_of(value));
+        }
+        self.to_json().ok()?.get(key).cloned()
+    }
+}
+
+fn json_of(value: ValueRef<'_>) -> Value {
+    value.to_value().to_json()
+}
+
+fn object_of(bytes: &[u8]) -> Map<String, Value> {
+    unpack(bytes)
+        .filter_map(Result::ok)
+        .map(|(key, value)| (key.to_owned(), json_of(value)))
+        .collect()
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    text.push('{');
+    for (index, (key, value)) in unpack(bytes).filter_map(Result::ok).enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(&Value::from(key).to_string());
+        text.push(':');
+        value.write_json(&mut text);
+    }
+    text.push('}');
+    text
+}

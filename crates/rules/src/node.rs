@@ -1,0 +1,330 @@
+//! What a node of a rule chain is.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fieldline_core::ports::StateKey;
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::message::Msg;
+use crate::services::Services;
+use crate::worker::parts::Parts;
+
+/// Name of the connection that a message leaves a node through. Compared regardless of case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label(pub Cow<'static, str>);
+
+impl Label {
+    /// The node did what it does.
+    pub const SUCCESS: Self = Self(Cow::Borrowed("Success"));
+    /// The node could not do what it does.
+    pub const FAILURE: Self = Self(Cow::Borrowed("Failure"));
+    /// A filter holds.
+    pub const TRUE: Self = Self(Cow::Borrowed("True"));
+    /// A filter does not hold.
+    pub const FALSE: Self = Self(Cow::Borrowed("False"));
+    /// Whatever has no label of its own.
+    pub const OTHER: Self = Self(Cow::Borrowed("Other"));
+
+    /// `True` or `False`.
+    pub const fn of(holds: bool) -> Self {
+        if holds { Self::TRUE } else { Self::FALSE }
+    }
+
+    /// Whether it is the label of failures.
+    pub fn is_failure(&self) -> bool {
+        self.0.eq_ignore_ascii_case("Failure")
+    }
+}
+
+impl From<&'static str> for Label {
+    fn from(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+}
+
+impl From<String> for Label {
+    fn from(name: String) -> Self {
+        Self(Cow::Owned(name))
+    }
+}
+
+/// Why a node could not do what it does, for the person who reads its debug events.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NodeError(Cow<'static, str>);
+
+impl NodeError {
+    /// An error of that text.
+    pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<fieldline_core::ports::StoreError> for NodeError {
+    fn from(error: fieldline_core::ports::StoreError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<fieldline_core::services::ServiceError> for NodeError {
+    fn from(error: fieldline_core::services::ServiceError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Work that waits for something.
+pub type Waiting = Pin<Box<dyn Future<Output = Step> + Send>>;
+
+/// Work that needs the context of the worker.
+pub type Then = Box<dyn FnOnce(&mut Ctx<'_>) -> Step + Send>;
+
+/// What a node makes of a message.
+pub enum Step {
+    /// It goes on through a connection.
+    Next(Msg, Label),
+    /// Several go on; the one they came from is acknowledged when all of them are.
+    Many(Vec<(Msg, Label)>),
+    /// It ends here, acknowledged.
+    Done,
+    /// It goes on through `Failure`.
+    Fail(Msg, NodeError),
+    /// The rest has to wait. What is ready at once is not suspended.
+    Wait(Waiting),
+    /// The rest needs the context again: what a wait leads to where the node then saves, keeps or calls a script.
+    Then(Then),
+    /// It belongs to another partition, that of its originator: it comes to this node again there.
+    Home(Msg),
+    /// It goes to the first node of another chain.
+    Enter(Msg, RuleChainId),
+    /// It goes to the first node of the chain of its originator's profile, or of the root chain where `root`.
+    EnterDefault(Msg),
+    /// The alarm rules of its originator's profile are evaluated for it; alarms go through `Alarm Created` and the like, and
+    /// then it goes on through `Success`.
+    AlarmRules(Msg),
+    /// The same because time has passed, with what the rules have kept.
+    AlarmRulesDue(StateKey, Bytes),
+    /// It goes back to the node that has called this chain, through its connection of that name.
+    Return(Msg, Label),
+}
+
+impl Step {
+    /// It goes on through `Success`.
+    pub const fn success(msg: Msg) -> Self {
+        Self::Next(msg, Label::SUCCESS)
+    }
+
+    /// It goes on through `Failure`.
+    pub fn fail(msg: Msg, text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Fail(msg, NodeError::new(text))
+    }
+
+    /// Waits for a future.
+    pub fn wait(work: impl Future<Output = Step> + Send + 'static) -> Self {
+        Self::Wait(Box::pin(work))
+    }
+
+    /// Goes on with the context of the worker.
+    pub fn then(work: impl FnOnce(&mut Ctx<'_>) -> Self + Send + 'static) -> Self {
+        Self::Then(Box::new(work))
+    }
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Next(msg, label) => write!(f, "Next({}, {})", msg.kind, label.0),
+            Self::Many(many) => write!(f, "Many({})", many.len()),
+            Self::Done => f.write_str("Done"),
+            Self::Fail(_, error) => write!(f, "Fail({error})"),
+            Self::Wait(_) => f.write_str("Wait"),
+            Self::Then(_) => f.write_str("Then"),
+            Self::Home(_) => f.write_str("Home"),
+            Self::Enter(_, chain) => write!(f, "Enter({chain})"),
+            Self::EnterDefault(_) => f.write_str("EnterDefault"),
+            Self::AlarmRules(_) | Self::AlarmRulesDue(..) => f.write_str("AlarmRules"),
+            Self::Return(_, label) => write!(f, "Return({})", label.0),
+        }
+    }
+}
+
+/// A node of a rule chain, compiled from its configuration. All workers share it.
+pub trait Node: Send + Sync {
+    /// Handles a message. Must not block; what has to wait is returned as [`Step::Wait`].
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step;
+
+    /// What it kept with a time has come due, and is kept no longer.
+    fn due(&self, _ctx: &mut Ctx<'_>, _key: StateKey, _value: Bytes) -> Step {
+        Step::Done
+    }
+
+    /// Work of its own, such as making messages at intervals. It runs while the chain is in force, on one server.
+    fn run(self: Arc<Self>, _source: Source) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        None
+    }
+}
+
+/// What a node that works by itself has.
+#[derive(Clone)]
+pub struct Source {
+    /// Everything it may need.
+    pub services: Arc<Services>,
+    /// Its tenant.
+    pub tenant: TenantId,
+    /// Its chain.
+    pub chain: RuleChainId,
+    /// Its id.
+    pub node: RuleNodeId,
+    /// Queue that the chain's messages go through where the node names one.
+    pub queue: Option<String>,
+}
+
+impl Source {
+    /// Sends a message on from the node, through a connection; durable when it returns.
+    ///
+    /// # Errors
+    /// The queue does not take it.
+    pub async fn emit(&self, msg: &Msg, label: &Label) -> Result<(), NodeError> {
+        let mut message = msg.to_message();
+        message.queue.clone_from(&self.queue);
+        message.rule_chain = Some(self.chain);
+        message.from = Some((self.node, label.0.to_string()));
+        Ok(self.services.engine.push(self.tenant, message).await?)
+    }
+}
+
+/// What a node may use while it handles a message.
+pub struct Ctx<'a> {
+    /// Everything that is the same for all nodes.
+    pub services: &'a Arc<Services>,
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The chain.
+    pub chain: RuleChainId,
+    /// The node.
+    pub node: RuleNodeId,
+    /// Now, milliseconds.
+    pub now_ms: i64,
+    pub(crate) parts: &'a mut Parts,
+}
+
+/// Which parts of a row are stored.
+pub use fieldline_core::ports::RowParts;
+
+impl Ctx<'_> {
+    /// Stores values of one time; `values` are packed as in [`fieldline_model::kv`].
+    pub fn save_telemetry(&mut self, subject: Subject, ts: i64, ttl_seconds: u32, parts: RowParts, values: Bytes) {
+        self.parts.effects.telemetry(subject, ts, ttl_seconds, parts, values);
+    }
+
+    /// Stores attributes; `values` are packed as in [`fieldline_model::kv`].
+    pub fn save_attributes(&mut self, subject: Subject, scope: AttributeScope, ts: i64, values: Bytes) {
+        self.parts.effects.attributes(subject, scope, ts, values);
+    }
+
+    /// Calls a script. The host belongs to the worker's thread.
+    pub fn scripts(&mut self) -> &mut fieldline_script::Host {
+        &mut self.parts.scripts
+    }
+
+    /// What the node keeps under a number for an entity.
+    pub fn kept(&self, subject: Subject, number: u64) -> Option<Bytes> {
+        self.parts.states.get(&self.key(subject, number))
+    }
+
+    /// Keeps something for an entity, durable together with what the message does. Where `due_ms` is given, [`Node::due`] is
+    /// called at that time. At most 1 MiB; together with the entity's other ones bounded by the caller.
+    pub fn keep(&mut self, subject: Subject, number: u64, due_ms: Option<i64>, value: &[u8]) {
+        let key = self.key(subject, number);
+        self.parts.keep(key, due_ms, value);
+    }
+
+    /// Keeps it no longer.
+    pub fn forget(&mut self, subject: Subject, number: u64) {
+        let key = self.key(subject, number);
+        self.parts.forget(&key);
+    }
+
+    /// Whether what is kept for the entity is kept in the partition that is being worked on. Where not, a node that keeps
+    /// something returns [`Step::Home`].
+    pub fn is_home(&self, subject: Subject) -> bool {
+        self.parts.is_home(subject)
+    }
+
+    /// Tells calculated fields and alarm rules that values have changed.
+    pub fn feed(&mut self, update: crate::feed::Update<'_>) {
+        self.parts.feed(self.services, self.now_ms, update);
+    }
+
+    fn key(&self, subject: Subject, number: u64) -> StateKey {
+        StateKey {
+            subject,
+            keeper: self.node.0,
+            number,
+        }
+    }
+}
+
+/// A wrong configuration: which field, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct ConfigError {
+    /// Name of the field; dots lead into objects.
+    pub field: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl ConfigError {
+    /// An error about a field.
+    pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// What a node is made from.
+pub struct NodeConfig<'a> {
+    /// Its configuration, upgraded to the newest version.
+    pub value: &'a Value,
+    /// Name that a person gave it.
+    pub name: &'a str,
+    /// Its id.
+    pub id: Uuid,
+    /// Queue set on the node.
+    pub queue: Option<&'a str>,
+    /// Everything it may need.
+    pub services: &'a Arc<Services>,
+    /// Its tenant.
+    pub tenant: TenantId,
+}
+
+impl NodeConfig<'_> {
+    /// Reads the configuration into its type; the error names the field.
+    ///
+    /// # Errors
+    /// A field is missing or of another type.
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        serde_path_to_error::deserialize(self.value).map_err(|error| {
+            let field = error.path().to_string();
+            ConfigError::new(field, error.into_inner().to_string())
+        })
+    }
+}
+
+/// Makes a node.
+pub type Factory = fn(&NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError>;
+
+/// Whom a message is about after a node has changed it.
+pub fn move_to(msg: &mut Msg, originator: EntityId) {
+    msg.originator = originator;
+}

@@ -1,0 +1,40 @@
+//! The nodes.
+
+mod action;
+pub(crate) mod derived;
+pub(crate) mod entities;
+pub(crate) mod fence;
+mod filter;
+mod flow;
+pub(crate) mod pattern;
+mod profile;
+pub(crate) mod relations;
+pub(crate) mod script;
+pub(crate) mod text;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::registry::NodeType;
+
+/// All of them, group by group.
+pub const GROUPS: &[&[NodeType]] = &[
+    action::telemetry::NODES,
+    action::alarm::NODES,
+    action::log::NODES,
+    action::message_count::NODES,
+    action::device_state::NODES,
+    action::rpc::NODES,
+    action::delay::NODES,
+    action::customer::NODES,
+    action::geofencing::NODES,
+    action::relation::NODES,
+    action::unavailable::NODES,
+    profile::NODES,
+    filter::scripts::NODES,
+    filter::types::NODES,
+    filter::checks::NODES,
+    filter::geofencing::NODES,
+    flow::chains::NODES,
+    flow::queues::NODES,
+];

@@ -1,0 +1,103 @@
+//! "Create alarm" and "clear alarm".
+
+mod clear;
+mod create;
+
+use std::sync::Arc;
+
+use fieldline_core::ports::AlarmApiResult;
+use fieldline_model::RuleNodeId;
+use fieldline_model::entity::Alarm;
+use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_script::{Output, Script};
+use serde_json::Value;
+
+use super::derived;
+use crate::message::{Data, Msg};
+use crate::node::{Ctx, Label, NodeError, Step};
+use crate::nodes::script;
+use crate::registry::NodeType;
+use crate::services::Services;
+
+pub(crate) const NODES: &[NodeType] = &[create::NODE, clear::NODE];
+
+const DETAILS_JS: &str = "var details = {};\n\
+    if (metadata.prevAlarmDetails) {\n    \
+        details = JSON.parse(metadata.prevAlarmDetails);\n    \
+        //remove prevAlarmDetails from metadata\n    \
+        delete metadata.prevAlarmDetails;\n    \
+        //now metadata is the same as it comes IN this rule node\n\
+    }\n\n\nreturn details;";
+
+const DETAILS_TBEL: &str = "var details = {};\n\
+    if (metadata.prevAlarmDetails != null) {\n    \
+        details = JSON.parse(metadata.prevAlarmDetails);\n    \
+        //remove prevAlarmDetails from metadata\n    \
+        metadata.remove('prevAlarmDetails');\n    \
+        //now metadata is the same as it comes IN this rule node\n\
+    }\n\n\nreturn details;";
+
+/// The script that makes the details of an alarm. It finds those it has so far in the metadata.
+fn details(ctx: &mut Ctx<'_>, details: &Script, msg: &Msg, before: Option<&Value>) -> Result<Option<Value>, NodeError> {
+    let made = match before {
+        Some(before) => {
+            let mut msg = msg.clone();
+            msg.meta.set("prevAlarmDetails", before.to_string());
+            script::call(ctx, details, &msg)?
+        }
+        None => script::call(ctx, details, msg)?,
+    };
+    Ok(match made {
+        Output::Null => None,
+        made => Some(made.to_value()),
+    })
+}
+
+/// What became of an alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Created,
+    Updated,
+    Cleared,
+    None,
+}
+
+impl Change {
+    fn of(result: &AlarmApiResult) -> Self {
+        if result.created || result.replayed {
+            Self::Created
+        } else if result.modified && !result.cleared {
+            Self::Updated
+        } else if result.cleared {
+            Self::Cleared
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// Tells the rule engine what became of an alarm, and sends the alarm on.
+async fn tell(services: &Arc<Services>, node: RuleNodeId, mut msg: Msg, alarm: &Alarm, change: Change) -> Step {
+    let (label, kind, flag) = match change {
+        Change::Created => ("Created", MsgType::EntityCreated, "isNewAlarm"),
+        Change::Updated => ("Updated", MsgType::EntityUpdated, "isExistingAlarm"),
+        Change::Cleared => ("Cleared", MsgType::AlarmClear, "isClearedAlarm"),
+        Change::None => return Step::success(msg),
+    };
+    let body = match serde_json::to_value(alarm) {
+        Ok(body) => body,
+        Err(error) => return Step::fail(msg, error.to_string()),
+    };
+    let metadata = Metadata::from_iter([("ruleNodeId", node.0.to_string())]);
+    let originator = alarm.originator.unwrap_or(msg.originator);
+    let mut told = Message::new(kind, originator, services.now_ms(), metadata, body.to_string());
+    told.id = derived::id(msg.id, node, 1);
+    let pushed = services.engine.push(msg.tenant, told).await;
+    msg.kind = MsgType::Alarm;
+    msg.data = Data::json(body);
+    msg.meta.set(flag, "true");
+    match pushed {
+        Ok(()) => Step::Next(msg, Label::from(label)),
+        Err(error) => Step::Fail(msg, error.into()),
+    }
+}

@@ -1,0 +1,258 @@
+//! "Create alarm".
+
+use std::sync::Arc;
+
+use fieldline_core::ports::{AlarmDraft, AlarmUpdate, Propagation};
+use fieldline_model::AlarmId;
+use fieldline_model::entity::{Alarm, AlarmSeverity};
+use fieldline_script::Script;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Change, DETAILS_JS, DETAILS_TBEL, tell};
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::action::derived;
+use crate::nodes::pattern::Pattern;
+use crate::nodes::script;
+use crate::registry::{Category, NodeType};
+
+pub(super) const NODE: NodeType = NodeType {
+    description: "Creates or updates an alarm.",
+    relations: &["Created", "Updated", "False", "Failure"],
+    default_configuration: || {
+        json!({
+            "scriptLang": "TBEL", "alarmDetailsBuildJs": DETAILS_JS, "alarmDetailsBuildTbel": DETAILS_TBEL,
+            "alarmType": "General Alarm", "severity": "CRITICAL", "propagate": false, "propagateToOwner": false,
+            "propagateToTenant": false, "useMessageAlarmData": false, "overwriteAlarmDetails": false,
+            "relationTypes": [], "dynamicSeverity": false,
+        })
+    },
+    ..NodeType::new("action.TbCreateAlarmNode", "create alarm", Category::Action, make)
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    alarm_type: Pattern,
+    severity: Option<String>,
+    propagate: bool,
+    propagate_to_owner: bool,
+    propagate_to_tenant: bool,
+    use_message_alarm_data: bool,
+    overwrite_alarm_details: bool,
+    dynamic_severity: bool,
+    relation_types: Option<Vec<String>>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            alarm_type: Pattern::new(""),
+            severity: None,
+            propagate: false,
+            propagate_to_owner: false,
+            propagate_to_tenant: false,
+            use_message_alarm_data: false,
+            overwrite_alarm_details: true,
+            dynamic_severity: false,
+            relation_types: None,
+        }
+    }
+}
+
+struct CreateAlarm(Arc<Rule>);
+
+struct Rule {
+    alarm_type: Pattern,
+    severity: Severity,
+    propagation: Propagation,
+    from_message: bool,
+    /// Makes the details; without it they are those of the alarm in the message.
+    details: Option<Script>,
+}
+
+enum Severity {
+    Fixed(AlarmSeverity),
+    Pattern(Pattern),
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let script = script::compile(config, "alarmDetailsBuildJs", "alarmDetailsBuildTbel", script::PARAMS)?;
+    let config: Config = config.parse()?;
+    let severity = config.severity.unwrap_or_default();
+    let severity = if config.dynamic_severity {
+        Severity::Pattern(Pattern::new(&severity))
+    } else {
+        let known = AlarmSeverity::from_name(&severity);
+        let problem = || ConfigError::new("severity", format!("Incorrect Alarm Severity value: {severity}"));
+        Severity::Fixed(known.ok_or_else(problem)?)
+    };
+    Ok(Arc::new(CreateAlarm(Arc::new(Rule {
+        alarm_type: config.alarm_type,
+        severity,
+        propagation: Propagation {
+            related: config.propagate,
+            owner: config.propagate_to_owner,
+            tenant: config.propagate_to_tenant,
+            relation_types: config.relation_types.unwrap_or_default(),
+        },
+        from_message: config.use_message_alarm_data,
+        details: (!config.use_message_alarm_data || config.overwrite_alarm_details).then_some(script),
+    }))))
+}
+
+impl Node for CreateAlarm {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let rule = Arc::clone(&self.0);
+        let (alarm_type, given) = match rule.subject(&mut msg) {
+            Ok(subject) => subject,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        let services = Arc::clone(ctx.services);
+        Step::wait(async move {
+            let active = services
+                .stores
+                .alarms
+                .latest_active(msg.tenant, msg.originator, &alarm_type)
+                .await;
+            match active {
+                Ok(active) => Step::then(move |ctx| rule.raise(ctx, msg, alarm_type, given, active)),
+                Err(error) => Step::Fail(msg, error.into()),
+            }
+        })
+    }
+}
+
+impl Rule {
+    /// The type of the alarm, and the alarm in the message where that counts.
+    fn subject(&self, msg: &mut Msg) -> Result<(String, Option<Alarm>), NodeError> {
+        if !self.from_message {
+            return Ok((self.alarm_type.resolve(msg)?.into_owned(), None));
+        }
+        let body = msg.data.to_json()?;
+        let alarm = Alarm::deserialize(&*body)
+            .map_err(|error| NodeError::new(format!("the message body is no alarm: {error}")))?;
+        Ok((alarm.alarm_type.clone(), Some(alarm)))
+    }
+
+    fn severity(&self, msg: &mut Msg, given: Option<&Alarm>) -> Result<AlarmSeverity, NodeError> {
+        if let Some(given) = given {
+            return given
+                .severity
+                .ok_or_else(|| NodeError::new("the alarm in the message body has no severity"));
+        }
+        match &self.severity {
+            Severity::Fixed(severity) => Ok(*severity),
+            Severity::Pattern(pattern) => AlarmSeverity::from_name(&pattern.resolve(msg)?)
+                .ok_or_else(|| NodeError::new("Used incorrect pattern or Alarm Severity not included in message")),
+        }
+    }
+
+    fn raise(
+        &self,
+        ctx: &mut Ctx<'_>,
+        mut msg: Msg,
+        alarm_type: String,
+        given: Option<Alarm>,
+        active: Option<Alarm>,
+    ) -> Step {
+        let id = AlarmId(derived::id(msg.id, ctx.node, 0));
+        let (services, node) = (Arc::clone(ctx.services), ctx.node);
+        if let Some(active) = active.as_ref().filter(|active| active.id == Some(id)) {
+            // This very message has raised it, before a restart.
+            let active = active.clone();
+            return Step::wait(async move { tell(&services, node, msg, &active, Change::Created).await });
+        }
+        let (severity, details) = match self.values(ctx, &mut msg, given.as_ref(), active.as_ref()) {
+            Ok(values) => values,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        let propagation = match &given {
+            Some(given) => Propagation::of(given),
+            None => self.propagation.clone(),
+        };
+        let work = match active {
+            None => Work::Create(draft(id, &msg, alarm_type, given, severity, details, propagation)),
+            Some(active) => Work::Update(AlarmUpdate {
+                tenant: msg.tenant,
+                id: active.id.unwrap_or_default(),
+                severity,
+                start_ts: active.start_ts,
+                end_ts: ctx.now_ms.max(active.start_ts),
+                details,
+                propagation,
+            }),
+        };
+        Step::wait(async move {
+            let alarms = &services.rules.alarms;
+            let done = match work {
+                Work::Create(draft) => alarms.create_or_update(draft, None).await.map(Some),
+                Work::Update(update) => alarms.update(update, None).await,
+            };
+            match done {
+                Ok(Some(result)) => tell(&services, node, msg, &result.alarm, Change::of(&result)).await,
+                Ok(None) => Step::Next(msg, crate::node::Label::FALSE),
+                Err(error) => Step::Fail(msg, error.into()),
+            }
+        })
+    }
+
+    fn values(
+        &self,
+        ctx: &mut Ctx<'_>,
+        msg: &mut Msg,
+        given: Option<&Alarm>,
+        active: Option<&Alarm>,
+    ) -> Result<(AlarmSeverity, Option<Value>), NodeError> {
+        let severity = self.severity(msg, given)?;
+        let details = match &self.details {
+            Some(script) => {
+                let before = active.and_then(|active| active.details.as_ref());
+                super::details(ctx, script, msg, before)?
+            }
+            None => given.and_then(|given| given.details.clone()),
+        };
+        Ok((severity, details))
+    }
+}
+
+enum Work {
+    Create(AlarmDraft),
+    Update(AlarmUpdate),
+}
+
+fn draft(
+    id: AlarmId,
+    msg: &Msg,
+    alarm_type: String,
+    given: Option<Alarm>,
+    severity: AlarmSeverity,
+    details: Option<Value>,
+    propagation: Propagation,
+) -> AlarmDraft {
+    let ts = msg.values_ts();
+    let (originator, customer, start_ts, end_ts) = match given {
+        Some(given) => (
+            given.originator.unwrap_or(msg.originator),
+            given.customer_id,
+            given.start_ts,
+            given.end_ts,
+        ),
+        None => (msg.originator, None, ts, ts),
+    };
+    AlarmDraft {
+        id: Some(id),
+        tenant: msg.tenant,
+        customer,
+        originator,
+        alarm_type,
+        severity,
+        start_ts,
+        end_ts,
+        details,
+        propagation,
+        created_time: 0,
+        may_create: true,
+    }
+}

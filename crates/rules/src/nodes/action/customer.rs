@@ -1,0 +1,154 @@
+//! "Assign to customer" and "unassign from customer".
+
+use std::sync::Arc;
+
+use fieldline_model::{AssetId, CustomerId, DeviceId, EntityType, EntityViewId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::target::Target;
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::pattern::Pattern;
+use crate::registry::{Category, NodeType};
+use crate::services::Services;
+
+pub(crate) const NODES: &[NodeType] = &[
+    NodeType {
+        description: "Assigns the message originator to a customer.",
+        version: 1,
+        default_configuration: || json!({ "customerNamePattern": "", "createCustomerIfNotExists": false }),
+        upgrade,
+        ..NodeType::new("action.TbAssignToCustomerNode", "assign to customer", Category::Action, make_assign)
+    },
+    NodeType {
+        description: "Unassigns the message originator from its customer.",
+        version: 1,
+        default_configuration: || json!({ "customerNamePattern": "" }),
+        upgrade,
+        ..NodeType::new(
+            "action.TbUnassignFromCustomerNode",
+            "unassign from customer",
+            Category::Action,
+            make_unassign,
+        )
+    },
+];
+
+const TYPES: [EntityType; 5] = [
+    EntityType::Asset,
+    EntityType::Device,
+    EntityType::EntityView,
+    EntityType::Dashboard,
+    EntityType::Edge,
+];
+
+fn upgrade(from: i32, mut configuration: Value) -> Value {
+    if from < 1
+        && let Some(fields) = configuration.as_object_mut()
+    {
+        fields.remove("customerCacheExpiration");
+    }
+    configuration
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default = "nothing")]
+    customer_name_pattern: Pattern,
+    #[serde(default)]
+    create_customer_if_not_exists: bool,
+}
+
+fn nothing() -> Pattern {
+    Pattern::new("")
+}
+
+fn check_type(msg: &Msg) -> Result<(), NodeError> {
+    let found = msg.originator.entity_type;
+    if TYPES.contains(&found) {
+        return Ok(());
+    }
+    let names = TYPES.map(EntityType::name).join(", ");
+    Err(NodeError::new(format!(
+        "Unsupported originator type '{}'! Only {names} types are allowed.",
+        found.name()
+    )))
+}
+
+/// Gives the originator of a message to a customer; the null one stands for none.
+async fn assign(services: &Arc<Services>, msg: &Msg, customer: CustomerId) -> Result<(), NodeError> {
+    let (rules, id) = (&services.rules, msg.originator.id);
+    match msg.originator.entity_type {
+        EntityType::Device => drop(rules.devices.assign(msg.tenant, DeviceId(id), customer).await?),
+        EntityType::Asset => drop(rules.assets.assign(msg.tenant, AssetId(id), customer).await?),
+        EntityType::EntityView => drop(rules.entity_views.assign(msg.tenant, EntityViewId(id), customer).await?),
+        other => {
+            let kind = other.name();
+            return Err(NodeError::new(format!("{kind} with id '{id}' doesn't exist!")));
+        }
+    }
+    Ok(())
+}
+
+struct Assign {
+    title: Pattern,
+    create: bool,
+}
+
+fn make_assign(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let config: Config = config.parse()?;
+    Ok(Arc::new(Assign {
+        title: config.customer_name_pattern,
+        create: config.create_customer_if_not_exists,
+    }))
+}
+
+impl Node for Assign {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let title = match check_type(&msg).and_then(|()| Ok(self.title.resolve(&mut msg)?.into_owned())) {
+            Ok(title) => title,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        let target = Target {
+            entity_type: EntityType::Customer,
+            name: title,
+            profile: String::new(),
+            create: self.create,
+        };
+        let (services, node) = (Arc::clone(ctx.services), ctx.node);
+        Step::wait(async move {
+            let assigned = async {
+                let customer = target.find(&services, node, &msg).await?;
+                assign(&services, &msg, CustomerId(customer.id)).await
+            };
+            match assigned.await {
+                Ok(()) => Step::success(msg),
+                Err(error) => Step::Fail(msg, error),
+            }
+        })
+    }
+}
+
+struct Unassign;
+
+fn make_unassign(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let Config { .. } = config.parse()?;
+    Ok(Arc::new(Unassign))
+}
+
+impl Node for Unassign {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        if let Err(error) = check_type(&msg) {
+            return Step::Fail(msg, error);
+        }
+        let services = Arc::clone(ctx.services);
+        Step::wait(async move {
+            match assign(&services, &msg, CustomerId::NULL).await {
+                Ok(()) => Step::success(msg),
+                Err(error) => Step::Fail(msg, error),
+            }
+        })
+    }
+}

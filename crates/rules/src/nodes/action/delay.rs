@@ -1,0 +1,146 @@
+//! "Delay": messages wait in the node, restarts included.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use fieldline_core::ports::StateKey;
+use fieldline_model::message::Message;
+use fieldline_model::record::{self, Record, RecordBatch, RecordBody};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::derived;
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::pattern::Pattern;
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Delays incoming messages (deprecated).",
+    default_configuration: || {
+        json!({
+            "periodInSeconds": 60, "maxPendingMsgs": 1000, "periodInSecondsPattern": null,
+            "useMetadataPeriodInSecondsPatterns": false,
+        })
+    },
+    ..NodeType::new("delay.TbMsgDelayNode", "delay (deprecated)", Category::Action, make)
+}];
+
+/// Longest message that can wait, bytes.
+const MAX_BYTES: usize = 1 << 20;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    period_in_seconds: i32,
+    max_pending_msgs: i64,
+    period_in_seconds_pattern: Option<Pattern>,
+    use_metadata_period_in_seconds_patterns: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            period_in_seconds: 60,
+            max_pending_msgs: 1000,
+            period_in_seconds_pattern: None,
+            use_metadata_period_in_seconds_patterns: false,
+        }
+    }
+}
+
+struct Delay {
+    period: Period,
+    /// Those that have come since the chain was compiled.
+    pending: AtomicUsize,
+    max_pending: usize,
+}
+
+enum Period {
+    Seconds(i64),
+    Pattern(Pattern),
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let config: Config = config.parse()?;
+    let period = if config.use_metadata_period_in_seconds_patterns {
+        Period::Pattern(config.period_in_seconds_pattern.unwrap_or_else(|| Pattern::new("")))
+    } else if config.period_in_seconds < 0 {
+        return Err(ConfigError::new("periodInSeconds", "must not be negative"));
+    } else {
+        Period::Seconds(config.period_in_seconds.into())
+    };
+    Ok(Arc::new(Delay {
+        period,
+        pending: AtomicUsize::new(0),
+        max_pending: usize::try_from(config.max_pending_msgs).unwrap_or(0),
+    }))
+}
+
+impl Delay {
+    fn seconds(&self, msg: &mut Msg) -> Result<i64, NodeError> {
+        match &self.period {
+            Period::Seconds(seconds) => Ok(*seconds),
+            Period::Pattern(pattern) => pattern.resolve(msg)?.trim().parse().map_err(|_| {
+                NodeError::new(format!(
+                    "Can't parse period in seconds from metadata using pattern: {}",
+                    pattern.text()
+                ))
+            }),
+        }
+    }
+}
+
+impl Node for Delay {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let subject = msg.subject();
+        if !ctx.is_home(subject) {
+            return Step::Home(msg);
+        }
+        let seconds = match self.seconds(&mut msg) {
+            Ok(seconds) => seconds.max(0),
+            Err(error) => return Step::Fail(msg, error),
+        };
+        if self.pending.load(Ordering::Relaxed) >= self.max_pending {
+            return Step::fail(msg, "Max limit of pending messages reached!");
+        }
+        let mut next = msg.to_message();
+        next.id = derived::id(msg.id, ctx.node, 0);
+        let (number, _) = next.id.as_u64_pair();
+        let mut batch = RecordBatch::new();
+        batch.message(msg.tenant, &next);
+        if batch.as_bytes().len() > MAX_BYTES {
+            return Step::fail(msg, format!("The message is longer than {MAX_BYTES} bytes!"));
+        }
+        if ctx.kept(subject, number).is_none() {
+            self.pending.fetch_add(1, Ordering::Relaxed);
+        }
+        let due_ms = ctx.now_ms.saturating_add(seconds.saturating_mul(1000));
+        ctx.keep(subject, number, Some(due_ms), batch.as_bytes());
+        Step::Done
+    }
+
+    fn due(&self, _: &mut Ctx<'_>, key: StateKey, value: Bytes) -> Step {
+        // Those of the time before a restart are not counted.
+        let _ = self
+            .pending
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |pending| pending.checked_sub(1));
+        match read(&value) {
+            Some(message) => Step::success(Msg::of(key.subject.tenant, message)),
+            None => {
+                tracing::error!(node = %key.keeper, "a delayed message cannot be read, it is dropped");
+                Step::Done
+            }
+        }
+    }
+}
+
+fn read(value: &[u8]) -> Option<Message> {
+    let record = record::split(value).next()?.ok()?;
+    let record = Record::decode(record).ok()?;
+    match record.body {
+        RecordBody::Message(body) => record::message::decode(record.subject.entity, record.received_ms, body).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! "Device state": tells that a device has connected, was heard, has disconnected or is inactive.
+
+use std::sync::Arc;
+
+use fieldline_core::activity::ActivityEvent;
+use fieldline_model::{EntityType, Subject};
+use parking_lot::Mutex;
+use quick_cache::unsync::Cache;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Triggers device connectivity events.",
+    relations: &["Success", "Failure", "Rate limited"],
+    default_configuration: || json!({ "event": "ACTIVITY_EVENT" }),
+    ..NodeType::new("action.TbDeviceStateNode", "device state", Category::Action, make)
+}];
+
+/// How many events of a device pass within how many seconds.
+const LIMITS: [(u64, i64); 3] = [(1, 1), (30, 60), (60, 3600)];
+/// One event, in the unit of buckets.
+const EVENT: u64 = 1_000_000;
+/// Devices whose events are counted; the one that was heard longest ago is forgotten.
+const MAX_DEVICES: usize = 100_000;
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    event: Option<String>,
+}
+
+struct DeviceState {
+    event: ActivityEvent,
+    buckets: Mutex<Cache<Subject, [Bucket; LIMITS.len()]>>,
+}
+
+/// What is left of a limit; it fills up evenly.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    /// Millionths of an event.
+    left: u64,
+    at_ms: i64,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let config: Config = config.parse()?;
+    let event = match config.event.as_deref() {
+        Some("CONNECT_EVENT") => ActivityEvent::Connect,
+        Some("ACTIVITY_EVENT") => ActivityEvent::Activity,
+        Some("DISCONNECT_EVENT") => ActivityEvent::Disconnect,
+        Some("INACTIVITY_EVENT") => ActivityEvent::Inactivity,
+        Some(other) => return Err(ConfigError::new("event", format!("Unsupported event: {other}"))),
+        None => return Err(ConfigError::new("event", "Event cannot be null!")),
+    };
+    Ok(Arc::new(DeviceState {
+        event,
+        buckets: Mutex::new(Cache::new(MAX_DEVICES)),
+    }))
+}
+
+/// Takes one event from all limits, or from none.
+fn take(buckets: &mut [Bucket; LIMITS.len()], now_ms: i64) -> bool {
+    for (bucket, (count, seconds)) in buckets.iter_mut().zip(LIMITS) {
+        let passed = now_ms.saturating_sub(bucket.at_ms).clamp(0, seconds * 1000).unsigned_abs();
+        bucket.left = (bucket.left + passed * 1000 * count / seconds.unsigned_abs()).min(count * EVENT);
+        bucket.at_ms = now_ms;
+    }
+    let passes = buckets.iter().all(|bucket| bucket.left >= EVENT);
+    if passes {
+        buckets.iter_mut().for_each(|bucket| bucket.left -= EVENT);
+    }
+    passes
+}
+
+impl Node for DeviceState {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        let entity_type = msg.originator.entity_type;
+        if entity_type != EntityType::Device {
+            let problem = format!(
+                "Unsupported originator entity type: [{}]. Only DEVICE entity type is supported.",
+                entity_type.name()
+            );
+            return Step::fail(msg, problem);
+        }
+        let subject = msg.subject();
+        let passes = {
+            let mut known = self.buckets.lock();
+            let mut buckets = known.get(&subject).copied().unwrap_or_else(|| {
+                LIMITS.map(|(count, _)| Bucket {
+                    left: count * EVENT,
+                    at_ms: ctx.now_ms,
+                })
+            });
+            let passes = take(&mut buckets, ctx.now_ms);
+            known.insert(subject, buckets);
+            passes
+        };
+        if !passes {
+            return Step::Next(msg, Label::from("Rate limited"));
+        }
+        ctx.services.activity.told(subject, self.event, msg.values_ts());
+        Step::success(msg)
+    }
+}

@@ -1,0 +1,182 @@
+//! "GPS geofencing events": who has entered or left, and who stays inside or outside.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
+use crate::nodes::fence::{self, Fence};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Tells which things enter, leave and stay within a perimeter.",
+    version: 1,
+    relations: &["Success", "Entered", "Left", "Inside", "Outside", "Failure"],
+    default_configuration,
+    upgrade,
+    ..NodeType::new("geo.TbGpsGeofencingActionNode", "gps geofencing events", Category::Action, make)
+}];
+
+fn default_configuration() -> Value {
+    let mut configuration = fence::default_configuration();
+    if let (Some(fields), Value::Object(own)) = (
+        configuration.as_object_mut(),
+        json!({
+            "minInsideDuration": 1, "minInsideDurationTimeUnit": "MINUTES", "minOutsideDuration": 1,
+            "minOutsideDurationTimeUnit": "MINUTES", "reportPresenceStatusOnEachMessage": true,
+        }),
+    ) {
+        fields.extend(own);
+    }
+    configuration
+}
+
+fn upgrade(from: i32, mut configuration: Value) -> Value {
+    if from < 1
+        && let Some(fields) = configuration.as_object_mut()
+    {
+        fields
+            .entry("reportPresenceStatusOnEachMessage")
+            .or_insert_with(|| false.into());
+    }
+    configuration
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    min_inside_duration: i64,
+    min_outside_duration: i64,
+    min_inside_duration_time_unit: Option<Unit>,
+    min_outside_duration_time_unit: Option<Unit>,
+    report_presence_status_on_each_message: bool,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "UPPERCASE")]
+enum Unit {
+    Milliseconds,
+    Seconds,
+    Minutes,
+    Hours,
+    Days,
+}
+
+impl Unit {
+    const fn millis(self) -> i64 {
+        match self {
+            Self::Milliseconds => 1,
+            Self::Seconds => 1_000,
+            Self::Minutes => 60_000,
+            Self::Hours => 3_600_000,
+            Self::Days => 86_400_000,
+        }
+    }
+}
+
+struct Geofencing {
+    fence: Fence,
+    inside_ms: i64,
+    outside_ms: i64,
+    on_each: bool,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let fence = Fence::new(config.parse()?)?;
+    let config: Config = config.parse()?;
+    let millis = |field: &str, number: i64, unit: Option<Unit>| {
+        if number < 0 {
+            return Err(ConfigError::new(field, "must not be negative"));
+        }
+        Ok(number.saturating_mul(unit.unwrap_or(Unit::Minutes).millis()))
+    };
+    Ok(Arc::new(Geofencing {
+        fence,
+        inside_ms: millis(
+            "minInsideDuration",
+            config.min_inside_duration,
+            config.min_inside_duration_time_unit,
+        )?,
+        outside_ms: millis(
+            "minOutsideDuration",
+            config.min_outside_duration,
+            config.min_outside_duration_time_unit,
+        )?,
+        on_each: config.report_presence_status_on_each_message,
+    }))
+}
+
+/// Where a thing is, since when, and whether it was said that it stays there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Presence {
+    inside: bool,
+    stayed: bool,
+    since_ms: i64,
+}
+
+impl Presence {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (&[inside, stayed], since) = bytes.split_first_chunk::<2>()?;
+        Some(Self {
+            inside: inside != 0,
+            stayed: stayed != 0,
+            since_ms: i64::from_le_bytes(since.try_into().ok()?),
+        })
+    }
+
+    fn bytes(self) -> [u8; 10] {
+        let mut bytes = [u8::from(self.inside), u8::from(self.stayed), 0, 0, 0, 0, 0, 0, 0, 0];
+        if let Some(since) = bytes.last_chunk_mut::<8>() {
+            *since = self.since_ms.to_le_bytes();
+        }
+        bytes
+    }
+}
+
+impl Node for Geofencing {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let subject = msg.subject();
+        if !ctx.is_home(subject) {
+            return Step::Home(msg);
+        }
+        let inside = match self.fence.contains(&mut msg) {
+            Ok(inside) => inside,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        let now_ms = ctx.now_ms;
+        let known = ctx.kept(subject, 0).and_then(|kept| Presence::read(&kept));
+        let (next, label) = match known {
+            Some(known) if known.inside == inside => self.stay(known, now_ms),
+            _ => {
+                let next = Presence {
+                    inside,
+                    stayed: false,
+                    since_ms: now_ms,
+                };
+                (next, if inside { "Entered" } else { "Left" })
+            }
+        };
+        if known != Some(next) {
+            ctx.keep(subject, 0, None, &next.bytes());
+        }
+        Step::Next(msg, Label::from(label))
+    }
+}
+
+impl Geofencing {
+    fn stay(&self, known: Presence, now_ms: i64) -> (Presence, &'static str) {
+        let (least_ms, label) = match known.inside {
+            true => (self.inside_ms, "Inside"),
+            false => (self.outside_ms, "Outside"),
+        };
+        if self.on_each {
+            return (known, label);
+        }
+        if known.stayed || now_ms.saturating_sub(known.since_ms) <= least_ms {
+            return (known, "Success");
+        }
+        (Presence { stayed: true, ..known }, label)
+    }
+}

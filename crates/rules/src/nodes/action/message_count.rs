@@ -1,0 +1,95 @@
+//! "Message count".
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fieldline_model::message::{Message, Metadata, MsgType};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Source, Step};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Counts incoming messages, and sends the count as telemetry of the tenant at intervals.",
+    default_configuration: || json!({ "interval": 1, "telemetryPrefix": "messageCount" }),
+    ..NodeType::new("action.TbMsgCountNode", "message count", Category::Action, make)
+}];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    interval: u64,
+    telemetry_prefix: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            interval: 1,
+            telemetry_prefix: "messageCount".to_owned(),
+        }
+    }
+}
+
+struct MessageCount {
+    count: AtomicU64,
+    interval: Duration,
+    prefix: String,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let config: Config = config.parse()?;
+    if config.interval == 0 {
+        return Err(ConfigError::new("interval", "must be at least 1 second"));
+    }
+    Ok(Arc::new(MessageCount {
+        count: AtomicU64::new(0),
+        interval: Duration::from_secs(config.interval),
+        prefix: config.telemetry_prefix,
+    }))
+}
+
+impl Node for MessageCount {
+    fn handle(&self, _: &mut Ctx<'_>, _: Msg) -> Step {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Step::Done
+    }
+
+    fn run(self: Arc<Self>, source: Source) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        Some(Box::pin(async move {
+            let mut ticks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut last_ms = source.services.now_ms();
+            loop {
+                ticks.tick().await;
+                let now_ms = source.services.now_ms();
+                self.report(&source, now_ms, now_ms.saturating_sub(last_ms)).await;
+                last_ms = now_ms;
+            }
+        }))
+    }
+}
+
+impl MessageCount {
+    async fn report(&self, source: &Source, now_ms: i64, delta_ms: i64) {
+        let count = self.count.swap(0, Ordering::Relaxed);
+        let key = format!("{}_{}", self.prefix, source.services.service_id);
+        let message = Message::new(
+            MsgType::PostTelemetry,
+            source.tenant.into(),
+            now_ms,
+            Metadata::from_iter([("delta", delta_ms.to_string())]),
+            json!({ key: count }).to_string(),
+        );
+        if let Err(error) = source.emit(&Msg::of(source.tenant, message), &Label::SUCCESS).await {
+            // They are in the next report.
+            self.count.fetch_add(count, Ordering::Relaxed);
+            tracing::warn!(node = %source.node, %error, "cannot queue a message count");
+        }
+    }
+}

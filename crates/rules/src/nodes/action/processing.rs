@@ -1,0 +1,291 @@
+//! Which of its actions a save node carries out for a message.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::node::ConfigError;
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+const MAX_INTERVAL_SECS: i64 = 24 * 60 * 60;
+/// Intervals that are remembered reach back at most so far.
+const MAX_REACH_MS: i64 = 2 * DAY_MS;
+const MAX_INTERVALS: i64 = 100;
+/// Originators that are remembered over all intervals; beyond, the interval that was asked for longest ago is forgotten.
+const MAX_ORIGINATORS: usize = 1_000_000;
+
+/// `processingSettings` as stored.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+pub(super) enum Settings {
+    OnEveryMessage,
+    WebsocketsOnly,
+    Deduplicate {
+        deduplication_interval_secs: i64,
+    },
+    Advanced {
+        timeseries: Option<Strategy>,
+        latest: Option<Strategy>,
+        attributes: Option<Strategy>,
+        web_sockets: Option<Strategy>,
+        calculated_fields: Option<Strategy>,
+    },
+}
+
+/// How often one action is carried out, as stored.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+pub(super) enum Strategy {
+    OnEveryMessage,
+    Deduplicate { deduplication_interval_secs: i64 },
+    Skip,
+}
+
+/// The setting under which a node did everything before there was a choice.
+pub(super) fn on_every_message() -> Value {
+    json!({ "type": "ON_EVERY_MESSAGE" })
+}
+
+/// The actions of the node that saves time series.
+pub(super) const TIMESERIES: [&str; 4] = ["timeseries", "latest", "webSockets", "calculatedFields"];
+/// The actions of the node that saves attributes.
+pub(super) const ATTRIBUTES: [&str; 3] = ["attributes", "webSockets", "calculatedFields"];
+
+/// Decides which of `N` actions are carried out.
+pub(super) enum Processing<const N: usize> {
+    Fixed([bool; N]),
+    Together(Deduplication),
+    Each([Rule; N]),
+}
+
+/// How often one action is carried out.
+pub(super) enum Rule {
+    Always,
+    Never,
+    First(Deduplication),
+}
+
+impl<const N: usize> Processing<N> {
+    /// Reads the settings of a node with those actions; none at all do everything.
+    pub(super) fn new(settings: Option<Settings>, actions: [&str; N]) -> Result<Self, ConfigError> {
+        Ok(match settings {
+            None | Some(Settings::OnEveryMessage) => Self::Fixed([true; N]),
+            Some(Settings::WebsocketsOnly) => Self::Fixed(actions.map(|action| action == "webSockets")),
+            Some(Settings::Deduplicate {
+                deduplication_interval_secs,
+            }) => Self::Together(Deduplication::new(
+                deduplication_interval_secs,
+                "processingSettings.deduplicationIntervalSecs",
+            )?),
+            Some(Settings::Advanced {
+                mut timeseries,
+                mut latest,
+                mut attributes,
+                mut web_sockets,
+                mut calculated_fields,
+            }) => {
+                let mut rules = Vec::with_capacity(N);
+                for action in actions {
+                    let field = format!("processingSettings.{action}");
+                    let strategy = match action {
+                        "timeseries" => timeseries.take(),
+                        "latest" => latest.take(),
+                        "attributes" => attributes.take(),
+                        "webSockets" => web_sockets.take(),
+                        _ => calculated_fields.take(),
+                    };
+                    rules.push(Rule::new(strategy, &field)?);
+                }
+                let rules = rules.try_into();
+                Self::Each(rules.map_err(|_| ConfigError::new("processingSettings", "has other actions"))?)
+            }
+        })
+    }
+
+    /// Which actions are carried out for a message about an originator at a time.
+    pub(super) fn decide(&self, ts: i64, originator: Uuid, now_ms: i64) -> [bool; N] {
+        match self {
+            Self::Fixed(actions) => *actions,
+            Self::Together(deduplication) => [deduplication.is_first(ts, originator, now_ms); N],
+            Self::Each(rules) => rules.each_ref().map(|rule| match rule {
+                Rule::Always => true,
+                Rule::Never => false,
+                Rule::First(deduplication) => deduplication.is_first(ts, originator, now_ms),
+            }),
+        }
+    }
+}
+
+impl Rule {
+    fn new(strategy: Option<Strategy>, field: &str) -> Result<Self, ConfigError> {
+        Ok(match strategy {
+            None => return Err(ConfigError::new(field, "must be set where the type is ADVANCED")),
+            Some(Strategy::OnEveryMessage) => Self::Always,
+            Some(Strategy::Skip) => Self::Never,
+            Some(Strategy::Deduplicate {
+                deduplication_interval_secs: secs,
+            }) => Self::First(Deduplication::new(secs, &format!("{field}.deduplicationIntervalSecs"))?),
+        })
+    }
+}
+
+/// Lets the first message of an originator in each interval pass. Intervals are counted from the epoch, by the messages'
+/// own times.
+pub(super) struct Deduplication {
+    interval_ms: i64,
+    expiry_ms: i64,
+    max_intervals: usize,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The one that was asked for last stands last.
+    intervals: VecDeque<Interval>,
+    originators: usize,
+}
+
+struct Interval {
+    number: i64,
+    used_ms: i64,
+    originators: FxHashSet<Uuid>,
+}
+
+impl Deduplication {
+    fn new(secs: i64, field: &str) -> Result<Self, ConfigError> {
+        if !(1..=MAX_INTERVAL_SECS).contains(&secs) {
+            let problem = format!(
+                "Deduplication interval must be at least 1 second(s) and at most {MAX_INTERVAL_SECS} second(s), was {secs} second(s)"
+            );
+            return Err(ConfigError::new(field, problem));
+        }
+        let interval_ms = secs * 1000;
+        Ok(Self {
+            interval_ms,
+            expiry_ms: (interval_ms * 10).clamp(10 * 60 * 1000, MAX_REACH_MS),
+            max_intervals: usize::try_from((MAX_REACH_MS / interval_ms).min(MAX_INTERVALS)).unwrap_or(1),
+            seen: Mutex::default(),
+        })
+    }
+
+    fn is_first(&self, ts: i64, originator: Uuid, now_ms: i64) -> bool {
+        let number = ts / self.interval_ms;
+        let mut seen = self.seen.lock();
+        if seen.intervals.back().is_none_or(|last| last.number != number) {
+            seen.bring_forward(number, now_ms.saturating_sub(self.expiry_ms), self.max_intervals);
+        }
+        let Some(interval) = seen.intervals.back_mut() else {
+            return true;
+        };
+        interval.used_ms = now_ms;
+        let is_first = interval.originators.insert(originator);
+        if is_first {
+            seen.originators += 1;
+            while seen.originators > MAX_ORIGINATORS && seen.intervals.len() > 1 {
+                seen.forget_oldest();
+            }
+            if seen.originators > MAX_ORIGINATORS {
+                // One interval alone has too many: rather store a message twice than run out of memory.
+                seen.forget_oldest();
+            }
+        }
+        is_first
+    }
+}
+
+impl Seen {
+    fn bring_forward(&mut self, number: i64, expired_ms: i64, max: usize) {
+        while self
+            .intervals
+            .front()
+            .is_some_and(|interval| interval.used_ms < expired_ms)
+        {
+            self.forget_oldest();
+        }
+        let known = self.intervals.iter().position(|interval| interval.number == number);
+        let interval = known.and_then(|at| self.intervals.remove(at)).unwrap_or_else(|| Interval {
+            number,
+            used_ms: 0,
+            originators: FxHashSet::default(),
+        });
+        self.intervals.push_back(interval);
+        while self.intervals.len() > max.max(1) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(interval) = self.intervals.pop_front() {
+            self.originators -= interval.originators.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(value: Value) -> Option<Settings> {
+        Some(serde_json::from_value(value).unwrap())
+    }
+
+    fn problem<const N: usize>(result: Result<Processing<N>, ConfigError>) -> String {
+        match result {
+            Ok(_) => "fine".to_owned(),
+            Err(error) => error.field,
+        }
+    }
+
+    #[test]
+    fn the_first_message_of_an_originator_and_interval_passes() {
+        let once = settings(json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 10 }));
+        let processing = Processing::new(once, TIMESERIES).unwrap();
+        let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let passes = |ts, who| processing.decide(ts, who, 50_000) == [true; 4];
+        assert!(passes(10_000, a) && passes(10_000, b));
+        assert!(!passes(19_999, a));
+        assert!(passes(20_000, a));
+        assert!(!passes(10_001, b), "an earlier interval is still known");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let once = Deduplication::new(60, "x").unwrap();
+        for number in 0..1000 {
+            assert!(once.is_first(number * 60_000, Uuid::nil(), 1_000_000));
+        }
+        assert_eq!(once.seen.lock().intervals.len(), 100);
+        assert!(once.is_first(5_000_000_000, Uuid::nil(), 1_000_000 + 3 * DAY_MS));
+        assert_eq!(once.seen.lock().intervals.len(), 1, "the others have expired");
+        assert_eq!(once.seen.lock().originators, 1);
+    }
+
+    #[test]
+    fn each_action_has_its_own_rule() {
+        let advanced = json!({
+            "type": "ADVANCED", "timeseries": {"type": "ON_EVERY_MESSAGE"}, "latest": {"type": "SKIP"},
+            "webSockets": {"type": "SKIP"}, "calculatedFields": {"type": "DEDUPLICATE", "deduplicationIntervalSecs": 1},
+        });
+        let processing = Processing::new(settings(advanced), TIMESERIES).unwrap();
+        assert_eq!(processing.decide(5, Uuid::nil(), 5), [true, false, false, true]);
+        assert_eq!(processing.decide(6, Uuid::nil(), 5), [true, false, false, false]);
+        let sockets = settings(json!({ "type": "WEBSOCKETS_ONLY" }));
+        let processing = Processing::new(sockets, ATTRIBUTES).unwrap();
+        assert_eq!(processing.decide(5, Uuid::nil(), 5), [false, true, false]);
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        let long = settings(json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 86_401 }));
+        assert_eq!(
+            problem(Processing::new(long, TIMESERIES)),
+            "processingSettings.deduplicationIntervalSecs"
+        );
+        let part = settings(json!({ "type": "ADVANCED", "timeseries": {"type": "SKIP"} }));
+        assert_eq!(problem(Processing::new(part, TIMESERIES)), "processingSettings.latest");
+    }
+}

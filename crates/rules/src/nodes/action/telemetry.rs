@@ -1,0 +1,12 @@
+//! Nodes that save what messages say, or take it away: time series and attributes.
+
+mod attributes;
+mod delete;
+mod fields;
+#[cfg(test)]
+mod tests;
+mod timeseries;
+
+use crate::registry::NodeType;
+
+pub(crate) const NODES: &[NodeType] = &[timeseries::NODE, attributes::NODE, delete::NODE, fields::NODE];

@@ -1,0 +1,67 @@
+//! Nodes whose counterpart this platform does not have. Chains that hold them can be imported; messages that come to them
+//! fail and say why, or the chain cannot be saved where a node could never work.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[
+    NodeType {
+        description: "Pushes messages from cloud to edge.",
+        default_configuration: server_scope,
+        ..NodeType::new("edge.TbMsgPushToEdgeNode", "push to edge", Category::Action, make_edge)
+    },
+    NodeType {
+        description: "Pushes messages from edge to cloud.",
+        default_configuration: server_scope,
+        ..NodeType::new("edge.TbMsgPushToCloudNode", "push to cloud", Category::Action, make_edge)
+    },
+    NodeType {
+        description: "Stores data from the message body in a custom Cassandra table.",
+        version: 1,
+        default_configuration: || json!({ "tableName": "", "fieldsMapping": {"": ""}, "defaultTtl": 0 }),
+        upgrade: upgrade_cassandra,
+        ..NodeType::new(
+            "action.TbSaveToCustomCassandraTableNode",
+            "save to custom table",
+            Category::Action,
+            make_cassandra,
+        )
+    },
+];
+
+fn server_scope() -> Value {
+    json!({ "scope": "SERVER_SCOPE" })
+}
+
+struct Edge;
+
+fn make_edge(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    Ok(Arc::new(Edge))
+}
+
+impl Node for Edge {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        Step::fail(msg, "Edge is not supported")
+    }
+}
+
+fn upgrade_cassandra(from: i32, mut configuration: Value) -> Value {
+    if from < 1
+        && let Some(fields) = configuration.as_object_mut()
+    {
+        fields.entry("defaultTtl").or_insert_with(|| 0.into());
+    }
+    configuration
+}
+
+fn make_cassandra(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    Err(ConfigError::new(
+        "tableName",
+        "no Cassandra database is configured on this server",
+    ))
+}

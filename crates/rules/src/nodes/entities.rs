@@ -1,0 +1,195 @@
+//! Entities that nodes look up: by name, by their fields, and whose they are.
+
+use std::sync::Arc;
+
+use fieldline_model::{
+    AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, RuleChainId, Subject, TenantId, UserId,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::node::NodeError;
+use crate::services::Services;
+
+/// Types of entities that exist elsewhere: chains may name them, but no message comes from one here.
+const FOREIGN: &[&str] = &[
+    "NOTIFICATION_TARGET",
+    "NOTIFICATION_TEMPLATE",
+    "NOTIFICATION_REQUEST",
+    "NOTIFICATION",
+    "NOTIFICATION_RULE",
+    "OAUTH2_CLIENT",
+    "DOMAIN",
+    "MOBILE_APP",
+    "MOBILE_APP_BUNDLE",
+    "JOB",
+    "ADMIN_SETTINGS",
+    "AI_MODEL",
+    "API_KEY",
+];
+
+/// Whether a configuration may name this type of entity.
+pub(crate) fn is_type(name: &str) -> bool {
+    name.parse::<EntityType>().is_ok() || FOREIGN.contains(&name)
+}
+
+/// The name of a type as it stands in connections and messages, such as `Entity View`.
+pub(crate) const fn type_label(entity_type: EntityType) -> &'static str {
+    match entity_type {
+        EntityType::Tenant => "Tenant",
+        EntityType::TenantProfile => "Tenant profile",
+        EntityType::Customer => "Customer",
+        EntityType::User => "User",
+        EntityType::Device => "Device",
+        EntityType::DeviceProfile => "Device profile",
+        EntityType::Asset => "Asset",
+        EntityType::AssetProfile => "Asset profile",
+        EntityType::EntityView => "Entity View",
+        EntityType::Alarm => "Alarm",
+        EntityType::Dashboard => "Dashboard",
+        EntityType::RuleChain => "Rule chain",
+        EntityType::RuleNode => "Rule node",
+        EntityType::Queue => "Queue",
+        EntityType::QueueStats => "Queue stats",
+        EntityType::OtaPackage => "Ota package",
+        EntityType::Rpc => "Rpc",
+        EntityType::ApiUsageState => "Api usage state",
+        EntityType::Edge => "Edge",
+        EntityType::TbResource => "Resource",
+        EntityType::WidgetsBundle => "Widgets bundle",
+        EntityType::WidgetType => "Widget type",
+        EntityType::CalculatedField => "Calculated field",
+    }
+}
+
+/// The customer of an entity, and the entity's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Its customer, where it has one.
+    pub(crate) customer: Option<CustomerId>,
+    /// Its name.
+    pub(crate) name: String,
+}
+
+/// Whose an entity is; `None` where it does not exist.
+///
+/// # Errors
+/// The store failed, or entities of that type have no customer.
+pub(crate) async fn owner(services: &Arc<Services>, subject: Subject) -> Result<Option<Owner>, NodeError> {
+    let (tenant, id) = (subject.tenant, subject.entity.id);
+    let stores = &services.stores;
+    let owner = |customer: CustomerId, name: String| Owner {
+        customer: Some(customer).filter(|customer| !customer.is_null()),
+        name,
+    };
+    Ok(match subject.entity.entity_type {
+        EntityType::Device => services.originators.get(subject).await?.map(|device| Owner {
+            customer: device.customer,
+            name: device.name.to_string(),
+        }),
+        EntityType::Asset => {
+            stores.assets.get(tenant, AssetId(id)).await?.map(|asset| owner(asset.customer_id, asset.name))
+        }
+        EntityType::EntityView => {
+            let found = stores.entity_views.get(tenant, EntityViewId(id)).await?;
+            found.map(|view| owner(view.customer_id, view.name))
+        }
+        EntityType::User => {
+            stores.users.get(tenant, UserId(id)).await?.map(|user| owner(user.customer_id, user.email))
+        }
+        EntityType::Alarm => {
+            let found = stores.alarms.get(tenant, AlarmId(id)).await?;
+            found.map(|alarm| owner(alarm.customer_id.unwrap_or_default(), alarm.alarm_type))
+        }
+        EntityType::Customer => {
+            let found = stores.customers.get(tenant, CustomerId(id)).await?;
+            found.map(|customer| owner(CustomerId(id), customer.title))
+        }
+        other => {
+            return Err(NodeError::new(format!("entities of type {other} have no customer")));
+        }
+    })
+}
+
+/// The customer of an entity; that of a customer is itself.
+///
+/// # Errors
+/// The store failed, or entities of that type have no customer.
+pub(crate) async fn customer_of(services: &Arc<Services>, subject: Subject) -> Result<Option<CustomerId>, NodeError> {
+    if subject.entity.entity_type == EntityType::Customer {
+        return Ok(Some(CustomerId(subject.entity.id)));
+    }
+    Ok(owner(services, subject).await?.and_then(|owner| owner.customer))
+}
+
+/// Types of entities that are found by name.
+pub(crate) const NAMED: &[EntityType] =
+    &[EntityType::Device, EntityType::Asset, EntityType::EntityView, EntityType::Edge, EntityType::User];
+
+/// The entity of a type and name; users are found by their e-mail address.
+///
+/// # Errors
+/// The store failed, or there is none.
+pub(crate) async fn by_name(
+    services: &Arc<Services>,
+    tenant: TenantId,
+    entity_type: EntityType,
+    name: &str,
+) -> Result<EntityId, NodeError> {
+    let stores = &services.stores;
+    let id = match entity_type {
+        EntityType::Device => stores.devices.by_name(tenant, name).await?.and_then(|it| it.id).map(EntityId::from),
+        EntityType::Asset => stores.assets.by_name(tenant, name).await?.and_then(|it| it.id).map(EntityId::from),
+        EntityType::EntityView => {
+            stores.entity_views.by_name(tenant, name).await?.and_then(|it| it.id).map(EntityId::from)
+        }
+        EntityType::User => {
+            let user = stores.users.by_email(name).await?.filter(|user| user.tenant_id == tenant);
+            user.and_then(|it| it.id).map(EntityId::from)
+        }
+        _ => None,
+    };
+    id.ok_or_else(|| {
+        let kind = type_label(entity_type).to_lowercase();
+        NodeError::new(format!("failed to find {kind} with name '{name}'"))
+    })
+}
+
+/// The fields of an entity as a JSON object, where ids are bare. `None` where it does not exist.
+///
+/// # Errors
+/// The store failed, or the fields of entities of that type cannot be read.
+pub(crate) async fn fields(services: &Arc<Services>, subject: Subject) -> Result<Option<Value>, NodeError> {
+    let (tenant, id) = (subject.tenant, subject.entity.id);
+    let stores = &services.stores;
+    match subject.entity.entity_type {
+        EntityType::Tenant => json(stores.tenants.get(TenantId(id)).await?.filter(|_| id == tenant.0)),
+        EntityType::Customer => json(stores.customers.get(tenant, CustomerId(id)).await?),
+        EntityType::User => json(stores.users.get(tenant, UserId(id)).await?),
+        EntityType::Asset => json(stores.assets.get(tenant, AssetId(id)).await?),
+        EntityType::Device => json(stores.devices.get(tenant, DeviceId(id)).await?),
+        EntityType::Alarm => json(stores.alarms.get(tenant, AlarmId(id)).await?),
+        EntityType::RuleChain => json(stores.rule_chains.get(tenant, RuleChainId(id)).await?),
+        EntityType::EntityView => json(stores.entity_views.get(tenant, EntityViewId(id)).await?),
+        other => Err(NodeError::new(format!("unexpected originator of type {other}"))),
+    }
+}
+
+fn json<T: Serialize>(entity: Option<T>) -> Result<Option<Value>, NodeError> {
+    let Some(entity) = entity else { return Ok(None) };
+    let mut json = serde_json::to_value(entity).map_err(|error| NodeError::new(error.to_string()))?;
+    if let Value::Object(fields) = &mut json {
+        fields.values_mut().for_each(bare_id);
+    }
+    Ok(Some(json))
+}
+
+fn bare_id(value: &mut Value) {
+    let id = match value.as_object() {
+        Some(fields) if fields.len() == 2 && fields.contains_key("entityType") => fields.get("id").cloned(),
+        _ => None,
+    };
+    if let Some(id) = id {
+        *value = id;
+    }
+}

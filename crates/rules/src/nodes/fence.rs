@@ -1,0 +1,236 @@
+//! Perimeters that messages are checked against: configured, or in their metadata.
+
+use fieldline_model::kv::{ValueRef, unpack};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::text::as_double;
+use crate::calculated_fields::perimeter::{Perimeter, Place};
+use crate::message::{Data, Msg};
+use crate::node::{ConfigError, NodeError};
+
+/// Kind of a perimeter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Kind {
+    Polygon,
+    Circle,
+}
+
+/// Unit of a distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Unit {
+    Meter,
+    Kilometer,
+    Foot,
+    Mile,
+    NauticalMile,
+}
+
+impl Unit {
+    fn metres(self, distance: f64) -> f64 {
+        let of_a_kilometre = match self {
+            Self::Meter => return distance,
+            Self::Kilometer => 1.0,
+            Self::Foot => 3280.84,
+            Self::Mile => 0.62137,
+            Self::NauticalMile => 0.539_957,
+        };
+        distance / of_a_kilometre * 1000.0
+    }
+
+    fn from_name(name: &str) -> Result<Self, NodeError> {
+        let unit = Self::deserialize(&Value::from(name));
+        unit.map_err(|_| NodeError::new(format!("unknown unit of the perimeter's range: {name}")))
+    }
+}
+
+/// The part of a configuration that says which perimeter counts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FenceConfig {
+    latitude_key_name: String,
+    longitude_key_name: String,
+    #[serde(default)]
+    perimeter_type: Option<Kind>,
+    #[serde(default)]
+    fetch_perimeter_info_from_message_metadata: bool,
+    #[serde(default)]
+    perimeter_key_name: Option<String>,
+    #[serde(default)]
+    polygons_definition: Option<String>,
+    #[serde(default)]
+    center_latitude: Option<f64>,
+    #[serde(default)]
+    center_longitude: Option<f64>,
+    #[serde(default)]
+    range: Option<f64>,
+    #[serde(default)]
+    range_unit: Option<Unit>,
+}
+
+/// A perimeter and where the places come from.
+#[derive(Debug)]
+pub(crate) struct Fence {
+    latitude: String,
+    longitude: String,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// The same for all messages.
+    Fixed(Perimeter),
+    /// A value of the metadata.
+    Meta(String, Kind),
+    /// Values of the metadata whose names cannot be chosen, as in the oldest configurations.
+    OldMeta,
+}
+
+/// The defaults of a configuration.
+pub(crate) fn default_configuration() -> Value {
+    json!({
+        "latitudeKeyName": "latitude",
+        "longitudeKeyName": "longitude",
+        "perimeterType": "POLYGON",
+        "fetchPerimeterInfoFromMessageMetadata": true,
+        "perimeterKeyName": "ss_perimeter",
+        "polygonsDefinition": null,
+        "centerLatitude": null,
+        "centerLongitude": null,
+        "range": null,
+        "rangeUnit": null,
+    })
+}
+
+impl Fence {
+    /// The perimeter of a configuration.
+    ///
+    /// # Errors
+    /// A field that the perimeter needs is missing or wrong.
+    pub(crate) fn new(config: FenceConfig) -> Result<Self, ConfigError> {
+        let missing = |field: &str| ConfigError::new(field, "must be given");
+        let kind = config.perimeter_type.ok_or_else(|| missing("perimeterType"));
+        let key = config.perimeter_key_name.filter(|key| !key.is_empty());
+        let source = match (config.fetch_perimeter_info_from_message_metadata, key) {
+            (true, Some(key)) => Source::Meta(key, kind?),
+            (true, None) => Source::OldMeta,
+            (false, _) if kind? == Kind::Circle => {
+                let range = config.range.ok_or_else(|| missing("range"))?;
+                let unit = config.range_unit.ok_or_else(|| missing("rangeUnit"))?;
+                Source::Fixed(Perimeter::Circle {
+                    middle: (
+                        config.center_latitude.ok_or_else(|| missing("centerLatitude"))?,
+                        config.center_longitude.ok_or_else(|| missing("centerLongitude"))?,
+                    ),
+                    radius: unit.metres(range),
+                })
+            }
+            (false, _) => {
+                let text = config.polygons_definition.filter(|text| !text.trim().is_empty());
+                let polygons = polygon(&text.ok_or_else(|| missing("polygonsDefinition"))?);
+                Source::Fixed(polygons.map_err(|problem| ConfigError::new("polygonsDefinition", problem))?)
+            }
+        };
+        for (field, key) in
+            [("latitudeKeyName", &config.latitude_key_name), ("longitudeKeyName", &config.longitude_key_name)]
+        {
+            if key.is_empty() {
+                return Err(missing(field));
+            }
+        }
+        Ok(Self {
+            latitude: config.latitude_key_name,
+            longitude: config.longitude_key_name,
+            source,
+        })
+    }
+
+    /// Whether the place of a message is inside.
+    ///
+    /// # Errors
+    /// The message has no place, or no perimeter where it should.
+    pub(crate) fn contains(&self, msg: &mut Msg) -> Result<bool, NodeError> {
+        let place = (coordinate(msg, &self.latitude)?, coordinate(msg, &self.longitude)?);
+        let inside = |perimeter: &Perimeter, place: Place| perimeter.contains(place);
+        match &self.source {
+            Source::Fixed(perimeter) => Ok(inside(perimeter, place)),
+            Source::Meta(key, kind) => Ok(inside(&from_meta(msg, key, *kind)?, place)),
+            Source::OldMeta => Ok(inside(&from_old_meta(msg)?, place)),
+        }
+    }
+}
+
+fn polygon(text: &str) -> Result<Perimeter, String> {
+    match serde_json::from_str::<Value>(text) {
+        Ok(json @ Value::Array(_)) => Perimeter::from_json(&json),
+        Ok(_) => Err("expected an array of corners or polygons".to_owned()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+fn from_meta(msg: &Msg, key: &str, kind: Kind) -> Result<Perimeter, NodeError> {
+    let text = msg.meta.get(key).filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| NodeError::new(format!("missing perimeter definition: the metadata has no {key}")))?;
+    let wrong = |problem: String| NodeError::new(format!("wrong perimeter in {key}: {problem}"));
+    if kind == Kind::Polygon {
+        return polygon(&text).map_err(wrong);
+    }
+    let json: Value = serde_json::from_str(&text).map_err(|error| wrong(format!("not JSON: {error}")))?;
+    let number = |name: &str| {
+        let value = json.get(name).map(as_double);
+        value.ok_or_else(|| wrong(format!("`{name}` of the circle is missing")))
+    };
+    let unit = match json.get("radiusUnit") {
+        Some(unit) => Unit::from_name(unit.as_str().unwrap_or_default())?,
+        None => Unit::Meter,
+    };
+    Ok(Perimeter::Circle {
+        middle: (number("latitude")?, number("longitude")?),
+        radius: unit.metres(number("radius")?),
+    })
+}
+
+fn from_old_meta(msg: &Msg) -> Result<Perimeter, NodeError> {
+    let text = |key: &str| msg.meta.get(key).filter(|text| !text.is_empty());
+    if let Some(polygons) = text("perimeter") {
+        return polygon(&polygons).map_err(|problem| NodeError::new(format!("wrong perimeter: {problem}")));
+    }
+    let number = |key: &str| {
+        let number = text(key).and_then(|text| text.trim().parse::<f64>().ok());
+        number.ok_or_else(|| NodeError::new(format!("missing perimeter definition: {key} is no number")))
+    };
+    Ok(Perimeter::Circle {
+        middle: (number("centerLatitude")?, number("centerLongitude")?),
+        radius: Unit::from_name(&text("rangeUnit").unwrap_or_default())?.metres(number("range")?),
+    })
+}
+
+/// A coordinate from the body, or else from the metadata.
+fn coordinate(msg: &mut Msg, key: &str) -> Result<f64, NodeError> {
+    let no_number = || NodeError::new(format!("{key} of the message is no number"));
+    let in_body = if let Data::Packed(bytes) = &msg.data {
+        match unpack(bytes).filter_map(Result::ok).filter(|(name, _)| *name == key).last() {
+            Some((_, ValueRef::Text(text))) => Some(text.trim().parse().map_err(|_| no_number())?),
+            found => found.and_then(|(_, value)| value.as_number()),
+        }
+    } else {
+        let body = msg.data.to_json()?;
+        let body = body.as_object().ok_or_else(|| NodeError::new("the body is no JSON object"))?;
+        match body.get(key) {
+            Some(Value::Number(number)) => number.as_f64(),
+            Some(Value::String(text)) => Some(text.trim().parse().map_err(|_| no_number())?),
+            _ => None,
+        }
+    };
+    let value: Option<f64> = match in_body {
+        Some(value) => Some(value),
+        None => match msg.meta.get(key).filter(|text| !text.is_empty()) {
+            Some(text) => Some(text.trim().parse().map_err(|_| no_number())?),
+            None => None,
+        },
+    };
+    let value = value.ok_or_else(|| NodeError::new(format!("the message has no {key} in body or metadata")))?;
+    if value.is_finite() { Ok(value) } else { Err(no_number()) }
+}

@@ -1,0 +1,326 @@
+//! Filters that check what a message has, what its originator is related to, and how its alarm is doing.
+
+use std::sync::Arc;
+
+use fieldline_core::ports::{RelationEnds, RelationKey};
+use fieldline_model::entity::{Alarm, AlarmStatus, RelationTypeGroup, SearchDirection};
+use fieldline_model::kv::unpack;
+use fieldline_model::{EntityId, EntityType};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::message::{Data, Msg};
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::registry::{Category, NodeType, TRUE_FALSE};
+
+pub(crate) const NODES: &[NodeType] = &[
+    NodeType {
+        description: "Checks whether a message has fields in its body and its metadata: all of them, or at least one.",
+        relations: TRUE_FALSE,
+        default_configuration: || json!({"messageNames": [], "metadataNames": [], "checkAllKeys": true}),
+        ..NodeType::new("filter.TbCheckMessageNode", "check fields presence", Category::Filter, make_fields)
+    },
+    NodeType {
+        description: "Checks whether the originator is related to an entity, or to any.",
+        relations: TRUE_FALSE,
+        version: 1,
+        upgrade: upgrade_relation,
+        default_configuration: || {
+            json!({
+                "direction": "FROM",
+                "entityId": null,
+                "entityType": null,
+                "relationType": "Contains",
+                "checkForSingleEntity": true,
+            })
+        },
+        ..NodeType::new("filter.TbCheckRelationNode", "check relation presence", Category::Filter, make_relation)
+    },
+    NodeType {
+        description: "Checks whether the alarm that a message is about has one of some statuses now.",
+        relations: TRUE_FALSE,
+        default_configuration: || json!({"alarmStatusList": ["ACTIVE_ACK", "ACTIVE_UNACK"]}),
+        ..NodeType::new("filter.TbCheckAlarmStatusNode", "alarm status filter", Category::Filter, make_alarm)
+    },
+];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Fields {
+    message_names: Vec<String>,
+    metadata_names: Vec<String>,
+    check_all_keys: bool,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self {
+            message_names: Vec::new(),
+            metadata_names: Vec::new(),
+            check_all_keys: true,
+        }
+    }
+}
+
+fn make_fields(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    Ok(Arc::new(config.parse::<Fields>()?))
+}
+
+impl Node for Fields {
+    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        match self.check(&mut msg) {
+            Ok(holds) => Step::Next(msg, Label::of(holds)),
+            Err(error) => Step::Fail(msg, error),
+        }
+    }
+}
+
+impl Fields {
+    fn check(&self, msg: &mut Msg) -> Result<bool, NodeError> {
+        let in_body = self.in_body(&mut msg.data)?;
+        let in_meta = || {
+            let has = |name: &String| msg.meta.get(name).is_some();
+            if self.check_all_keys { self.metadata_names.iter().all(has) } else { self.metadata_names.iter().any(has) }
+        };
+        Ok(if self.check_all_keys { in_body && in_meta() } else { in_body || in_meta() })
+    }
+
+    fn in_body(&self, data: &mut Data) -> Result<bool, NodeError> {
+        if self.message_names.is_empty() {
+            return Ok(self.check_all_keys);
+        }
+        let judge = |has: &dyn Fn(&str) -> bool| {
+            let mut names = self.message_names.iter();
+            if self.check_all_keys { names.all(|name| has(name)) } else { names.any(|name| has(name)) }
+        };
+        if let Data::Packed(bytes) = &*data {
+            return Ok(judge(&|name| unpack(bytes).filter_map(Result::ok).any(|(key, _)| key == name)));
+        }
+        let body = data.to_json()?;
+        let body = body.as_object().ok_or_else(|| NodeError::new("the body is no JSON object"))?;
+        Ok(judge(&|name| body.contains_key(name)))
+    }
+}
+
+/// The direction of version 0 was that of the relation as seen from the other entity.
+fn upgrade_relation(from_version: i32, mut configuration: Value) -> Value {
+    if from_version == 0
+        && let Some(direction) = configuration.get_mut("direction")
+    {
+        match direction.as_str() {
+            Some("FROM") => *direction = json!("TO"),
+            Some("TO") => *direction = json!("FROM"),
+            _ => {}
+        }
+    }
+    configuration
+}
+
+struct Relation {
+    direction: SearchDirection,
+    relation_type: String,
+    entity: Option<EntityId>,
+}
+
+fn make_relation(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        direction: SearchDirection,
+        entity_id: Option<String>,
+        entity_type: Option<String>,
+        relation_type: String,
+        #[serde(default)]
+        check_for_single_entity: bool,
+    }
+    let config: Config = config.parse()?;
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let entity = if config.check_for_single_entity {
+        let name = given(config.entity_type).ok_or_else(|| ConfigError::new("entityType", "an entity must be given"))?;
+        let entity_type: EntityType =
+            name.parse().map_err(|error| ConfigError::new("entityType", format!("{error}")))?;
+        let id = given(config.entity_id).ok_or_else(|| ConfigError::new("entityId", "an entity must be given"))?;
+        let id = id.parse().map_err(|_| ConfigError::new("entityId", "is no UUID"))?;
+        Some(EntityId::new(entity_type, id))
+    } else {
+        None
+    };
+    Ok(Arc::new(Relation {
+        direction: config.direction,
+        relation_type: config.relation_type,
+        entity,
+    }))
+}
+
+impl Node for Relation {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        let services = Arc::clone(ctx.services);
+        let relation_type = self.relation_type.clone();
+        let (direction, entity) = (self.direction, self.entity);
+        Step::wait(async move {
+            let relations = &services.stores.relations;
+            let found = match entity {
+                Some(entity) => {
+                    let (from, to) = match direction {
+                        SearchDirection::From => (msg.originator, entity),
+                        SearchDirection::To => (entity, msg.originator),
+                    };
+                    let group = RelationTypeGroup::Common;
+                    let key = RelationKey { from, to, relation_type, group };
+                    relations.get(msg.tenant, &key).await.map(|found| found.is_some())
+                }
+                None => {
+                    let ends = match direction {
+                        SearchDirection::From => RelationEnds::from(msg.originator),
+                        SearchDirection::To => RelationEnds::to(msg.originator),
+                    };
+                    relations.find(msg.tenant, &ends.of_type(relation_type)).await.map(|found| !found.is_empty())
+                }
+            };
+            match found {
+                Ok(found) => Step::Next(msg, Label::of(found)),
+                Err(error) => Step::Fail(msg, error.into()),
+            }
+        })
+    }
+}
+
+struct AlarmFilter(Vec<AlarmStatus>);
+
+fn make_alarm(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        alarm_status_list: Vec<AlarmStatus>,
+    }
+    Ok(Arc::new(AlarmFilter(config.parse::<Config>()?.alarm_status_list)))
+}
+
+impl Node for AlarmFilter {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let alarm = msg.data.to_json().and_then(|body| {
+            let alarm = Alarm::deserialize(&*body);
+            alarm.map_err(|error| NodeError::new(format!("the body is no alarm: {error}")))
+        });
+        let id = match alarm.map(|alarm| alarm.id) {
+            Ok(Some(id)) => id,
+            Ok(None) => return Step::fail(msg, "the alarm of the body has no id"),
+            Err(error) => return Step::Fail(msg, error),
+        };
+        let services = Arc::clone(ctx.services);
+        let statuses = self.0.clone();
+        Step::wait(async move {
+            match services.stores.alarms.get(msg.tenant, id).await {
+                Ok(Some(alarm)) => Step::Next(msg, Label::of(statuses.contains(&alarm.status()))),
+                Ok(None) => Step::fail(msg, "no such alarm found"),
+                Err(error) => Step::Fail(msg, error.into()),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_core::ports::{AlarmDraft, Propagation};
+    use fieldline_model::entity::AlarmSeverity;
+    use fieldline_model::message::MsgType;
+
+    use super::*;
+    use crate::nodes::tests::{NOW, World, nobody, upgraded};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn fields_are_looked_for_in_body_and_metadata() {
+        let mut world = World::new().await;
+        let class = "filter.TbCheckMessageNode";
+        let body = json!({"a": 1, "n": null});
+        for (names, metadata, all, label) in [
+            (json!([]), json!([]), true, "True"),
+            (json!([]), json!([]), false, "False"),
+            (json!(["a"]), json!(["deviceName"]), true, "True"),
+            (json!(["a", "b"]), json!([]), true, "False"),
+            (json!(["a"]), json!(["b"]), true, "False"),
+            (json!(["a", "b"]), json!([]), false, "True"),
+            (json!(["b"]), json!(["deviceName"]), false, "True"),
+            (json!(["b"]), json!(["c"]), false, "False"),
+        ] {
+            let node = world.node(class, json!({"messageNames": names, "metadataNames": metadata, "checkAllKeys": all}));
+            let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
+            assert_eq!(world.one(&node, msg).await.label, label, "{names} {metadata} {all}");
+            let packed = world.packed(nobody(), &json!({"a": 1}));
+            assert_eq!(world.one(&node, packed).await.label, label, "{names} {metadata} {all}");
+        }
+        let node = world.node(class, json!({"messageNames": ["n"]}));
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
+        assert_eq!(world.one(&node, msg).await.label, "True", "null is a value");
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!([1]));
+        assert_eq!(world.one(&node, msg).await.label, "Failure");
+        assert_eq!(world.wrong(class, json!({"metadataNames": "x"})), "metadataNames");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn relations_are_looked_for_in_their_direction() {
+        let mut world = World::new().await;
+        let device = world.device("d", json!(null)).await;
+        let asset = world.asset("a", "Building", json!(null)).await;
+        world.relate(asset, device, "Contains").await;
+        let class = "filter.TbCheckRelationNode";
+        let to = |entity: EntityId| json!({"entityType": entity.entity_type, "entityId": entity.id});
+        let with = |mut base: Value, direction: &str, relation: &str, single: bool| {
+            base["direction"] = json!(direction);
+            base["relationType"] = json!(relation);
+            base["checkForSingleEntity"] = json!(single);
+            base
+        };
+        for (configuration, originator, label) in [
+            (with(to(asset), "TO", "Contains", true), device, "True"),
+            (with(to(asset), "FROM", "Contains", true), device, "False"),
+            (with(to(device), "FROM", "Contains", true), asset, "True"),
+            (with(to(device), "FROM", "Manages", true), asset, "False"),
+            (with(json!({}), "TO", "Contains", false), device, "True"),
+            (with(json!({}), "FROM", "Contains", false), device, "False"),
+        ] {
+            let node = world.node(class, configuration);
+            let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
+            assert_eq!(world.one(&node, msg).await.label, label);
+        }
+        assert_eq!(world.wrong(class, json!({})), "entityType");
+        assert_eq!(world.wrong(class, json!({"entityType": "DEVICE", "entityId": "x"})), "entityId");
+        assert_eq!(world.wrong(class, json!({"direction": "UP"})), "direction");
+        assert_eq!(upgraded(class, 0, json!({"direction": "FROM"})), json!({"direction": "TO"}));
+        assert_eq!(upgraded(class, 1, json!({"direction": "FROM"})), json!({"direction": "FROM"}));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_stored_status_of_the_alarm_counts() {
+        let mut world = World::new().await;
+        let originator = world.device("d", json!(null)).await;
+        let draft = AlarmDraft {
+            id: None,
+            tenant: world.tenant,
+            customer: None,
+            originator,
+            alarm_type: "Hot".to_owned(),
+            severity: AlarmSeverity::Major,
+            start_ts: NOW,
+            end_ts: NOW,
+            details: None,
+            propagation: Propagation::default(),
+            created_time: NOW,
+            may_create: true,
+        };
+        let alarms = Arc::clone(&world.services.stores.alarms);
+        let alarm = alarms.create_or_update_active(draft).await.unwrap().unwrap().alarm;
+        let node = world.node("filter.TbCheckAlarmStatusNode", json!({}));
+        let body = serde_json::to_value(&alarm).unwrap();
+        let msg = world.msg(MsgType::Alarm, originator, &body);
+        assert_eq!(world.one(&node, msg.clone()).await.label, "True");
+        alarms.clear(world.tenant, alarm.id.unwrap(), NOW, None).await.unwrap();
+        assert_eq!(world.one(&node, msg).await.label, "False");
+        for body in [json!({"type": "Hot"}), json!([]), json!({"id": {"entityType": "ALARM", "id": nobody().id}})] {
+            let msg = world.msg(MsgType::Alarm, originator, &body);
+            assert_eq!(world.one(&node, msg).await.label, "Failure");
+        }
+        let wrong = json!({"alarmStatusList": ["ON"]});
+        assert!(world.wrong("filter.TbCheckAlarmStatusNode", wrong).starts_with("alarmStatusList"));
+    }
+}

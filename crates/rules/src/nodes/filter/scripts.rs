@@ -1,0 +1,139 @@
+//! Filters that a person has written a script for.
+
+use std::sync::Arc;
+
+use fieldline_script::Script;
+use serde_json::json;
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
+use crate::nodes::derived::branch;
+use crate::nodes::script::{self, PARAMS};
+use crate::registry::{Category, NodeType, TRUE_FALSE};
+
+pub(crate) const NODES: &[NodeType] = &[
+    NodeType {
+        description: "Lets messages through that a script returns true for.",
+        relations: TRUE_FALSE,
+        default_configuration: || {
+            json!({
+                "scriptLang": "TBEL",
+                "jsScript": "return msg.temperature > 20;",
+                "tbelScript": "return msg.temperature > 20;",
+            })
+        },
+        ..NodeType::new("filter.TbJsFilterNode", "script", Category::Filter, make_filter)
+    },
+    NodeType {
+        description: "Sends a message through the connections whose names a script returns.",
+        relations: &["Failure"],
+        custom_relations: true,
+        default_configuration: || {
+            json!({
+                "scriptLang": "TBEL",
+                "jsScript": "return msgType === 'POST_TELEMETRY_REQUEST' ? ['telemetry'] : ['other'];",
+                "tbelScript": "return msgType == 'POST_TELEMETRY_REQUEST' ? ['telemetry'] : ['other'];",
+            })
+        },
+        ..NodeType::new("filter.TbJsSwitchNode", "switch", Category::Filter, make_switch)
+    },
+];
+
+fn make_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    Ok(Arc::new(Filter(script::compile(config, "jsScript", "tbelScript", PARAMS)?)))
+}
+
+fn make_switch(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    Ok(Arc::new(Switch(script::compile(config, "jsScript", "tbelScript", PARAMS)?)))
+}
+
+struct Filter(Script);
+
+impl Node for Filter {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        match script::filter(ctx, &self.0, &msg) {
+            Ok(holds) => Step::Next(msg, Label::of(holds)),
+            Err(error) => Step::Fail(msg, error),
+        }
+    }
+}
+
+struct Switch(Script);
+
+impl Node for Switch {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        let mut labels = match script::labels(ctx, &self.0, &msg) {
+            Ok(labels) => labels,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        let mut seen = rustc_hash::FxHashSet::default();
+        labels.retain(|label| seen.insert(label.clone()));
+        match labels.len() {
+            0 => Step::Done,
+            1 => Step::Next(msg, labels.swap_remove(0).into()),
+            _ => {
+                let branches = labels.into_iter().enumerate();
+                Step::Many(branches.map(|(at, label)| (branch(ctx.node, &msg, at), label.into())).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody};
+
+    fn js(script: &str) -> Value {
+        json!({"scriptLang": "JS", "jsScript": script})
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_script_decides_which_way_a_message_goes() {
+        let mut world = World::new().await;
+        let node = world.node("filter.TbJsFilterNode", js("return msg.t > 20 && metadata.deviceName == 'thing';"));
+        for (body, label) in [(json!({"t": 21}), "True"), (json!({"t": 20}), "False"), (json!({"t": 20.5}), "True")] {
+            let text = world.msg(MsgType::PostTelemetry, nobody(), &body);
+            assert_eq!(world.one(&node, text).await.label, label);
+            let packed = world.packed(nobody(), &body);
+            assert_eq!(world.one(&node, packed).await.label, label);
+        }
+        let node = world.node("filter.TbJsFilterNode", js("return 'yes';"));
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
+        let out = world.one(&node, msg).await;
+        assert!(out.error.unwrap().contains("boolean"));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_switch_sends_a_message_through_each_name_once() {
+        let mut world = World::new().await;
+        let node = world.node("filter.TbJsSwitchNode", js("return msg.to;"));
+        let labels = |outs: &[crate::nodes::tests::Out]| outs.iter().map(|out| out.label.clone()).collect::<Vec<_>>();
+        for (to, expected) in [
+            (json!("one"), vec!["one"]),
+            (json!(["a", "b", "a"]), vec!["a", "b"]),
+            (json!([]), vec![]),
+            (json!(7), vec!["Failure"]),
+        ] {
+            let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({ "to": to }));
+            let again = msg.clone();
+            let outs = world.send(&node, msg).await;
+            assert_eq!(labels(&outs), expected);
+            let ids: Vec<_> = outs.iter().map(|out| out.msg.id).collect();
+            let outs = world.send(&node, again).await;
+            assert_eq!(outs.iter().map(|out| out.msg.id).collect::<Vec<_>>(), ids, "a replay makes the same ids");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn scripts_that_do_not_compile_are_refused() {
+        let world = World::new().await;
+        assert_eq!(world.wrong("filter.TbJsFilterNode", js("return (;")), "jsScript");
+        assert_eq!(world.wrong("filter.TbJsFilterNode", js(" ")), "jsScript");
+        assert_eq!(world.wrong("filter.TbJsFilterNode", json!({"tbelScript": ""})), "tbelScript");
+        assert_eq!(world.wrong("filter.TbJsSwitchNode", json!({"scriptLang": "LUA"})), "scriptLang");
+    }
+}

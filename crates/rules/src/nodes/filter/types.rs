@@ -1,0 +1,323 @@
+//! Filters that look at the type of a message, of its originator, or at its originator's profile.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use fieldline_model::message::MsgType;
+use fieldline_model::{AssetId, EntityType};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::nodes::entities::{is_type, type_label};
+use crate::registry::{Category, NodeType, TRUE_FALSE};
+
+pub(crate) const NODES: &[NodeType] = &[
+    NodeType {
+        description: "Lets messages of some types through.",
+        relations: TRUE_FALSE,
+        default_configuration: || {
+            json!({"messageTypes": ["POST_ATTRIBUTES_REQUEST", "POST_TELEMETRY_REQUEST", "TO_SERVER_RPC_REQUEST"]})
+        },
+        ..NodeType::new("filter.TbMsgTypeFilterNode", "message type filter", Category::Filter, make_type_filter)
+    },
+    NodeType {
+        description: "Sends a message through the connection of its type.",
+        relations: MSG_LABELS,
+        ..NodeType::new("filter.TbMsgTypeSwitchNode", "message type switch", Category::Filter, |_| Ok(Arc::new(TypeSwitch)))
+    },
+    NodeType {
+        description: "Lets messages of originators of some types through.",
+        relations: TRUE_FALSE,
+        default_configuration: || json!({"originatorTypes": ["DEVICE"]}),
+        ..NodeType::new(
+            "filter.TbOriginatorTypeFilterNode",
+            "entity type filter",
+            Category::Filter,
+            make_originator_filter,
+        )
+    },
+    NodeType {
+        description: "Sends a message through the connection of its originator's type.",
+        relations: ENTITY_LABELS,
+        ..NodeType::new("filter.TbOriginatorTypeSwitchNode", "entity type switch", Category::Filter, |_| {
+            Ok(Arc::new(OriginatorSwitch))
+        })
+    },
+    NodeType {
+        description: "Sends a message of a device through the connection that has the name of its profile.",
+        relations: &["default", "Failure"],
+        custom_relations: true,
+        ..NodeType::new("filter.TbDeviceTypeSwitchNode", "device profile switch", Category::Filter, |_| {
+            Ok(Arc::new(ProfileSwitch(EntityType::Device)))
+        })
+    },
+    NodeType {
+        description: "Sends a message of an asset through the connection that has the name of its profile.",
+        relations: &["default", "Failure"],
+        custom_relations: true,
+        ..NodeType::new("filter.TbAssetTypeSwitchNode", "asset profile switch", Category::Filter, |_| {
+            Ok(Arc::new(ProfileSwitch(EntityType::Asset)))
+        })
+    },
+];
+
+const MSG_LABELS: &[&str] = &[
+    "Post attributes",
+    "Post telemetry",
+    "RPC Request from Device",
+    "Activity Event",
+    "Inactivity Event",
+    "Connect Event",
+    "Disconnect Event",
+    "Entity Created",
+    "Entity Updated",
+    "Entity Deleted",
+    "Entity Assigned",
+    "Entity Unassigned",
+    "Attributes Updated",
+    "Attributes Deleted",
+    "Alarm",
+    "Alarm Created",
+    "Alarm Updated",
+    "Alarm Severity Updated",
+    "Alarm Acknowledged",
+    "Alarm Cleared",
+    "Alarm Assigned",
+    "Alarm Unassigned",
+    "Comment Created",
+    "Comment Updated",
+    "Entity Assigned From Tenant",
+    "Entity Assigned To Tenant",
+    "RPC Request to Device",
+    "RPC Queued",
+    "RPC Sent",
+    "RPC Delivered",
+    "RPC Successful",
+    "RPC Timeout",
+    "RPC Expired",
+    "RPC Failed",
+    "RPC Deleted",
+    "Timeseries Updated",
+    "Timeseries Deleted",
+    "Relation Added or Updated",
+    "Relation Deleted",
+    "All Relations Deleted",
+    "REST API request",
+    "Other",
+    "Failure",
+];
+
+const ENTITY_LABELS: &[&str] = &[
+    "Tenant",
+    "Customer",
+    "User",
+    "Dashboard",
+    "Asset",
+    "Device",
+    "Alarm",
+    "Rule chain",
+    "Rule node",
+    "Entity View",
+    "Widgets bundle",
+    "Widget type",
+    "Tenant profile",
+    "Device profile",
+    "Asset profile",
+    "Api usage state",
+    "Resource",
+    "Ota package",
+    "Edge",
+    "Rpc",
+    "Queue",
+    "Queue stats",
+    "Calculated field",
+    "Failure",
+];
+
+fn make_type_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        message_types: Vec<String>,
+    }
+    let config: Config = config.parse()?;
+    let types = config.message_types.iter().map(|name| MsgType::from(name.as_str()));
+    Ok(Arc::new(TypeFilter(types.collect())))
+}
+
+struct TypeFilter(Vec<MsgType>);
+
+impl Node for TypeFilter {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        let holds = self.0.contains(&msg.kind);
+        Step::Next(msg, Label::of(holds))
+    }
+}
+
+struct TypeSwitch;
+
+impl Node for TypeSwitch {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        let label = msg.kind.label();
+        Step::Next(msg, label.into())
+    }
+}
+
+fn make_originator_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        originator_types: Vec<String>,
+    }
+    let config: Config = config.parse()?;
+    if let Some(name) = config.originator_types.iter().find(|name| !is_type(name)) {
+        return Err(ConfigError::new("originatorTypes", format!("unknown entity type `{name}`")));
+    }
+    // A type that exists elsewhere only is no type of an originator here.
+    let types = config.originator_types.iter().filter_map(|name| name.parse().ok());
+    Ok(Arc::new(OriginatorFilter(types.collect())))
+}
+
+struct OriginatorFilter(Vec<EntityType>);
+
+impl Node for OriginatorFilter {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        let holds = self.0.contains(&msg.originator.entity_type);
+        Step::Next(msg, Label::of(holds))
+    }
+}
+
+struct OriginatorSwitch;
+
+impl Node for OriginatorSwitch {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        let label = type_label(msg.originator.entity_type);
+        Step::Next(msg, label.into())
+    }
+}
+
+/// For originators of one type that have profiles.
+struct ProfileSwitch(EntityType);
+
+impl Node for ProfileSwitch {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        let subject = msg.subject();
+        if subject.entity.entity_type != self.0 {
+            let text = format!(
+                "unsupported originator type: {}; only {} is allowed",
+                type_label(subject.entity.entity_type),
+                type_label(self.0)
+            );
+            return Step::fail(msg, text);
+        }
+        if let Some(known) = ctx.services.originators.peek(subject) {
+            return switch(msg, &known.profile_name);
+        }
+        let services = Arc::clone(ctx.services);
+        Step::wait(async move {
+            let found = match services.originators.get(subject).await {
+                Ok(Some(known)) => Ok(Some(known.profile_name.to_string())),
+                // Assets say the name of their profile themselves.
+                Ok(None) if subject.entity.entity_type == EntityType::Asset => {
+                    let asset = services.stores.assets.get(subject.tenant, AssetId(subject.entity.id)).await;
+                    asset.map(|asset| asset.map(|asset| asset.asset_type))
+                }
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(Some(name)) => switch(msg, &name),
+                Ok(None) => switch(msg, ""),
+                Err(error) => Step::Fail(msg, NodeError::from(error)),
+            }
+        })
+    }
+}
+
+fn switch(msg: Msg, profile: &str) -> Step {
+    if profile.is_empty() {
+        let text = format!("the profile of {} was not found", msg.originator);
+        return Step::fail(msg, text);
+    }
+    let label = if profile == "default" { Cow::Borrowed("default") } else { Cow::Owned(profile.to_owned()) };
+    Step::Next(msg, Label(label))
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::{AlarmId, CustomerId, EntityViewId, RuleChainId, TenantId};
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn message_types_decide() {
+        let mut world = World::new().await;
+        let filter = world.node("filter.TbMsgTypeFilterNode", json!({"messageTypes": ["ALARM", "my type"]}));
+        let switch = world.node("filter.TbMsgTypeSwitchNode", json!({}));
+        for (kind, passes, label) in [
+            (MsgType::Alarm, "True", "Alarm"),
+            (MsgType::from("my type"), "True", "Other"),
+            (MsgType::PostTelemetry, "False", "Post telemetry"),
+            (MsgType::AlarmDelete, "False", "Other"),
+        ] {
+            let msg = world.msg(kind, nobody(), &json!({}));
+            assert_eq!(world.one(&filter, msg.clone()).await.label, passes);
+            assert_eq!(world.one(&switch, msg).await.label, label);
+        }
+        assert_eq!(world.wrong("filter.TbMsgTypeFilterNode", json!({"messageTypes": 1})), "messageTypes");
+        for kind in MsgType::ALL {
+            assert!(MSG_LABELS.contains(&kind.label()), "{kind}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn originator_types_decide() {
+        let mut world = World::new().await;
+        let types = json!({"originatorTypes": ["DEVICE", "ENTITY_VIEW", "AI_MODEL"]});
+        let filter = world.node("filter.TbOriginatorTypeFilterNode", types);
+        let switch = world.node("filter.TbOriginatorTypeSwitchNode", json!({}));
+        for (originator, passes, label) in [
+            (nobody(), "True", "Device"),
+            (EntityViewId::new().into(), "True", "Entity View"),
+            (AlarmId::new().into(), "False", "Alarm"),
+            (RuleChainId::new().into(), "False", "Rule chain"),
+            (TenantId::new().into(), "False", "Tenant"),
+            (CustomerId::new().into(), "False", "Customer"),
+        ] {
+            let msg = world.msg(MsgType::EntityUpdated, originator, &json!({}));
+            assert_eq!(world.one(&filter, msg.clone()).await.label, passes);
+            assert_eq!(world.one(&switch, msg).await.label, label);
+        }
+        let wrong = json!({"originatorTypes": ["DEVISE"]});
+        assert_eq!(world.wrong("filter.TbOriginatorTypeFilterNode", wrong), "originatorTypes");
+        for entity_type in EntityType::ALL {
+            assert!(ENTITY_LABELS.contains(&type_label(*entity_type)), "{entity_type}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn profiles_decide() {
+        let mut world = World::new().await;
+        let profile = world.device_profile("Pump", json!(null)).await;
+        let pump = world.device("p", json!({"deviceProfileId": profile, "type": "Pump"})).await;
+        let plain = world.device("d", json!(null)).await;
+        let asset = world.asset("a", "Building", json!(null)).await;
+        let devices = world.node("filter.TbDeviceTypeSwitchNode", json!({}));
+        let assets = world.node("filter.TbAssetTypeSwitchNode", json!({}));
+        for (node, originator, label) in [
+            (&devices, pump, "Pump"),
+            (&devices, pump, "Pump"),
+            (&devices, plain, "default"),
+            (&devices, nobody(), "Failure"),
+            (&devices, asset, "Failure"),
+            (&assets, asset, "Building"),
+            (&assets, plain, "Failure"),
+        ] {
+            let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
+            assert_eq!(world.one(node, msg).await.label, label);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Acknowledging early, and moving to another queue.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::message::Msg;
+use crate::node::{Ctx, Label, Node, Step};
+use crate::nodes::derived::{push, salt};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[
+    NodeType {
+        description: "Acknowledges a message, which goes on: what becomes of it no longer matters to its queue.",
+        ..NodeType::new("flow.TbAckNode", "acknowledge", Category::Flow, |_| Ok(Arc::new(Acknowledge)))
+    },
+    NodeType {
+        description: "Puts a message into another queue, from which it goes on.",
+        version: 1,
+        upgrade: drop_queue_name,
+        ..NodeType::new("flow.TbCheckpointNode", "checkpoint", Category::Flow, |config| {
+            Ok(Arc::new(Checkpoint(config.queue.map(str::to_owned))))
+        })
+    },
+    NodeType {
+        description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
+        ..NodeType::new("transaction.TbSynchronizationBeginNode", "synchronization start", Category::Action, |_| {
+            Ok(Arc::new(PassOn))
+        })
+    },
+    NodeType {
+        description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
+        ..NodeType::new("transaction.TbSynchronizationEndNode", "synchronization end", Category::Action, |_| {
+            Ok(Arc::new(PassOn))
+        })
+    },
+];
+
+/// The queue of version 0 stood in the configuration; now it is a field of the node.
+pub(crate) fn drop_queue_name(from_version: i32, mut configuration: Value) -> Value {
+    if from_version == 0
+        && let Some(fields) = configuration.as_object_mut()
+    {
+        fields.remove("queueName");
+    }
+    configuration
+}
+
+struct Acknowledge;
+
+impl Node for Acknowledge {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        Step::success(msg)
+    }
+}
+
+struct Checkpoint(Option<String>);
+
+impl Node for Checkpoint {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        let next = msg.derive(salt(ctx.node, 0));
+        let pushed = push(ctx, &next, self.0.as_deref(), &Label::SUCCESS);
+        Step::wait(async move {
+            match pushed.await {
+                Ok(()) => Step::Done,
+                Err(error) => Step::Fail(msg, error),
+            }
+        })
+    }
+}
+
+struct PassOn;
+
+impl Node for PassOn {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        Step::success(msg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+    use serde_json::json;
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody, upgraded};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_checkpoint_moves_a_message_to_its_queue() {
+        let mut world = World::new().await;
+        let class = "flow.TbCheckpointNode";
+        let node = world.make_named(class, "c", Some("HighPriority"), &json!({})).unwrap();
+        let originator = nobody();
+        let msg = world.msg(MsgType::PostTelemetry, originator, &json!({"a": 1}));
+        let again = msg.clone();
+        assert!(world.send(&node, msg).await.is_empty());
+        let pushed = world.queue.take();
+        assert_eq!(pushed.len(), 1);
+        assert_eq!(pushed[0].queue.as_deref(), Some("HighPriority"));
+        assert_eq!(pushed[0].rule_chain, Some(world.chain));
+        assert_eq!(pushed[0].from, Some((world.node, "Success".to_owned())));
+        assert_eq!((pushed[0].originator, pushed[0].data.as_str()), (originator, r#"{"a":1}"#));
+        world.send(&node, again.clone()).await;
+        assert_eq!(world.queue.take(), pushed, "a replay makes the same message");
+        world.queue.set_full(true);
+        assert_eq!(world.one(&node, again).await.label, "Failure");
+        assert_eq!(upgraded(class, 0, json!({"queueName": "Main"})), json!({}));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn others_pass_messages_on() {
+        let mut world = World::new().await;
+        for class in [
+            "flow.TbAckNode",
+            "transaction.TbSynchronizationBeginNode",
+            "transaction.TbSynchronizationEndNode",
+        ] {
+            let node = world.node(class, json!({}));
+            let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
+            assert_eq!(world.one(&node, msg).await.label, "Success");
+        }
+    }
+}

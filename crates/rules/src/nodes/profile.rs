@@ -1,0 +1,60 @@
+//! The device-profile node: alarm rules inside device profiles.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fieldline_core::ports::StateKey;
+use fieldline_model::EntityType;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Raises, updates and clears alarms by the alarm rules of the device's profile",
+    version: 1,
+    relations: &[
+        "Alarm Created",
+        "Alarm Updated",
+        "Alarm Severity Updated",
+        "Alarm Cleared",
+        "Success",
+        "Failure",
+    ],
+    default_configuration: || json!({"persistAlarmRulesState": false, "fetchAlarmRulesStateOnStart": false}),
+    ..NodeType::new("profile.TbDeviceProfileNode", "device profile", Category::Action, make)
+}];
+
+/// What is kept of alarm rules is always durable here, so neither setting changes anything.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Config {
+    #[serde(rename = "persistAlarmRulesState")]
+    _persist: bool,
+    #[serde(rename = "fetchAlarmRulesStateOnStart")]
+    _fetch: bool,
+}
+
+struct DeviceProfileNode;
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    config.parse::<Config>()?;
+    Ok(Arc::new(DeviceProfileNode))
+}
+
+impl Node for DeviceProfileNode {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        if msg.originator.entity_type == EntityType::Device {
+            Step::AlarmRules(msg)
+        } else {
+            Step::success(msg)
+        }
+    }
+
+    fn due(&self, _: &mut Ctx<'_>, key: StateKey, value: Bytes) -> Step {
+        Step::AlarmRulesDue(key, value)
+    }
+}

@@ -1,0 +1,137 @@
+//! Scripts of nodes: which of the configured ones counts, and messages as their arguments.
+
+use fieldline_model::kv::{ValueRef, unpack};
+use fieldline_model::message::{Metadata, MsgType};
+use fieldline_script::{Arg, Lang, ObjectBuilder, Output, Parts, Script, ScriptError};
+use serde_json::Value;
+
+use crate::message::{Data, Meta, Msg};
+use crate::node::{ConfigError, Ctx, NodeConfig, NodeError};
+
+/// Parameters of the scripts of most nodes.
+pub(crate) const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
+
+/// The script of a configuration: the one in the field of its `scriptLang`. TBEL counts where a language is not named and
+/// there is a TBEL script.
+///
+/// # Errors
+/// The language is unknown, or its script is empty or does not compile.
+pub(crate) fn compile(
+    config: &NodeConfig<'_>,
+    js_field: &str,
+    tbel_field: &str,
+    params: &[&str],
+) -> Result<Script, ConfigError> {
+    let text = |field: &str| config.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let lang = match config.value.get("scriptLang").filter(|lang| !lang.is_null()) {
+        Some(lang) => match lang.as_str() {
+            Some("TBEL") => Lang::Tbel,
+            Some("JS") => Lang::JavaScript,
+            _ => return Err(ConfigError::new("scriptLang", "must be TBEL or JS")),
+        },
+        None if text(js_field).trim().is_empty() && !text(tbel_field).trim().is_empty() => Lang::Tbel,
+        None => Lang::JavaScript,
+    };
+    let field = match lang {
+        Lang::Tbel => tbel_field,
+        Lang::JavaScript => js_field,
+    };
+    let body = text(field);
+    if body.trim().is_empty() {
+        return Err(ConfigError::new(field, "the script must not be empty"));
+    }
+    Script::new(lang, params, body).map_err(|error| ConfigError::new(field, error.to_string()))
+}
+
+impl From<ScriptError> for NodeError {
+    fn from(error: ScriptError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// Makes arguments of a message: body, metadata and type. Packed bodies and the metadata of devices become objects of the
+/// script without a detour by text.
+pub(crate) fn with_args<R>(msg: &Msg, call: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+    let fields = |object: &mut ObjectBuilder<'_, '_>| {
+        if let Data::Packed(bytes) = &msg.data {
+            put_packed(bytes, object);
+        }
+    };
+    let body = match &msg.data {
+        Data::Packed(_) => Arg::Object(&fields),
+        Data::Text(text) => Arg::Json(text),
+        Data::Json(value) => Arg::Value(value),
+    };
+    let entries = |object: &mut ObjectBuilder<'_, '_>| {
+        if let Meta::Device { device, ts } = &msg.meta {
+            object.text("deviceName", &device.name);
+            object.text("deviceType", &device.profile_name);
+            match ts {
+                Some(ts) => object.text("ts", &ts.to_string()),
+                None => object.text("notifyDevice", "false"),
+            }
+        }
+    };
+    let metadata = match &msg.meta {
+        Meta::Device { .. } => Arg::Object(&entries),
+        Meta::Own(metadata) => Arg::Map(metadata.entries()),
+    };
+    call(&[body, metadata, Arg::Text(msg.kind.name())])
+}
+
+fn put_packed(bytes: &[u8], object: &mut ObjectBuilder<'_, '_>) {
+    for (key, value) in unpack(bytes).filter_map(Result::ok) {
+        match value {
+            ValueRef::Bool(value) => object.bool(key, value),
+            ValueRef::Long(value) => object.long(key, value),
+            ValueRef::Double(value) => object.double(key, value),
+            ValueRef::Text(value) => object.text(key, value),
+            ValueRef::Json(value) => object.json(key, value),
+        }
+    }
+}
+
+/// Calls a script on a message; it has to return true or false.
+///
+/// # Errors
+/// The script fails, or returns something else.
+pub(crate) fn filter(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<bool, NodeError> {
+    Ok(with_args(msg, |args| ctx.scripts().filter(script, args))?)
+}
+
+/// Calls a script on a message; it has to return a text or an array of texts.
+///
+/// # Errors
+/// The script fails, or returns something else.
+pub(crate) fn labels(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Vec<String>, NodeError> {
+    Ok(with_args(msg, |args| ctx.scripts().labels(script, args))?)
+}
+
+/// Calls a script on a message; whatever it returns is fine.
+///
+/// # Errors
+/// The script fails.
+pub(crate) fn call(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Output, NodeError> {
+    Ok(with_args(msg, |args| ctx.scripts().call(script, args))?)
+}
+
+/// Calls a script on a message; it has to return `{msg, metadata, msgType}` or an array of such.
+///
+/// # Errors
+/// The script fails, or returns something else.
+pub(crate) fn transform(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Vec<Parts>, NodeError> {
+    Ok(with_args(msg, |args| ctx.scripts().transform(script, args))?)
+}
+
+/// Replaces what a script returned; what it left out stays.
+pub(crate) fn put(parts: Parts, msg: &mut Msg) {
+    if let Some(body) = parts.msg {
+        msg.data = Data::text(body);
+    }
+    if let Some(metadata) = parts.metadata {
+        msg.meta = metadata.into_iter().collect::<Metadata>().into();
+    }
+    if let Some(kind) = parts.msg_type.filter(|kind| kind != msg.kind.name()) {
+        msg.kind = MsgType::from(kind.as_str());
+    }
+}

@@ -1,0 +1,571 @@
+//! What tests of nodes share: stores in a directory of their own, a tenant, and messages that go through one node.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use fieldline_core::activity::ActivityTracker;
+use fieldline_core::events::EntityEvents;
+use fieldline_core::password::Passwords;
+use fieldline_core::ports::{
+    AttributeRow, DeviceRpc, DeviceRpcError, DeviceRpcRequest, IngestStore as _, NoRuleNodes, Offset, Partition, QueueId,
+    RestCalls, RowParts, RuleEngine, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+};
+use fieldline_core::services::{Context, Services as Rules};
+use fieldline_model::entity::{
+    Asset, AssetProfile, Customer, Device, DeviceCredentials, DeviceProfile, EntityRelation, Tenant, TenantProfile,
+};
+use fieldline_model::kv::{self, ValueRef};
+use fieldline_model::message::{DataType, Message, Metadata, MsgType};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{
+    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, Subject,
+    TenantId, TenantProfileId, new_uuid,
+};
+use fieldline_script::{Host, Limits};
+use fieldline_storage::{series, sql};
+use fieldline_testkit::clock::ManualClock;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::book::Book;
+use crate::engine::Common;
+use crate::events::{DebugLimit, Events};
+use crate::message::{Data, Meta, Msg};
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::originators::Originators;
+use crate::registry::{self, PREFIX};
+use crate::services::Services;
+use crate::worker::effects::Pending;
+use crate::worker::parts::Parts;
+use crate::worker::states::States;
+
+/// The time at which every test begins.
+pub(crate) const NOW: i64 = 1_760_000_000_000;
+
+/// Takes messages for queues, and keeps them for the test.
+#[derive(Default)]
+pub(crate) struct Queue {
+    messages: Mutex<Vec<Message>>,
+    full: Mutex<bool>,
+}
+
+impl Queue {
+    /// What was pushed since this was last asked.
+    pub(crate) fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut self.messages.lock())
+    }
+
+    /// From now on everything is refused, or taken.
+    pub(crate) fn set_full(&self, full: bool) {
+        *self.full.lock() = full;
+    }
+}
+
+#[async_trait]
+impl RuleEngine for Queue {
+    async fn push(&self, _: TenantId, message: Message) -> StoreResult<()> {
+        if *self.full.lock() {
+            return Err(StoreError::new(StoreErrorKind::Unavailable, "the queue is full"));
+        }
+        self.messages.lock().push(message);
+        Ok(())
+    }
+}
+
+/// Devices and REST clients: what they are asked and told is kept for the test.
+#[derive(Default)]
+pub(crate) struct Callers {
+    /// What devices were asked.
+    pub(crate) requests: Mutex<Vec<DeviceRpcRequest>>,
+    /// What devices answer; nothing is that they are not connected.
+    pub(crate) answer: Mutex<Option<String>>,
+    /// What devices were answered: server, session, request, body.
+    pub(crate) answers: Mutex<Vec<(String, Uuid, i32, String)>>,
+    /// What clients of the REST API were answered: server, request, message.
+    pub(crate) rest: Mutex<Vec<(String, Uuid, Message)>>,
+}
+
+#[async_trait]
+impl DeviceRpc for Callers {
+    async fn send(&self, request: DeviceRpcRequest) -> Result<Option<String>, DeviceRpcError> {
+        self.requests.lock().push(request);
+        match self.answer.lock().clone() {
+            Some(answer) => Ok(Some(answer)),
+            None => Err(DeviceRpcError::NoActiveConnection),
+        }
+    }
+
+    fn answer(&self, service: &str, session: Uuid, request: i32, body: String) {
+        self.answers.lock().push((service.to_owned(), session, request, body));
+    }
+}
+
+impl RestCalls for Callers {
+    fn answer(&self, service: &str, request: Uuid, message: Message) {
+        self.rest.lock().push((service.to_owned(), request, message));
+    }
+}
+
+/// Stores, a tenant with a customer, and what a worker has.
+pub(crate) struct World {
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) store: Arc<series::SeriesStore>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) callers: Arc<Callers>,
+    pub(crate) events: Arc<EntityEvents>,
+    pub(crate) tenant: TenantId,
+    pub(crate) customer: CustomerId,
+    pub(crate) profile: DeviceProfileId,
+    pub(crate) chain: RuleChainId,
+    /// Id of the node that messages are sent to.
+    pub(crate) node: RuleNodeId,
+    /// Partition that messages come from, of [`Parts::partitions`].
+    pub(crate) parts: Parts,
+    applied: u64,
+    _dir: TempDir,
+}
+
+/// What left a node.
+#[derive(Debug)]
+pub(crate) struct Out {
+    pub(crate) label: String,
+    pub(crate) msg: Msg,
+    /// Why it left through `Failure`.
+    pub(crate) error: Option<String>,
+}
+
+impl Out {
+    /// The body as JSON.
+    pub(crate) fn body(&self) -> Value {
+        serde_json::from_str(&self.msg.data.to_text()).unwrap()
+    }
+
+    /// A value of the metadata.
+    pub(crate) fn meta(&self, key: &str) -> Option<String> {
+        self.msg.meta.get(key).map(|value| value.into_owned())
+    }
+}
+
+/// A tenant of that title, not stored yet.
+fn tenant(title: &str, profile: TenantProfileId) -> Tenant {
+    Tenant {
+        id: Some(TenantId::new()),
+        created_time: NOW,
+        title: title.into(),
+        name: title.into(),
+        tenant_profile_id: Some(profile),
+        ..Tenant::default()
+    }
+}
+
+impl World {
+    /// A tenant with a customer and a device profile `default`.
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(NOW);
+        let stores = sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
+            .await
+            .unwrap();
+        let store =
+            series::SeriesStore::open(&dir.path().join("series"), &series::Options::default(), clock.clone()).unwrap();
+        let tenant_profile = TenantProfile {
+            id: Some(TenantProfileId::new()),
+            created_time: NOW,
+            name: "default".into(),
+            is_default: true,
+            profile_data: json!({"configuration": {"type": "DEFAULT"}}),
+            ..TenantProfile::default()
+        };
+        let tenant_profile = stores.tenant_profiles.save(tenant_profile, true).await.unwrap().id.unwrap();
+        let tenant = stores.tenants.save(tenant("Acme", tenant_profile), true).await.unwrap().id.unwrap();
+        let customer = Customer {
+            id: Some(CustomerId::new()),
+            created_time: NOW,
+            tenant_id: tenant,
+            title: "Shop".into(),
+            name: "Shop".into(),
+            ..Customer::default()
+        };
+        let customer = stores.customers.save(customer, true).await.unwrap().id.unwrap();
+        let queue = Arc::new(Queue::default());
+        let events = Arc::new(EntityEvents::default());
+        let context = Context {
+            stores: stores.clone(),
+            series: store.clone(),
+            attributes: store.clone(),
+            events: Arc::clone(&events),
+            clock: clock.clone(),
+            passwords: Passwords::new(1),
+            rule_engine: queue.clone(),
+            rule_nodes: Arc::new(NoRuleNodes),
+        };
+        let callers = Arc::new(Callers::default());
+        let runtime = tokio::runtime::Handle::current();
+        let originators = Originators::new(stores.clone(), 1000);
+        events.listen(originators.clone());
+        let activity = ActivityTracker::new(stores.clone(), store.clone(), clock.clone(), &Default::default());
+        let debug = Events::start(stores.events.clone(), clock.clone(), "here", DebugLimit::default(), &runtime);
+        let services = Arc::new(Services {
+            stores,
+            rules: Rules::new(context),
+            series: store.clone(),
+            attributes: store.clone(),
+            engine: queue.clone(),
+            rpc: callers.clone(),
+            rest_calls: callers.clone(),
+            activity,
+            originators,
+            clock: clock.clone(),
+            runtime,
+            service_id: "here".into(),
+        });
+        let parts = Parts {
+            scripts: Host::new(Limits::default()),
+            effects: Pending::default(),
+            states: States::default(),
+            partition: Partition {
+                queue: QueueId(0),
+                index: 0,
+            },
+            partitions: 1,
+            branches: Vec::new(),
+            common: Arc::new(Common {
+                services: services.clone(),
+                book: Book::new(services.clone(), debug.clone()),
+                events: debug,
+                script_limits: Limits::default(),
+            }),
+        };
+        let mut world = Self {
+            clock,
+            services,
+            store,
+            queue,
+            callers,
+            events,
+            tenant,
+            customer,
+            profile: DeviceProfileId::NULL,
+            chain: RuleChainId::new(),
+            node: RuleNodeId::new(),
+            parts,
+            applied: 0,
+            _dir: dir,
+        };
+        world.profile = world.device_profile("default", json!(null)).await;
+        world
+    }
+
+    /// Creates a device profile; `patch` replaces fields.
+    pub(crate) async fn device_profile(&self, name: &str, patch: Value) -> DeviceProfileId {
+        let profile = DeviceProfile {
+            id: Some(DeviceProfileId::new()),
+            created_time: NOW,
+            tenant_id: self.tenant,
+            name: name.into(),
+            ..DeviceProfile::default()
+        };
+        let saved = self.services.stores.device_profiles.save(patched(&profile, patch), true).await;
+        saved.unwrap().id.unwrap()
+    }
+
+    /// Creates a device of the default profile; `patch` replaces fields.
+    pub(crate) async fn device(&self, name: &str, patch: Value) -> EntityId {
+        let device = Device {
+            id: Some(DeviceId::new()),
+            created_time: NOW,
+            tenant_id: self.tenant,
+            name: name.into(),
+            device_type: "default".into(),
+            device_profile_id: Some(self.profile),
+            ..Device::default()
+        };
+        let device = patched(&device, patch);
+        let token = DeviceCredentials::access_token(device.id.unwrap(), format!("token of {name}"), NOW);
+        let saved = self.services.stores.devices.create(device, token).await;
+        saved.unwrap().id.unwrap().into()
+    }
+
+    /// Creates an asset with a profile of that name; `patch` replaces fields.
+    pub(crate) async fn asset(&self, name: &str, profile: &str, patch: Value) -> EntityId {
+        let profile = AssetProfile {
+            id: Some(AssetProfileId::new()),
+            created_time: NOW,
+            tenant_id: self.tenant,
+            name: profile.into(),
+            ..AssetProfile::default()
+        };
+        let profile = self.services.stores.asset_profiles.save(profile, true).await.unwrap();
+        let asset = Asset {
+            id: Some(AssetId::new()),
+            created_time: NOW,
+            tenant_id: self.tenant,
+            name: name.into(),
+            asset_type: profile.name,
+            asset_profile_id: profile.id,
+            ..Asset::default()
+        };
+        let saved = self.services.stores.assets.save(patched(&asset, patch), true).await;
+        saved.unwrap().id.unwrap().into()
+    }
+
+    /// Relates two entities.
+    pub(crate) async fn relate(&self, from: EntityId, to: EntityId, relation_type: &str) {
+        let relation = EntityRelation::new(from, to, relation_type);
+        self.services.stores.relations.save(self.tenant, relation).await.unwrap();
+    }
+
+    /// An entity of the tenant as an owner of data.
+    pub(crate) fn subject(&self, entity: impl Into<EntityId>) -> Subject {
+        Subject {
+            tenant: self.tenant,
+            entity: entity.into(),
+        }
+    }
+
+    /// Saves attributes.
+    pub(crate) async fn attributes(&self, entity: impl Into<EntityId>, scope: AttributeScope, values: Value) {
+        let row = AttributeRow {
+            subject: self.subject(entity),
+            scope,
+            ts: NOW,
+            values: &packed(&values),
+        };
+        fieldline_core::ports::AttributeStore::save(&*self.store, &[row]).await.unwrap();
+    }
+
+    /// Saves values of a time.
+    pub(crate) async fn telemetry(&self, entity: impl Into<EntityId>, ts: i64, values: Value) {
+        let row = TelemetryRow {
+            subject: self.subject(entity),
+            ts,
+            ttl_seconds: 0,
+            parts: RowParts::Both,
+            values: &packed(&values),
+        };
+        fieldline_core::ports::TimeSeriesStore::save(&*self.store, &[row]).await.unwrap();
+    }
+
+    /// Makes a node, from a configuration that is complete and of the current version.
+    pub(crate) fn make(&self, class: &str, configuration: &Value) -> Result<Arc<dyn Node>, ConfigError> {
+        self.make_named(class, "the node", None, configuration)
+    }
+
+    /// Makes a node with a name and a queue.
+    pub(crate) fn make_named(
+        &self,
+        class: &str,
+        name: &str,
+        queue: Option<&str>,
+        configuration: &Value,
+    ) -> Result<Arc<dyn Node>, ConfigError> {
+        let node_type = registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
+        (node_type.make)(&NodeConfig {
+            value: configuration,
+            name,
+            id: self.node.0,
+            queue,
+            services: &self.services,
+            tenant: self.tenant,
+        })
+    }
+
+    /// Makes a node from its default configuration with some fields replaced.
+    pub(crate) fn node(&self, class: &str, patch: Value) -> Arc<dyn Node> {
+        self.make(class, &configuration(class, patch)).unwrap()
+    }
+
+    /// Which field of a wrong configuration is named: the defaults with some fields replaced.
+    #[track_caller]
+    pub(crate) fn wrong(&self, class: &str, patch: Value) -> String {
+        match self.make(class, &configuration(class, patch)) {
+            Ok(_) => panic!("the configuration is taken"),
+            Err(error) => error.field,
+        }
+    }
+
+    /// A message with a body of JSON and the metadata `{"deviceName": "thing"}`.
+    pub(crate) fn msg(&self, kind: MsgType, originator: impl Into<EntityId>, body: &Value) -> Msg {
+        self.msg_with(kind, originator, body, [("deviceName", "thing")].into_iter().collect())
+    }
+
+    /// A message with a body of JSON.
+    pub(crate) fn msg_with(
+        &self,
+        kind: MsgType,
+        originator: impl Into<EntityId>,
+        body: &Value,
+        metadata: Metadata,
+    ) -> Msg {
+        Msg {
+            data: Data::text(body.to_string()),
+            meta: Meta::from(metadata),
+            ..Msg::of(
+                self.tenant,
+                Message {
+                    data_type: DataType::Json,
+                    ..Message::new(kind, originator.into(), self.services.now_ms(), Metadata::new(), String::new())
+                },
+            )
+        }
+    }
+
+    /// A telemetry message whose body is packed, as that of a device.
+    pub(crate) fn packed(&self, originator: impl Into<EntityId>, body: &Value) -> Msg {
+        Msg {
+            data: Data::Packed(packed(body)),
+            ..self.msg(MsgType::PostTelemetry, originator, body)
+        }
+    }
+
+    /// Sends a message to a node, waits where it waits, and applies what it saves.
+    pub(crate) async fn send(&mut self, node: &Arc<dyn Node>, msg: Msg) -> Vec<Out> {
+        let step = self.step(node, msg).await;
+        outs(step)
+    }
+
+    /// As [`World::send`], where one message comes out.
+    pub(crate) async fn one(&mut self, node: &Arc<dyn Node>, msg: Msg) -> Out {
+        let mut outs = self.send(node, msg).await;
+        assert_eq!(outs.len(), 1, "{outs:?}");
+        outs.remove(0)
+    }
+
+    /// As [`World::send`], but returns the step itself, which is neither `Wait` nor `Then`.
+    pub(crate) async fn step(&mut self, node: &Arc<dyn Node>, msg: Msg) -> Step {
+        let step = node.handle(&mut self.ctx(), msg);
+        self.finish(step).await
+    }
+
+    /// Lets everything come due that is due by the clock; returns what came out.
+    pub(crate) async fn due(&mut self, node: &Arc<dyn Node>) -> Vec<Out> {
+        let mut all = Vec::new();
+        while let Some((_, key, value)) = self.parts.states.take_due(self.services.now_ms()) {
+            let step = node.due(&mut self.ctx(), key, value);
+            let step = self.finish(step).await;
+            all.extend(outs(step));
+        }
+        all
+    }
+
+    /// Stores what is kept, and reads it back, as after a restart.
+    pub(crate) fn restart(&mut self) {
+        let partition = self.parts.partition;
+        let rows = self.parts.states.take_changes(partition);
+        self.parts.states = States::default();
+        self.parts.states.load(partition, rows.into_iter().filter(|row| !row.value.is_empty()).collect());
+    }
+
+    /// What a node may use.
+    pub(crate) fn ctx(&mut self) -> Ctx<'_> {
+        Ctx {
+            services: &self.services,
+            tenant: self.tenant,
+            chain: self.chain,
+            node: self.node,
+            now_ms: self.services.now_ms(),
+            parts: &mut self.parts,
+        }
+    }
+
+    async fn finish(&mut self, mut step: Step) -> Step {
+        loop {
+            self.apply().await;
+            step = match step {
+                Step::Wait(work) => work.await,
+                Step::Then(work) => work(&mut self.ctx()),
+                step => {
+                    self.apply().await;
+                    return step;
+                }
+            };
+        }
+    }
+
+    async fn apply(&mut self) {
+        if self.parts.effects.is_empty() {
+            return;
+        }
+        self.applied += 1;
+        let effects = self.parts.effects.with(Vec::new());
+        let done = self.store.apply(self.parts.partition, Offset(self.applied), &effects).await;
+        done.unwrap();
+        self.parts.effects.clear();
+    }
+}
+
+/// Default configuration of a class with some fields replaced; those that are null are removed.
+pub(crate) fn configuration(class: &str, patch: Value) -> Value {
+    let node_type = registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
+    let mut configuration = (node_type.default_configuration)();
+    let fields = configuration.as_object_mut().unwrap();
+    for (name, value) in patch.as_object().into_iter().flatten() {
+        if value.is_null() {
+            fields.remove(name);
+        } else {
+            fields.insert(name.clone(), value.clone());
+        }
+    }
+    configuration
+}
+
+/// The configuration of an older version, brought up to date.
+pub(crate) fn upgraded(class: &str, from_version: i32, old: Value) -> Value {
+    let node_type = registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
+    (node_type.upgrade)(from_version, old)
+}
+
+/// Key-values of a JSON object, packed.
+pub(crate) fn packed(values: &Value) -> Bytes {
+    let mut out = Vec::new();
+    for (key, value) in values.as_object().unwrap() {
+        let json = value.to_string();
+        let value = match value {
+            Value::Bool(value) => ValueRef::Bool(*value),
+            Value::Number(number) => match number.as_i64() {
+                Some(value) => ValueRef::Long(value),
+                None => ValueRef::Double(number.as_f64().unwrap()),
+            },
+            Value::String(text) => ValueRef::Text(text),
+            _ => ValueRef::Json(&json),
+        };
+        kv::pack(key, value, &mut out);
+    }
+    out.into()
+}
+
+/// An entity with some fields replaced.
+fn patched<T: serde::Serialize + serde::de::DeserializeOwned>(entity: &T, patch: Value) -> T {
+    let mut json = serde_json::to_value(entity).unwrap();
+    for (name, value) in patch.as_object().into_iter().flatten() {
+        json.as_object_mut().unwrap().insert(name.clone(), value.clone());
+    }
+    serde_json::from_value(json).unwrap()
+}
+
+fn outs(step: Step) -> Vec<Out> {
+    let out = |(msg, label): (Msg, Label)| Out {
+        label: label.0.into_owned(),
+        msg,
+        error: None,
+    };
+    match step {
+        Step::Next(msg, label) => vec![out((msg, label))],
+        Step::Many(many) => many.into_iter().map(out).collect(),
+        Step::Done => Vec::new(),
+        Step::Fail(msg, error) => vec![Out {
+            error: Some(NodeError::to_string(&error)),
+            ..out((msg, Label::FAILURE))
+        }],
+        other => panic!("{other:?} has to be looked at with World::step"),
+    }
+}
+
+/// An id of a device that does not exist.
+pub(crate) fn nobody() -> EntityId {
+    DeviceId(new_uuid()).into()
+}

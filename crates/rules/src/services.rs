@@ -1,0 +1,46 @@
+//! What nodes work with.
+
+use std::sync::Arc;
+
+use fieldline_core::activity::ActivityTracker;
+use fieldline_core::clock::SharedClock;
+use fieldline_core::ports::{AttributeStore, DeviceRpc, EntityStores, RestCalls, RuleEngine, TimeSeriesStore};
+use fieldline_core::services::Services as Rules;
+use tokio::runtime::Handle;
+
+use crate::originators::Originators;
+
+/// Everything that is the same for all nodes of the program.
+pub struct Services {
+    /// Entities as they are stored.
+    pub stores: EntityStores,
+    /// The business rules about entities, for nodes that change them.
+    pub rules: Rules,
+    /// Time series and latest values.
+    pub series: Arc<dyn TimeSeriesStore>,
+    /// Attributes.
+    pub attributes: Arc<dyn AttributeStore>,
+    /// Queues messages.
+    pub engine: Arc<dyn RuleEngine>,
+    /// Calls devices.
+    pub rpc: Arc<dyn DeviceRpc>,
+    /// Answers clients of the REST API that wait for a rule chain.
+    pub rest_calls: Arc<dyn RestCalls>,
+    /// Whether devices are alive.
+    pub activity: Arc<ActivityTracker>,
+    /// Names, profiles and customers of originators.
+    pub originators: Arc<Originators>,
+    /// The time.
+    pub clock: SharedClock,
+    /// Where what waits is run.
+    pub runtime: Handle,
+    /// Name of this server, for keys and metadata that carry it.
+    pub service_id: Arc<str>,
+}
+
+impl Services {
+    /// Now, milliseconds.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+}

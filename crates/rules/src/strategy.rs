@@ -1,0 +1,201 @@
+//! How the messages of a pack are submitted, and what happens to those that fail or take too long.
+
+use std::time::Duration;
+
+use fieldline_model::entity::{ProcessingStrategyType, Queue, SubmitStrategyType};
+
+/// The strategies of a queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strategy {
+    /// Which messages are processed at the same time.
+    pub submit: SubmitStrategyType,
+    /// Messages a batch.
+    pub batch: usize,
+    /// What happens to those that fail.
+    pub processing: ProcessingStrategyType,
+    /// How often a pack is tried again; 0 for ever.
+    pub retries: u32,
+    /// Fraction of failed messages above which a pack is not tried again; 0 for any.
+    pub failure_fraction: f64,
+    /// Before the first retry.
+    pub pause: Duration,
+    /// What the pause grows to.
+    pub max_pause: Duration,
+    /// How long the messages of a pack may take.
+    pub timeout: Duration,
+}
+
+impl Default for Strategy {
+    fn default() -> Self {
+        Self {
+            submit: SubmitStrategyType::Burst,
+            batch: 1000,
+            processing: ProcessingStrategyType::SkipAllFailures,
+            retries: 3,
+            failure_fraction: 0.0,
+            pause: Duration::from_secs(3),
+            max_pause: Duration::from_secs(3),
+            timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Strategy {
+    /// The strategies of a queue as it is configured.
+    pub fn of(queue: &Queue) -> Self {
+        let default = Self::default();
+        let submit = queue.submit_strategy.unwrap_or_default();
+        let processing = queue.processing_strategy.unwrap_or_default();
+        let seconds = |seconds: i64| Duration::from_secs(seconds.clamp(0, 86_400).unsigned_abs());
+        let pause = seconds(processing.pause_between_retries);
+        Self {
+            submit: submit.strategy.unwrap_or(default.submit),
+            batch: usize::try_from(submit.batch_size).unwrap_or(0).max(1),
+            processing: processing.strategy.unwrap_or(default.processing),
+            retries: u32::try_from(processing.retries).unwrap_or(0),
+            failure_fraction: processing.failure_percentage / 100.0,
+            pause,
+            max_pause: seconds(processing.max_pause_between_retries).max(pause),
+            timeout: Duration::from_millis(queue.pack_processing_timeout.clamp(1, 86_400_000).unsigned_abs()),
+        }
+    }
+
+    /// Whether messages that were too late go on in the background.
+    pub fn keeps_late(&self) -> bool {
+        self.processing == ProcessingStrategyType::SkipAllFailures
+    }
+}
+
+/// How it stands with a message of a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Not submitted yet, or on its way.
+    Open,
+    /// Acknowledged.
+    Done,
+    /// Failed.
+    Failed,
+}
+
+/// What happens next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The pack is done with.
+    Commit,
+    /// These messages are processed again, after a pause.
+    Retry(Vec<u32>, Duration),
+}
+
+/// How often a pack was tried.
+#[derive(Debug)]
+pub struct Attempts {
+    made: u32,
+    initial: usize,
+    pause: Duration,
+}
+
+impl Attempts {
+    /// Before the first one, of so many messages.
+    pub fn new(strategy: &Strategy, initial: usize) -> Self {
+        Self {
+            made: 0,
+            initial,
+            pause: strategy.pause,
+        }
+    }
+
+    /// Decides what becomes of a pack whose time is up or whose messages are all done; `Open` means too late.
+    pub fn decide(&mut self, strategy: &Strategy, outcomes: impl Iterator<Item = Outcome> + Clone) -> Verdict {
+        use ProcessingStrategyType as Type;
+        let (failed, late) = match strategy.processing {
+            Type::SkipAllFailures | Type::SkipAllFailuresAndTimedOut => return Verdict::Commit,
+            Type::RetryFailed => (true, false),
+            Type::RetryTimedOut => (false, true),
+            Type::RetryAll | Type::RetryFailedAndTimedOut => (true, true),
+        };
+        let is_wanted = |outcome: Outcome| match outcome {
+            Outcome::Open => late,
+            Outcome::Failed => failed,
+            Outcome::Done => false,
+        };
+        let unsuccessful = outcomes.clone().filter(|outcome| *outcome != Outcome::Done).count();
+        let wanted = outcomes.clone().filter(|outcome| is_wanted(*outcome)).count();
+        if wanted == 0 {
+            return Verdict::Commit;
+        }
+        if strategy.retries > 0 && self.made >= strategy.retries {
+            return Verdict::Commit;
+        }
+        let fraction = unsuccessful as f64 / self.initial.max(1) as f64;
+        if strategy.failure_fraction > 0.0 && fraction > strategy.failure_fraction {
+            return Verdict::Commit;
+        }
+        self.made += 1;
+        let pause = self.pause;
+        self.pause = (self.pause * 2).min(strategy.max_pause);
+        let again = (0..)
+            .zip(outcomes)
+            .filter(|(_, outcome)| strategy.processing == Type::RetryAll || is_wanted(*outcome))
+            .map(|(index, _)| index)
+            .collect();
+        Verdict::Retry(again, pause)
+    }
+
+    /// How often it was tried again.
+    pub const fn retries(&self) -> u32 {
+        self.made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Outcome::{Done, Failed, Open};
+    use ProcessingStrategyType as Type;
+
+    fn strategy(processing: Type, retries: u32, failure_fraction: f64) -> Strategy {
+        Strategy {
+            processing,
+            retries,
+            failure_fraction,
+            pause: Duration::from_secs(1),
+            max_pause: Duration::from_secs(4),
+            ..Strategy::default()
+        }
+    }
+
+    #[test]
+    fn each_strategy_tries_again_what_it_says() {
+        let outcomes = [Done, Failed, Open, Done];
+        for (processing, expected) in [
+            (Type::SkipAllFailures, None),
+            (Type::SkipAllFailuresAndTimedOut, None),
+            (Type::RetryAll, Some(vec![0, 1, 2, 3])),
+            (Type::RetryFailed, Some(vec![1])),
+            (Type::RetryTimedOut, Some(vec![2])),
+            (Type::RetryFailedAndTimedOut, Some(vec![1, 2])),
+        ] {
+            let strategy = strategy(processing, 3, 0.0);
+            let verdict = Attempts::new(&strategy, 4).decide(&strategy, outcomes.into_iter());
+            let expected = expected.map_or(Verdict::Commit, |again| Verdict::Retry(again, Duration::from_secs(1)));
+            assert_eq!(verdict, expected, "{processing:?}");
+        }
+    }
+
+    #[test]
+    fn retries_end_by_number_and_by_the_fraction_of_failures_and_the_pause_grows() {
+        let limited = strategy(Type::RetryFailed, 4, 0.0);
+        let mut attempts = Attempts::new(&limited, 2);
+        let pauses: Vec<_> = std::iter::from_fn(|| match attempts.decide(&limited, [Failed, Done].into_iter()) {
+            Verdict::Retry(_, pause) => Some(pause.as_secs()),
+            Verdict::Commit => None,
+        })
+        .collect();
+        assert_eq!(pauses, [1, 2, 4, 4]);
+
+        let tolerant = strategy(Type::RetryFailed, 0, 0.5);
+        let decide = |outcomes: [Outcome; 4]| Attempts::new(&tolerant, 4).decide(&tolerant, outcomes.into_iter());
+        assert_ne!(decide([Failed, Failed, Done, Done]), Verdict::Commit);
+        assert_eq!(decide([Failed, Failed, Failed, Done]), Verdict::Commit);
+    }
+}

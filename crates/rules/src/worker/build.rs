@@ -1,0 +1,282 @@
+//! Making messages of records, and starting them.
+
+use std::sync::Arc;
+
+use fieldline_core::ingest::{Applier, Delivered, Stopping};
+use fieldline_core::ports::{Offset, Partition};
+use fieldline_model::message::{DataType, MsgType};
+use fieldline_model::record::{Record, RecordBody, message, rows};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{DeviceId, EntityType, Subject};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tracing::warn;
+use uuid::Uuid;
+
+use super::Worker;
+use super::pack::Origin;
+use super::walk::{Move, Place};
+use crate::message::{Data, Meta, Msg, derive_id};
+use crate::node::{Label, Step};
+use crate::originators::Originator;
+use crate::stats::LastFailure;
+
+/// Originators that are looked up with one query.
+const MANY: usize = 500;
+
+impl Worker {
+    /// Starts a message of the pack.
+    pub(super) async fn submit(
+        &mut self,
+        index: u32,
+        delivered: Option<&Delivered<'_>>,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
+        let Some(origin) = self.pack.entries.get(index as usize).map(|entry| entry.origin) else {
+            return Ok(());
+        };
+        match delivered {
+            Some(delivered) => self.submit_record(index, origin, delivered, store).await,
+            None => self.submit_due(index, origin, store).await,
+        }
+    }
+
+    async fn submit_due(&mut self, index: u32, origin: Origin, store: &Applier) -> Result<(), Stopping> {
+        let Some((partition, due)) = self.due.get(origin.record as usize).cloned() else {
+            return Ok(());
+        };
+        self.parts.partition = partition;
+        let tenant = due.key.subject.tenant;
+        let chains = self.chains(tenant, store).await?;
+        let ticket = self.ticket(index);
+        self.pack.begin_of(index);
+        match chains.node(fieldline_model::RuleNodeId(due.key.keeper)) {
+            Some((chain, at)) => {
+                let place = Place { chain: chain.clone(), at };
+                self.walk(ticket, Move::Due(due, place), store).await
+            }
+            None => {
+                let services = self.common.services.clone();
+                self.parts.keeper_due(&services, due.key, &due.value);
+                for branch in std::mem::take(&mut self.parts.branches) {
+                    self.pack.begin_of(index);
+                    self.walk(ticket, Move::Answer(Step::Wait(branch), None, tenant), store).await?;
+                }
+                self.end(ticket, None);
+                Ok(())
+            }
+        }
+    }
+
+    async fn submit_record(
+        &mut self,
+        index: u32,
+        origin: Origin,
+        delivered: &Delivered<'_>,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
+        let Some((offset, record)) = delivered.readable.get(origin.record as usize) else {
+            return Ok(());
+        };
+        let partition = delivered.records.partition;
+        let id = message_id(partition, *offset, origin.row);
+        let subject = record.subject;
+        let chains = self.chains(subject.tenant, store).await?;
+        let ticket = self.ticket(index);
+        self.pack.begin_of(index);
+        if let RecordBody::Message(bytes) = record.body {
+            return self.submit_message(index, (record, bytes), store).await;
+        }
+        let Some(originator) = self.originator(subject, delivered, origin.record, store).await? else {
+            // It was deleted meanwhile, with all that it has.
+            self.end(ticket, None);
+            return Ok(());
+        };
+        let Some(msg) = device_message(id, record, origin, delivered, &originator) else {
+            self.end(ticket, None);
+            return Ok(());
+        };
+        let chain = originator.profile.as_ref().and_then(|profile| profile.rule_chain);
+        let chain = match chain {
+            Some(id) => chains.chain(id).or_else(|| chains.root()),
+            None => chains.root(),
+        };
+        match chain.and_then(|chain| Some((chain, chain.first?))) {
+            Some((chain, at)) => {
+                let place = Place { chain: chain.clone(), at };
+                self.walk(ticket, Move::Come(msg, place), store).await
+            }
+            None => {
+                self.end_without_chain(index, chain.is_some());
+                Ok(())
+            }
+        }
+    }
+
+    /// A chain without a first node acknowledges all; without a chain nothing can be done.
+    fn end_without_chain(&mut self, index: u32, has_chain: bool) {
+        let failure = (!has_chain).then(|| LastFailure {
+            chain: String::new(),
+            node: String::new(),
+            error: "the tenant has no root rule chain".to_owned(),
+        });
+        self.end(self.ticket(index), failure);
+    }
+
+    async fn submit_message(
+        &mut self,
+        index: u32,
+        (record, bytes): (&Record<'_>, &[u8]),
+        store: &Applier,
+    ) -> Result<(), Stopping> {
+        let ticket = self.ticket(index);
+        let subject = record.subject;
+        let decoded = match message::decode(subject.entity, record.received_ms, bytes) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                warn!(%error, "skipped a message that cannot be decoded");
+                self.end(ticket, None);
+                return Ok(());
+            }
+        };
+        let chains = self.chains(subject.tenant, store).await?;
+        let (from, chain) = (decoded.from.clone(), decoded.rule_chain);
+        let mut msg = Msg::of(subject.tenant, decoded);
+        if msg.customer.is_none() {
+            msg.customer = self.find(subject, store).await?.and_then(|found| found.customer);
+        }
+        let first = match from {
+            Some((node, label)) => match chains.node(node) {
+                Some((chain, at)) => {
+                    let place = Place { chain: chain.clone(), at };
+                    if label.is_empty() {
+                        Move::Come(msg, place)
+                    } else {
+                        Move::Leave(msg, place, Label::from(label))
+                    }
+                }
+                // The node was removed meanwhile.
+                None => {
+                    self.end(ticket, None);
+                    return Ok(());
+                }
+            },
+            None => {
+                let step = match chain {
+                    Some(chain) => Step::Enter(msg, chain),
+                    None => {
+                        self.find(subject, store).await?;
+                        Step::EnterDefault(msg)
+                    }
+                };
+                Move::Answer(step, None, subject.tenant)
+            }
+        };
+        self.walk(ticket, first, store).await
+    }
+
+    /// The originator of a record. Those that the records after it need are looked up together with it.
+    async fn originator(
+        &mut self,
+        subject: Subject,
+        delivered: &Delivered<'_>,
+        from: u32,
+        store: &Applier,
+    ) -> Result<Option<Arc<Originator>>, Stopping> {
+        let originators = &self.common.services.originators;
+        if let Some(known) = originators.peek(subject) {
+            return Ok(Some(known));
+        }
+        let mut missing: FxHashMap<_, FxHashSet<DeviceId>> = FxHashMap::default();
+        let mut count = 0;
+        for (_, record) in delivered.readable.iter().skip(from as usize) {
+            let subject = record.subject;
+            if subject.entity.entity_type == EntityType::Device && originators.peek(subject).is_none() {
+                count += usize::from(missing.entry(subject.tenant).or_default().insert(DeviceId(subject.entity.id)));
+                if count >= MANY {
+                    break;
+                }
+            }
+        }
+        let originators = originators.clone();
+        let loading = self.common.services.runtime.spawn(async move {
+            for (tenant, ids) in missing {
+                let ids: Vec<DeviceId> = ids.into_iter().collect();
+                originators.load_devices(tenant, &ids).await?;
+            }
+            Ok::<_, fieldline_core::ports::StoreError>(())
+        });
+        if let Ok(Err(error)) = loading.await {
+            warn!(%error, "cannot look devices up");
+        }
+        self.find(subject, store).await
+    }
+
+    pub(super) async fn find(&mut self, subject: Subject, store: &Applier) -> Result<Option<Arc<Originator>>, Stopping> {
+        loop {
+            if let Some(known) = self.common.services.originators.peek(subject) {
+                return Ok(Some(known));
+            }
+            let originators = self.common.services.originators.clone();
+            let found = self.common.services.runtime.spawn(async move { originators.get(subject).await }).await;
+            match found {
+                Ok(Ok(found)) => return Ok(found),
+                Ok(Err(error)) => warn!(%error, "cannot look an originator up, trying again"),
+                Err(error) => warn!(%error, "looking an originator up has failed"),
+            }
+            store.pause().await?;
+        }
+    }
+}
+
+/// The same for the same record, however often it is read.
+fn message_id(partition: Partition, offset: Offset, row: u32) -> Uuid {
+    let place = (u64::from(partition.queue.0) << 48) | (u64::from(partition.index) << 32) | u64::from(row);
+    derive_id(Uuid::from_u64_pair(offset.0, place), 0)
+}
+
+fn device_message(
+    id: Uuid,
+    record: &Record<'_>,
+    origin: Origin,
+    delivered: &Delivered<'_>,
+    originator: &Arc<Originator>,
+) -> Option<Msg> {
+    let bytes = &delivered.records.bytes;
+    let base = |kind, ts, data, ttl_seconds| Msg {
+        id,
+        ts: record.received_ms,
+        tenant: record.subject.tenant,
+        kind,
+        originator: record.subject.entity,
+        customer: originator.customer,
+        meta: Meta::Device {
+            device: originator.clone(),
+            ts,
+        },
+        data_type: DataType::Json,
+        data,
+        ttl_seconds,
+        hops: 0,
+        callers: None,
+        fields: None,
+    };
+    match record.body {
+        RecordBody::Telemetry {
+            ttl_seconds,
+            rows: packed,
+        } => {
+            let row = rows(packed.get(origin.row as usize..)?).next()?.ok()?;
+            let values = Data::Packed(bytes.slice_ref(row.values));
+            Some(base(MsgType::PostTelemetry, Some(row.ts), values, ttl_seconds))
+        }
+        RecordBody::Attributes { scope, values } => {
+            let values = Data::Packed(bytes.slice_ref(values));
+            let mut msg = base(MsgType::PostAttributes, None, values, 0);
+            if scope != AttributeScope::Client {
+                msg.meta.set("scope", scope.name());
+            }
+            Some(msg)
+        }
+        RecordBody::Message(_) => None,
+    }
+}

@@ -1,0 +1,69 @@
+//! What messages do to the stores, gathered until it is applied together.
+
+use bytes::Bytes;
+use fieldline_core::ports::{AttributeRow, Effects, RowParts, StateRow, TelemetryRow};
+use fieldline_model::Subject;
+use fieldline_model::timeseries::AttributeScope;
+
+/// Effects that wait to be applied.
+#[derive(Default)]
+pub struct Pending {
+    telemetry: Vec<(Subject, i64, u32, RowParts, Bytes)>,
+    attributes: Vec<(Subject, AttributeScope, i64, Bytes)>,
+}
+
+impl Pending {
+    /// Adds values of one time.
+    pub fn telemetry(&mut self, subject: Subject, ts: i64, ttl_seconds: u32, parts: RowParts, values: Bytes) {
+        self.telemetry.push((subject, ts, ttl_seconds, parts, values));
+    }
+
+    /// Adds attributes.
+    pub fn attributes(&mut self, subject: Subject, scope: AttributeScope, ts: i64, values: Bytes) {
+        self.attributes.push((subject, scope, ts, values));
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.telemetry.is_empty() && self.attributes.is_empty()
+    }
+
+    /// Bytes of values that wait.
+    pub fn rows(&self) -> usize {
+        self.telemetry.len() + self.attributes.len()
+    }
+
+    /// The effects, with the states that belong to the position they are applied with.
+    pub fn with(&self, states: Vec<StateRow>) -> Effects<'_> {
+        Effects {
+            telemetry: self
+                .telemetry
+                .iter()
+                .map(|(subject, ts, ttl_seconds, parts, values)| TelemetryRow {
+                    subject: *subject,
+                    ts: *ts,
+                    ttl_seconds: *ttl_seconds,
+                    parts: *parts,
+                    values,
+                })
+                .collect(),
+            attributes: self
+                .attributes
+                .iter()
+                .map(|(subject, scope, ts, values)| AttributeRow {
+                    subject: *subject,
+                    scope: *scope,
+                    ts: *ts,
+                    values,
+                })
+                .collect(),
+            states,
+        }
+    }
+
+    /// Forgets them: they are applied.
+    pub fn clear(&mut self) {
+        self.telemetry.clear();
+        self.attributes.clear();
+    }
+}

@@ -1,0 +1,189 @@
+//! The messages of one pack, and how it stands with each.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use fieldline_core::ingest::Delivered;
+use fieldline_core::ports::StateKey;
+use fieldline_model::EntityId;
+use fieldline_model::entity::SubmitStrategyType;
+use fieldline_model::record::{RecordBody, rows};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::super::stats::LastFailure;
+use crate::strategy::Outcome;
+
+/// Where a message of a pack comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// Index of the record, or of what has come due.
+    pub(super) record: u32,
+    /// Where its row begins within the record's rows.
+    pub(super) row: u32,
+}
+
+/// One message of a pack.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) origin: Origin,
+    /// How many of what it has become are on their way.
+    pub(super) live: u32,
+    pub(super) outcome: Outcome,
+}
+
+/// Something that was kept and has come due.
+#[derive(Debug, Clone)]
+pub(super) struct Due {
+    pub(super) key: StateKey,
+    pub(super) value: Bytes,
+}
+
+/// The messages that are worked on together.
+#[derive(Default)]
+pub(super) struct Pack {
+    /// Tells packs apart: what belongs to an earlier one came too late.
+    pub(super) number: u64,
+    pub(super) entries: Vec<Entry>,
+    /// Entries that are on their way.
+    pub(super) open: usize,
+    pub(super) failures: FxHashMap<u32, LastFailure>,
+    /// Entries that have ended since somebody last looked, where that matters.
+    pub(super) ended: Vec<u32>,
+    pub(super) notes_ends: bool,
+}
+
+impl Pack {
+    /// Forgets everything and begins the next one.
+    pub(super) fn begin(&mut self) {
+        self.number += 1;
+        self.entries.clear();
+        self.open = 0;
+        self.failures.clear();
+        self.ended.clear();
+        self.notes_ends = false;
+    }
+
+    pub(super) fn add(&mut self, origin: Origin) {
+        self.entries.push(Entry {
+            origin,
+            live: 0,
+            outcome: Outcome::Open,
+        });
+    }
+
+    /// Adds a message for each row and message of the records.
+    pub(super) fn fill(&mut self, delivered: &Delivered<'_>) {
+        for (record, (_, content)) in (0..).zip(delivered.readable) {
+            let RecordBody::Telemetry { rows: bytes, .. } = content.body else {
+                self.add(Origin { record, row: 0 });
+                continue;
+            };
+            let mut row = 0;
+            for next in rows(bytes).filter_map(Result::ok) {
+                self.add(Origin { record, row });
+                row += 16 + next.values.len() as u32;
+            }
+        }
+    }
+
+    /// Something of an entry has begun.
+    pub(super) fn begin_of(&mut self, index: u32) {
+        if let Some(entry) = self.entries.get_mut(index as usize) {
+            if entry.live == 0 {
+                self.open += 1;
+                entry.outcome = Outcome::Open;
+            }
+            entry.live += 1;
+        }
+    }
+
+    /// Something of an entry has ended.
+    pub(super) fn end_of(&mut self, index: u32, failure: Option<LastFailure>) {
+        let failed = failure.is_some();
+        if let Some(failure) = failure {
+            self.failures.insert(index, failure);
+        }
+        let Some(entry) = self.entries.get_mut(index as usize) else {
+            return;
+        };
+        if failed {
+            entry.outcome = Outcome::Failed;
+        }
+        entry.live = entry.live.saturating_sub(1);
+        if entry.live == 0 {
+            if entry.outcome == Outcome::Open {
+                entry.outcome = Outcome::Done;
+            }
+            self.open = self.open.saturating_sub(1);
+            if self.notes_ends {
+                self.ended.push(index);
+            }
+        }
+    }
+
+    /// The entries as retry strategies see them.
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = Outcome> + Clone + '_ {
+        self.entries.iter().map(|entry| if entry.live > 0 { Outcome::Open } else { entry.outcome })
+    }
+}
+
+/// Decides which messages may be submitted.
+pub(super) struct Gate {
+    submit: SubmitStrategyType,
+    batch: usize,
+    waiting: VecDeque<(u32, EntityId)>,
+    busy: FxHashSet<EntityId>,
+    of: FxHashMap<u32, EntityId>,
+    running: usize,
+}
+
+impl Gate {
+    pub(super) fn new(submit: SubmitStrategyType, batch: usize, waiting: VecDeque<(u32, EntityId)>) -> Self {
+        Self {
+            submit,
+            batch,
+            waiting,
+            busy: FxHashSet::default(),
+            of: FxHashMap::default(),
+            running: 0,
+        }
+    }
+
+    /// The next message that may be submitted now.
+    pub(super) fn next(&mut self) -> Option<u32> {
+        let at = match self.submit {
+            SubmitStrategyType::Burst => 0,
+            SubmitStrategyType::Batch if self.batch > 0 => {
+                self.batch -= 1;
+                0
+            }
+            SubmitStrategyType::Batch => return None,
+            SubmitStrategyType::Sequential if self.running > 0 => return None,
+            SubmitStrategyType::Sequential => 0,
+            SubmitStrategyType::SequentialByOriginator | SubmitStrategyType::SequentialByTenant => {
+                let busy = &self.busy;
+                self.waiting.iter().position(|(_, whose)| !busy.contains(whose))?
+            }
+        };
+        let (index, whose) = self.waiting.remove(at)?;
+        self.running += 1;
+        self.busy.insert(whose);
+        self.of.insert(index, whose);
+        Some(index)
+    }
+
+    /// A message has ended.
+    pub(super) fn ended(&mut self, index: u32, batch: usize) {
+        self.running = self.running.saturating_sub(1);
+        if let Some(whose) = self.of.remove(&index) {
+            self.busy.remove(&whose);
+        }
+        if self.running == 0 {
+            self.batch = batch;
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}

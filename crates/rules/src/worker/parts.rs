@@ -1,0 +1,67 @@
+//! What a worker has on its own thread, lent to nodes while they handle a message.
+
+use std::sync::Arc;
+
+use fieldline_core::ports::{Partition, StateKey};
+use fieldline_model::Subject;
+use fieldline_script::Host;
+
+use super::effects::Pending;
+use super::states::States;
+use crate::engine::Common;
+use crate::feed::Update;
+use crate::node::Waiting;
+use crate::services::Services;
+
+/// What a worker has on its own thread.
+pub struct Parts {
+    /// Runs scripts.
+    pub scripts: Host,
+    /// What waits to be stored.
+    pub effects: Pending,
+    /// What is kept between messages.
+    pub states: States,
+    /// Partition of the message that is being handled.
+    pub partition: Partition,
+    /// Partitions of its queue, by which originators are divided.
+    pub partitions: u16,
+    /// Further work that the message has led to; it is acknowledged when that is done too.
+    pub branches: Vec<Waiting>,
+    pub(crate) common: Arc<Common>,
+}
+
+impl Parts {
+    /// Parts of a worker of a queue with so many partitions.
+    pub(super) fn new(scripts: Host, partitions: u16, partition: Partition, common: Arc<Common>) -> Self {
+        Self {
+            scripts,
+            effects: Pending::default(),
+            states: States::default(),
+            partition,
+            partitions,
+            branches: Vec::new(),
+            common,
+        }
+    }
+
+    /// Something that no node has kept has come due: an alarm rule or a calculated field has.
+    pub(super) fn keeper_due(&mut self, _services: &Arc<Services>, _key: StateKey, _value: &[u8]) {}
+
+    /// Keeps something.
+    pub fn keep(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
+        self.states.put(self.partition, key, due_ms, value);
+    }
+
+    /// Keeps it no longer.
+    pub fn forget(&mut self, key: &StateKey) {
+        self.states.remove(key);
+    }
+
+    /// Whether an entity's states are kept in the partition that is being worked on.
+    pub fn is_home(&self, subject: Subject) -> bool {
+        fieldline_core::ingest::partition_index(subject.entity.id, self.partitions) == self.partition.index
+    }
+
+    /// Tells calculated fields and alarm rules.
+    pub fn feed(&mut self, _services: &Arc<Services>, _now_ms: i64, _update: Update<'_>) {}
+}

@@ -1,0 +1,140 @@
+//! What nodes, alarm rules and calculated fields keep between messages, with the times at which it comes due.
+//!
+//! A row's value is `due i64 · bytes`, where the time is `i64::MAX` for what never comes due.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bytes::Bytes;
+use fieldline_core::ports::{Partition, StateKey, StateRow};
+use rustc_hash::FxHashMap;
+
+const NEVER: i64 = i64::MAX;
+
+/// The states of one worker's partitions.
+#[derive(Default)]
+pub struct States {
+    rows: FxHashMap<StateKey, (Partition, i64, Box<[u8]>)>,
+    /// May hold entries that no longer hold; `rows` decides.
+    due: BinaryHeap<Reverse<(i64, StateKey)>>,
+    changed: FxHashMap<StateKey, Partition>,
+}
+
+impl States {
+    /// Takes the rows of a partition that were stored.
+    pub fn load(&mut self, partition: Partition, rows: Vec<StateRow>) {
+        for row in rows {
+            let Some((due, value)) = row.value.split_first_chunk::<8>() else {
+                continue;
+            };
+            let due = i64::from_le_bytes(*due);
+            self.insert(partition, row.key, due, value);
+        }
+    }
+
+    /// Drops those of a partition that now belongs to somebody else.
+    pub fn drop_partition(&mut self, partition: Partition) {
+        self.rows.retain(|_, (of, ..)| *of != partition);
+        self.changed.retain(|_, of| *of != partition);
+    }
+
+    /// What is kept.
+    pub fn get(&self, key: &StateKey) -> Option<Bytes> {
+        self.rows.get(key).map(|(_, _, value)| Bytes::copy_from_slice(value))
+    }
+
+    /// What is kept, without a copy.
+    pub fn peek(&self, key: &StateKey) -> Option<&[u8]> {
+        self.rows.get(key).map(|(_, _, value)| &**value)
+    }
+
+    /// Keeps something.
+    pub fn put(&mut self, partition: Partition, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
+        self.changed.insert(key.clone(), partition);
+        self.insert(partition, key, due_ms.unwrap_or(NEVER), value);
+    }
+
+    fn insert(&mut self, partition: Partition, key: StateKey, due: i64, value: &[u8]) {
+        if due != NEVER {
+            self.due.push(Reverse((due, key.clone())));
+        }
+        self.rows.insert(key, (partition, due, value.into()));
+    }
+
+    /// Changes when something comes due, where that is another time than it was, and what is kept with it.
+    pub fn schedule(&mut self, key: &StateKey, due_ms: Option<i64>, value: &[u8]) {
+        let due = due_ms.unwrap_or(NEVER);
+        if let Some((partition, at, _)) = self.rows.get(key)
+            && *at != due
+        {
+            self.put(*partition, key.clone(), due_ms, value);
+        }
+    }
+
+    /// Keeps it no longer.
+    pub fn remove(&mut self, key: &StateKey) -> Option<(Partition, Box<[u8]>)> {
+        let (partition, _, value) = self.rows.remove(key)?;
+        self.changed.insert(key.clone(), partition);
+        Some((partition, value))
+    }
+
+    /// When the next one comes due.
+    pub fn next_due(&mut self) -> Option<i64> {
+        loop {
+            let Reverse((due, key)) = self.due.peek()?;
+            if self.rows.get(key).is_some_and(|(_, at, _)| at == due) {
+                return Some(*due);
+            }
+            self.due.pop();
+        }
+    }
+
+    /// Takes the next one that is due.
+    pub fn take_due(&mut self, now_ms: i64) -> Option<(Partition, StateKey, Bytes)> {
+        if self.next_due()? > now_ms {
+            return None;
+        }
+        let Reverse((_, key)) = self.due.pop()?;
+        let (partition, value) = self.remove(&key)?;
+        Some((partition, key, Bytes::from(value)))
+    }
+
+    /// What has changed in a partition since it was last asked for, as rows to be stored.
+    pub fn take_changes(&mut self, partition: Partition) -> Vec<StateRow> {
+        if self.changed.is_empty() {
+            return Vec::new();
+        }
+        let mut rows = Vec::new();
+        let States { rows: kept, changed, .. } = self;
+        changed.retain(|key, of| {
+            if *of != partition {
+                return true;
+            }
+            let value = match kept.get(key) {
+                Some((_, due, value)) => {
+                    let mut bytes = Vec::with_capacity(8 + value.len());
+                    bytes.extend_from_slice(&due.to_le_bytes());
+                    bytes.extend_from_slice(value);
+                    Bytes::from(bytes)
+                }
+                None => Bytes::new(),
+            };
+            rows.push(StateRow {
+                key: key.clone(),
+                value,
+            });
+            false
+        });
+        rows
+    }
+
+    /// Whether something of a partition has changed.
+    pub fn has_changes(&self, partition: Partition) -> bool {
+        self.changed.values().any(|of| *of == partition)
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+}

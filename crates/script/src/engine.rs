@@ -1,0 +1,398 @@
+//! One QuickJS runtime with one realm: compiles scripts of a language and calls them within limits.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rquickjs::context::{EvalOptions, intrinsic};
+use rquickjs::function::Args;
+use rquickjs::{Array, Context, Ctx, Function, Object, Persistent, Runtime, Value};
+
+use crate::arg::{Arg, BuildError};
+use crate::error::{ScriptError, SyntaxError};
+use crate::globals;
+use crate::json;
+use crate::limits::{Clock, LangLimits};
+use crate::script::{Lang, Script};
+use crate::tbel;
+use crate::values::Dialect;
+
+/// Native stack that a script may use, bytes; well below what threads have.
+const STACK: usize = 384 << 10;
+/// Compilations after which the memory of the realm and its functions is measured again.
+const MEASURE_EVERY: u32 = 64;
+
+type Realm = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+    intrinsic::Promise,
+);
+type CheckRealm = (intrinsic::Eval, intrinsic::RegExpCompiler, intrinsic::RegExp);
+
+/// Functions of the realm that the host calls.
+pub(crate) struct Hooks {
+    single: Persistent<Function<'static>>,
+    rolling: Persistent<Function<'static>>,
+    well_formed: Persistent<Function<'static>>,
+    pub(crate) dialect: Rc<Dialect>,
+}
+
+impl Hooks {
+    fn new<'js>(ctx: &Ctx<'js>, dialect: Rc<Dialect>, made: &Object<'js>) -> rquickjs::Result<Self> {
+        let save = |name: &str| -> rquickjs::Result<_> {
+            Ok(Persistent::save(ctx, made.get::<_, Function<'js>>(name)?))
+        };
+        Ok(Self {
+            single: save("single")?,
+            rolling: save("rolling")?,
+            well_formed: save("wellFormed")?,
+            dialect,
+        })
+    }
+
+    pub(crate) fn single<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        ts: Value<'js>,
+        value: Value<'js>,
+    ) -> rquickjs::Result<Value<'js>> {
+        self.single.clone().restore(ctx)?.call((ts, value))
+    }
+
+    pub(crate) fn rolling<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        window: (Value<'js>, Value<'js>),
+        times: Array<'js>,
+        values: Array<'js>,
+    ) -> rquickjs::Result<Value<'js>> {
+        self.rolling.clone().restore(ctx)?.call((window.0, window.1, times, values))
+    }
+
+    /// A text with lone surrogates replaced, which UTF-8 cannot carry.
+    pub(crate) fn well_formed<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        text: &rquickjs::String<'js>,
+    ) -> rquickjs::Result<String> {
+        self.well_formed.clone().restore(ctx)?.call::<_, String>((text.clone(),))
+    }
+}
+
+/// What the interrupt handler looks at.
+struct Watch {
+    clock: Clock,
+    deadline: Cell<Option<Instant>>,
+    fired: Cell<bool>,
+}
+
+impl Watch {
+    fn start(&self, time: Duration) {
+        self.fired.set(false);
+        self.deadline.set(Some(self.clock.now() + time));
+    }
+
+    fn check(&self) -> bool {
+        let over = self.deadline.get().is_some_and(|deadline| self.clock.now() >= deadline);
+        if over {
+            self.fired.set(true);
+        }
+        over
+    }
+}
+
+struct Compiled {
+    function: Persistent<Function<'static>>,
+    used: u64,
+}
+
+/// Fields are in the order in which they must go: functions before the context, the runtime last.
+pub(crate) struct Engine {
+    cache: HashMap<u64, Compiled>,
+    hooks: Hooks,
+    context: Context,
+    runtime: Runtime,
+    watch: Rc<Watch>,
+    limits: LangLimits,
+    capacity: usize,
+    calls: u64,
+    compiled: u32,
+    /// Memory of the realm and the compiled functions, bytes.
+    base: usize,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        lang: Lang,
+        limits: LangLimits,
+        capacity: usize,
+        clock: Clock,
+    ) -> Result<Self, ScriptError> {
+        Self::make(lang, limits, capacity, clock)
+            .map_err(|error| ScriptError::runtime(format!("the script engine cannot start: {error}")))
+    }
+
+    fn make(lang: Lang, limits: LangLimits, capacity: usize, clock: Clock) -> rquickjs::Result<Self> {
+        let runtime = Runtime::new()?;
+        runtime.set_max_stack_size(STACK);
+        let context = Context::custom::<Realm>(&runtime)?;
+        let hooks = context.with(|ctx| {
+            let dialect = Rc::new(Dialect::new(lang));
+            let made = globals::prepare(&ctx, &dialect)?;
+            Hooks::new(&ctx, dialect, &made)
+        })?;
+        let watch = Rc::new(Watch { clock, deadline: Cell::new(None), fired: Cell::new(false) });
+        let seen = Rc::clone(&watch);
+        runtime.set_interrupt_handler(Some(Box::new(move || seen.check())));
+        let mut engine = Self {
+            cache: HashMap::new(),
+            hooks,
+            context,
+            runtime,
+            watch,
+            limits,
+            capacity: capacity.max(1),
+            calls: 0,
+            compiled: 0,
+            base: 0,
+        };
+        engine.measure();
+        Ok(engine)
+    }
+
+    fn measure(&mut self) {
+        self.base = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
+        self.bound();
+    }
+
+    fn bound(&self) {
+        self.runtime.set_memory_limit(self.base.saturating_add(self.limits.memory));
+    }
+
+    pub(crate) fn forget(&mut self, id: u64) {
+        self.cache.remove(&id);
+    }
+
+    /// Bytes the runtime holds now.
+    pub(crate) fn memory(&self) -> usize {
+        usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0)
+    }
+
+    fn function(&mut self, script: &Script) -> Result<Persistent<Function<'static>>, ScriptError> {
+        self.calls += 1;
+        if let Some(compiled) = self.cache.get_mut(&script.id()) {
+            compiled.used = self.calls;
+            return Ok(compiled.function.clone());
+        }
+        if self.cache.len() >= self.capacity {
+            self.evict();
+        }
+        let made = self.context.with(|ctx| {
+            let function = ctx.eval_with_options::<Function<'_>, _>(script.source(), options());
+            match function {
+                Ok(function) => Ok(Persistent::save(&ctx, function)),
+                Err(error) => Err(self.failure(&ctx, &error)),
+            }
+        })?;
+        self.cache.insert(script.id(), Compiled { function: made.clone(), used: self.calls });
+        self.compiled += 1;
+        if self.compiled.is_multiple_of(MEASURE_EVERY) {
+            self.measure();
+        } else {
+            self.base += 4096 + script.source().len() * 8;
+            self.bound();
+        }
+        Ok(made)
+    }
+
+    /// Drops the tenth that was not used for longest.
+    fn evict(&mut self) {
+        let mut used: Vec<u64> = self.cache.values().map(|compiled| compiled.used).collect();
+        let tenth = used.len() / 10;
+        let (_, &mut limit, _) = used.select_nth_unstable(tenth);
+        self.cache.retain(|_, compiled| compiled.used > limit);
+    }
+
+    /// Calls a script, and makes of its result what `finish` does, all within the limits.
+    pub(crate) fn call<R>(
+        &mut self,
+        script: &Script,
+        args: &[Arg<'_>],
+        finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
+    ) -> Result<R, ScriptError> {
+        self.watch.start(self.limits.time);
+        let result = self.function(script).and_then(|function| {
+            self.context.with(|ctx| {
+                let done = run(&ctx, &self.hooks, function, args).and_then(|value| finish(&ctx, &self.hooks, value));
+                done.map_err(|stop| match stop {
+                    Stop::Engine(error) => self.failure(&ctx, &error),
+                    Stop::Script(error) => error,
+                })
+            })
+        });
+        let result = self.drain().and(result);
+        self.watch.deadline.set(None);
+        result
+    }
+
+    /// Runs what the script left in the queue of promises, so that nothing of it outlives the call.
+    fn drain(&self) -> Result<(), ScriptError> {
+        while self.runtime.is_job_pending() {
+            if self.watch.check() {
+                return Err(ScriptError::Time { limit: self.limits.time });
+            }
+            // What a job throws reaches nobody; only running out of time matters.
+            let _ = self.runtime.execute_pending_job();
+        }
+        if self.watch.fired.get() { Err(ScriptError::Time { limit: self.limits.time }) } else { Ok(()) }
+    }
+
+    fn failure(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> ScriptError {
+        let thrown = matches!(error, rquickjs::Error::Exception).then(|| thrown(ctx, &self.hooks));
+        if self.watch.fired.get() {
+            return ScriptError::Time { limit: self.limits.time };
+        }
+        match (thrown, error) {
+            (Some(Thrown::OutOfMemory), _) | (None, rquickjs::Error::Allocation) => {
+                ScriptError::Memory { limit: self.limits.memory }
+            }
+            (Some(Thrown::Other { message, line }), _) => ScriptError::Runtime { message, line },
+            (None, error) => ScriptError::runtime(error.to_string()),
+        }
+    }
+}
+
+/// Why a call stopped.
+pub(crate) enum Stop {
+    /// The engine said so; what was thrown waits in the context.
+    Engine(rquickjs::Error),
+    /// Known already.
+    Script(ScriptError),
+}
+
+impl From<rquickjs::Error> for Stop {
+    fn from(error: rquickjs::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl From<ScriptError> for Stop {
+    fn from(error: ScriptError) -> Self {
+        Self::Script(error)
+    }
+}
+
+fn run<'js>(
+    ctx: &Ctx<'js>,
+    hooks: &Hooks,
+    function: Persistent<Function<'static>>,
+    args: &[Arg<'_>],
+) -> Result<Value<'js>, Stop> {
+    hooks.dialect.exact.clear();
+    let function = function.restore(ctx)?;
+    let mut call = Args::new(ctx.clone(), args.len());
+    for (at, arg) in args.iter().enumerate() {
+        let value = arg.build(ctx, hooks).map_err(|error| match error {
+            BuildError::Engine(error) => Stop::Engine(error),
+            BuildError::Json(message) => {
+                ScriptError::runtime(format!("argument {} is not valid JSON: {message}", at + 1)).into()
+            }
+        })?;
+        call.push_arg(value)?;
+    }
+    Ok(function.call_arg(call)?)
+}
+
+fn options() -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    options.filename = Some(globals::SCRIPT_FILE.to_owned());
+    options
+}
+
+enum Thrown {
+    OutOfMemory,
+    Other { message: String, line: Option<u32> },
+}
+
+/// Takes what was thrown out of the context.
+fn thrown(ctx: &Ctx<'_>, hooks: &Hooks) -> Thrown {
+    let value = ctx.catch();
+    if let Some(error) = value.as_object().filter(|object| object.is_error()) {
+        let name = error.get::<_, String>("name").unwrap_or_default();
+        let message = error.get::<_, String>("message").unwrap_or_default();
+        if name == "InternalError" && message == "out of memory" {
+            return Thrown::OutOfMemory;
+        }
+        let stack = error.get::<_, String>("stack").unwrap_or_default();
+        let message = match name.as_str() {
+            "Error" | "" => message,
+            _ if hooks.dialect.lang == Lang::Tbel => globals::readable(&message),
+            _ => format!("{name}: {message}"),
+        };
+        return Thrown::Other { message, line: place(&stack).map(|(line, _)| line) };
+    }
+    if value.is_null() {
+        // Nothing at all waits when the engine could not even make an error.
+        return Thrown::OutOfMemory;
+    }
+    let message = json::display(ctx, hooks, &value, 1000).unwrap_or_else(|_| "an object was thrown".to_owned());
+    Thrown::Other { message, line: None }
+}
+
+/// Line and column of the body, from the innermost frame that is the script's.
+fn place(stack: &str) -> Option<(u32, u32)> {
+    let at = stack.find(globals::SCRIPT_FILE)?;
+    let mut numbers = stack[at + globals::SCRIPT_FILE.len()..].strip_prefix(':')?.split(|c: char| !c.is_ascii_digit());
+    let line: u32 = numbers.next()?.parse().ok()?;
+    let column = numbers.next().and_then(|text| text.parse().ok()).unwrap_or(1);
+    Some((line.saturating_sub(1).max(1), column))
+}
+
+/// The expression that makes the function of a body; its lines start at the second line.
+pub(crate) fn source(lang: Lang, params: &[&str], body: &str) -> Result<String, SyntaxError> {
+    match lang {
+        Lang::JavaScript => Ok(globals::javascript(params, body)),
+        Lang::Tbel => tbel::translate(params, body),
+    }
+}
+
+/// Compiles an expression in a realm of its own, to see whether it is a program.
+pub(crate) fn check(lang: Lang, source: &str) -> Result<(), SyntaxError> {
+    let fail = |error: &dyn std::fmt::Display| SyntaxError {
+        line: 1,
+        column: 1,
+        message: format!("the script cannot be checked: {error}"),
+    };
+    let runtime = Runtime::new().map_err(|error| fail(&error))?;
+    runtime.set_max_stack_size(STACK);
+    runtime.set_memory_limit(32 << 20);
+    let deadline = Instant::now() + Duration::from_secs(2);
+    runtime.set_interrupt_handler(Some(Box::new(move || Instant::now() >= deadline)));
+    let context = Context::custom::<CheckRealm>(&runtime).map_err(|error| fail(&error))?;
+    context.with(|ctx| {
+        if lang == Lang::Tbel {
+            ctx.eval::<(), _>(globals::CHECK_TBEL).map_err(|error| fail(&error))?;
+        }
+        let Err(error) = ctx.eval_with_options::<Function<'_>, _>(source, options()) else { return Ok(()) };
+        if !matches!(error, rquickjs::Error::Exception) {
+            return Err(fail(&error));
+        }
+        let value = ctx.catch();
+        let Some(error) = value.as_object() else { return Err(fail(&"it cannot be compiled")) };
+        let message = error.get::<_, String>("message").unwrap_or_default();
+        let stack = error.get::<_, String>("stack").unwrap_or_default();
+        let (line, column) = place(&stack).unwrap_or((1, 1));
+        let message = match lang {
+            Lang::JavaScript => message,
+            Lang::Tbel => globals::readable(&message),
+        };
+        Err(SyntaxError { line, column, message })
+    })
+}

@@ -1,0 +1,134 @@
+//! The scripts of one worker thread.
+
+use rquickjs::{Ctx, Value};
+
+use crate::arg::Arg;
+use crate::engine::{Engine, Hooks, Stop};
+use crate::error::ScriptError;
+use crate::limits::{Clock, Limits};
+use crate::output::{self, Output, Parts};
+use crate::script::{Lang, Script};
+
+/// Runs scripts. Stays on the thread that made it.
+pub struct Host {
+    limits: Limits,
+    clock: Clock,
+    javascript: Option<Engine>,
+    tbel: Option<Engine>,
+}
+
+impl Host {
+    /// A host without compiled scripts.
+    pub fn new(limits: Limits) -> Self {
+        Self::with_clock(limits, Clock::default())
+    }
+
+    /// A host that takes the time from `clock`.
+    pub fn with_clock(limits: Limits, clock: Clock) -> Self {
+        Self { limits, clock, javascript: None, tbel: None }
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Calls a script and returns whatever it returned.
+    ///
+    /// # Errors
+    /// If the script is blocked, throws, breaks a limit, or an argument is no JSON though it says so.
+    pub fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Output, ScriptError> {
+        let max = self.limits.max_result;
+        self.run(script, args, |ctx, hooks, value| output::output(ctx, hooks, &value, max))
+    }
+
+    /// Calls a script that has to return `{msg, metadata, msgType}` or an array of such; what it left out is
+    /// `None`.
+    ///
+    /// # Errors
+    /// As [`Self::call`], and if the result has another form.
+    pub fn transform(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Vec<Parts>, ScriptError> {
+        let max = self.limits.max_result;
+        self.run(script, args, |ctx, hooks, value| output::messages(ctx, hooks, &value, max))
+    }
+
+    /// Calls a script that has to return true or false.
+    ///
+    /// # Errors
+    /// As [`Self::call`], and if the result is something else.
+    pub fn filter(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<bool, ScriptError> {
+        self.run(script, args, |_, _, value| value.as_bool().ok_or_else(|| output::wrong("boolean", &value).into()))
+    }
+
+    /// Calls a script that has to return a text or an array of texts.
+    ///
+    /// # Errors
+    /// As [`Self::call`], and if the result is something else.
+    pub fn labels(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Vec<String>, ScriptError> {
+        let max = self.limits.max_result;
+        self.run(script, args, |ctx, hooks, value| output::labels(ctx, hooks, &value, max))
+    }
+
+    /// Drops what is compiled of a script.
+    pub fn forget(&mut self, id: u64) {
+        for engine in [&mut self.javascript, &mut self.tbel].into_iter().flatten() {
+            engine.forget(id);
+        }
+    }
+
+    /// Bytes that the realms and compiled scripts take.
+    pub fn memory(&self) -> usize {
+        [&self.javascript, &self.tbel].into_iter().flatten().map(Engine::memory).sum()
+    }
+
+    fn run<R>(
+        &mut self,
+        script: &Script,
+        args: &[Arg<'_>],
+        finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
+    ) -> Result<R, ScriptError> {
+        if let Some(until) = script.blocked_until_by(&self.clock) {
+            return Err(ScriptError::Blocked { until });
+        }
+        let result = self.limited(script, args, finish);
+        if let Err(error) = &result
+            && error.counts()
+        {
+            script.count_error(self.clock.now(), &self.limits);
+            if matches!(error, ScriptError::Memory { .. } | ScriptError::Time { .. }) {
+                // What the script left half done, or keeps in its closure, goes with the runtime.
+                *self.slot(script.lang()) = None;
+            }
+        }
+        result
+    }
+
+    fn limited<R>(
+        &mut self,
+        script: &Script,
+        args: &[Arg<'_>],
+        finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
+    ) -> Result<R, ScriptError> {
+        let limit = self.limits.max_args;
+        if args.iter().map(Arg::size).sum::<usize>() > limit {
+            return Err(ScriptError::ArgsTooLarge { limit });
+        }
+        let lang = script.lang();
+        if self.slot(lang).is_none() {
+            let made =
+                Engine::new(lang, self.limits.of(lang), self.limits.cached_scripts, self.clock.clone())?;
+            *self.slot(lang) = Some(made);
+        }
+        match self.slot(lang) {
+            Some(engine) => engine.call(script, args, finish),
+            None => Err(ScriptError::runtime("the script engine is gone")),
+        }
+    }
+
+    fn slot(&mut self, lang: Lang) -> &mut Option<Engine> {
+        match lang {
+            Lang::JavaScript => &mut self.javascript,
+            Lang::Tbel => &mut self.tbel,
+        }
+    }
+}

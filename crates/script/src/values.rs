@@ -1,0 +1,257 @@
+//! JSON text and values of scripts, in both directions.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use rquickjs::{Array, Ctx, Object, Value};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+
+use crate::script::Lang;
+
+/// Numbers of a script are exact up to here.
+const EXACT: u64 = 1 << 53;
+/// Longs remembered a call; more of them lose their last digits.
+const MAX_REMEMBERED: usize = 64;
+
+/// Longs of the arguments that a number of a script cannot hold: where the number comes back untouched, its
+/// digits do too.
+#[derive(Debug, Default)]
+pub(crate) struct Exact(RefCell<Vec<(u64, i128)>>);
+
+impl Exact {
+    pub(crate) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
+    pub(crate) fn remember(&self, value: i128) {
+        let mut all = self.0.borrow_mut();
+        if all.len() < MAX_REMEMBERED {
+            all.push(((value as f64).to_bits(), value));
+        }
+    }
+
+    /// The long that became this number, if there was only one.
+    pub(crate) fn restore(&self, number: f64) -> Option<i128> {
+        let all = self.0.borrow();
+        let mut found = all.iter().filter(|(bits, _)| *bits == number.to_bits()).map(|(_, value)| *value);
+        let first = found.next()?;
+        found.all(|other| other == first).then_some(first)
+    }
+}
+
+/// How numbers and nulls of a realm are to be taken.
+#[derive(Debug)]
+pub(crate) struct Dialect {
+    pub(crate) lang: Lang,
+    pub(crate) exact: Exact,
+}
+
+impl Dialect {
+    pub(crate) fn new(lang: Lang) -> Self {
+        Self { lang, exact: Exact::default() }
+    }
+
+    /// Null; TBEL does not tell it from a value that is not there.
+    pub(crate) fn null<'js>(&self, ctx: &Ctx<'js>) -> Value<'js> {
+        match self.lang {
+            Lang::JavaScript => Value::new_null(ctx.clone()),
+            Lang::Tbel => Value::new_undefined(ctx.clone()),
+        }
+    }
+}
+
+/// A whole number as a value.
+pub(crate) fn long<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: i64) -> Value<'js> {
+    match i32::try_from(value) {
+        Ok(value) => Value::new_int(ctx.clone(), value),
+        Err(_) => {
+            if value.unsigned_abs() > EXACT {
+                dialect.exact.remember(value.into());
+            }
+            Value::new_float(ctx.clone(), value as f64)
+        }
+    }
+}
+
+/// Why a JSON text became no value.
+#[derive(Debug)]
+pub(crate) enum ParseError {
+    Engine(rquickjs::Error),
+    Json(String),
+}
+
+/// Parses JSON text.
+pub(crate) fn parse<'js>(ctx: &Ctx<'js>, dialect: &Dialect, text: &str) -> Result<Value<'js>, ParseError> {
+    let failed = RefCell::new(None);
+    let seed = Seed { ctx, dialect, failed: &failed };
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| match failed.into_inner() {
+        Some(error) => ParseError::Engine(error),
+        None => ParseError::Json(error.to_string()),
+    })
+}
+
+#[derive(Clone, Copy)]
+struct Seed<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    dialect: &'a Dialect,
+    /// An error of the engine, which serde's error type cannot carry.
+    failed: &'a RefCell<Option<rquickjs::Error>>,
+}
+
+impl<'js> Seed<'_, 'js> {
+    fn engine<T, E: serde::de::Error>(&self, result: rquickjs::Result<T>) -> Result<T, E> {
+        result.map_err(|error| {
+            *self.failed.borrow_mut() = Some(error);
+            E::custom("engine")
+        })
+    }
+}
+
+impl<'de, 'js> DeserializeSeed<'de> for Seed<'_, 'js> {
+    type Value = Value<'js>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+struct KeySeed<'a, 'js>(Seed<'a, 'js>);
+
+impl<'de, 'js> DeserializeSeed<'de> for KeySeed<'_, 'js> {
+    type Value = rquickjs::Atom<'js>;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'js> Visitor<'_> for KeySeed<'_, 'js> {
+    type Value = rquickjs::Atom<'js>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        self.0.engine(rquickjs::Atom::from_str(self.0.ctx.clone(), text))
+    }
+}
+
+impl<'de, 'js> Visitor<'de> for Seed<'_, 'js> {
+    type Value = Value<'js>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Value::new_bool(self.ctx.clone(), value))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(long(self.ctx, self.dialect, value))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Self::Value, E> {
+        match i64::try_from(value) {
+            Ok(value) => self.visit_i64(value),
+            Err(_) => {
+                self.dialect.exact.remember(value.into());
+                Ok(Value::new_float(self.ctx.clone(), value as f64))
+            }
+        }
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Self::Value, E> {
+        Ok(Value::new_float(self.ctx.clone(), value))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(self.engine(rquickjs::String::from_str(self.ctx.clone(), text))?.into_value())
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
+        Ok(self.dialect.null(self.ctx))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let array = self.engine(Array::new(self.ctx.clone()))?;
+        let mut at = 0;
+        while let Some(item) = items.next_element_seed(self)? {
+            self.engine(array.set(at, item))?;
+            at += 1;
+        }
+        Ok(array.into_value())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let object = self.engine(Object::new(self.ctx.clone()))?;
+        while let Some(key) = entries.next_key_seed(KeySeed(self))? {
+            let value = entries.next_value_seed(self)?;
+            // A map of TBEL has no nulls.
+            if value.is_undefined() {
+                continue;
+            }
+            self.engine(object.set(key, value))?;
+        }
+        Ok(object.into_value())
+    }
+}
+
+/// A JSON value as a script's value.
+pub(crate) fn from_json<'js>(
+    ctx: &Ctx<'js>,
+    dialect: &Dialect,
+    json: &serde_json::Value,
+) -> rquickjs::Result<Value<'js>> {
+    Ok(match json {
+        serde_json::Value::Null => dialect.null(ctx),
+        serde_json::Value::Bool(value) => Value::new_bool(ctx.clone(), *value),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(value) => long(ctx, dialect, value),
+            None => {
+                if let Some(value) = number.as_u64() {
+                    dialect.exact.remember(value.into());
+                }
+                Value::new_float(ctx.clone(), number.as_f64().unwrap_or(f64::NAN))
+            }
+        },
+        serde_json::Value::String(text) => rquickjs::String::from_str(ctx.clone(), text)?.into_value(),
+        serde_json::Value::Array(items) => {
+            let array = Array::new(ctx.clone())?;
+            for (at, item) in items.iter().enumerate() {
+                array.set(at, from_json(ctx, dialect, item)?)?;
+            }
+            array.into_value()
+        }
+        serde_json::Value::Object(entries) => {
+            let object = Object::new(ctx.clone())?;
+            for (key, value) in entries {
+                if value.is_null() && dialect.lang == Lang::Tbel {
+                    continue;
+                }
+                object.set(key.as_str(), from_json(ctx, dialect, value)?)?;
+            }
+            object.into_value()
+        }
+    })
+}
+
+/// About how long a JSON value is as text.
+pub(crate) fn json_size(json: &serde_json::Value) -> usize {
+    match json {
+        serde_json::Value::Null | serde_json::Value::Bool(_) => 5,
+        serde_json::Value::Number(_) => 8,
+        serde_json::Value::String(text) => text.len() + 2,
+        serde_json::Value::Array(items) => items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 2,
+        serde_json::Value::Object(entries) => {
+            entries.iter().map(|(key, value)| key.len() + json_size(value) + 4).sum::<usize>() + 2
+        }
+    }
+}

@@ -1,0 +1,648 @@
+//! Alarms.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{
+    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Propagation, StoreError,
+    StoreErrorKind, StoreResult,
+};
+use fieldline_model::entity::{
+    Alarm, AlarmAssignee, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity,
+};
+use fieldline_model::page::{PageData, PageLink, SortOrder};
+use fieldline_model::{AlarmId, EntityId, TenantId, UserId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::alarm_comments;
+use super::alarm_rows::{self, alarm_columns};
+use super::database::{Changes, Database};
+use super::failure::Failure;
+use super::list;
+use super::names::{entity_id, names, type_code};
+use super::query::{Owner, Query, Row};
+use super::record;
+
+/// How often raising an alarm is tried while others raise and end it at the same moment.
+const MOST_TRIES: u32 = 8;
+
+/// The most active alarms of an originator that are returned.
+const MAX_ACTIVE: i64 = 1_000;
+
+/// Alarms in a database.
+pub(super) struct Alarms(pub(super) Database);
+
+/// `SELECT … FROM alarm WHERE `, to be continued with a condition.
+fn select() -> Query {
+    Query::new(concat!("SELECT ", alarm_columns!(), " FROM alarm WHERE "))
+}
+
+/// A result in which nothing has changed.
+fn unchanged(alarm: Alarm) -> AlarmApiResult {
+    AlarmApiResult {
+        old: Some(alarm.clone()),
+        alarm,
+        created: false,
+        modified: false,
+        cleared: false,
+        replayed: false,
+        propagated: Vec::new(),
+    }
+}
+
+fn changed(alarm: Alarm, old: Alarm) -> AlarmApiResult {
+    AlarmApiResult {
+        modified: true,
+        old: Some(old),
+        ..unchanged(alarm)
+    }
+}
+
+/// The values of an alarm that raising it again replaces.
+struct Values<'a> {
+    severity: AlarmSeverity,
+    start_ts: i64,
+    end_ts: i64,
+    details: Option<&'a Value>,
+    propagation: &'a Propagation,
+}
+
+impl Values<'_> {
+    fn differ_from(&self, alarm: &Alarm) -> bool {
+        alarm.severity != Some(self.severity)
+            || (alarm.start_ts, alarm.end_ts) != (self.start_ts, self.end_ts)
+            || alarm.details.as_ref() != self.details.filter(|details| !details.is_null())
+            || Propagation::of(alarm) != *self.propagation
+    }
+}
+
+impl Alarms {
+    async fn by_id(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {
+        let query = select()
+            .push("alarm.id = ")
+            .bind(id.0)
+            .owned_by(Owner::Tenant(tenant.0));
+        alarm_rows::first(&self.0.read(query).await?)
+    }
+
+    /// Sets the values of an alarm; `None` where it is gone, or not active though it must be.
+    async fn set(
+        &self,
+        old: Alarm,
+        values: &Values<'_>,
+        only_active: bool,
+    ) -> StoreResult<Option<AlarmApiResult>> {
+        if !values.differ_from(&old) {
+            return Ok(Some(unchanged(old)));
+        }
+        let propagation = values.propagation;
+        let query = Query::new("UPDATE alarm SET severity = ")
+            .bind(values.severity.name())
+            .push(", start_ts = ")
+            .bind(values.start_ts)
+            .push(", end_ts = ")
+            .bind(values.end_ts)
+            .push(", details = ")
+            .bind(alarm_rows::details(values.details))
+            .push(", propagate = ")
+            .bind(propagation.related)
+            .push(", propagate_to_owner = ")
+            .bind(propagation.owner)
+            .push(", propagate_to_tenant = ")
+            .bind(propagation.tenant)
+            .push(", relation_types = ")
+            .bind(alarm_rows::relation_types(&propagation.relation_types))
+            .push(if only_active {
+                " WHERE NOT cleared AND id = "
+            } else {
+                " WHERE id = "
+            })
+            .bind(old.id.map(|id| id.0))
+            .owned_by(Owner::Tenant(old.tenant_id.0))
+            .push(concat!(" RETURNING ", alarm_columns!()));
+        let alarm = alarm_rows::first(&self.0.write(query).await?)?;
+        Ok(alarm.map(|alarm| changed(alarm, old)))
+    }
+
+    /// Inserts a new alarm; `None` where another one is active, or has the id.
+    async fn insert(&self, draft: &AlarmDraft, id: AlarmId) -> StoreResult<Option<Alarm>> {
+        let mut changes = self.0.begin().await?;
+        let rows = changes
+            .rows(insertion(draft, id)?)
+            .await
+            .map_err(|failure| match failure {
+                Failure::BrokenReference => record::invalid("Alarm is referencing to non-existent tenant!"),
+                failure => failure.into_error(),
+            })?;
+        let Some(alarm) = alarm_rows::first(&rows)? else {
+            return Ok(None);
+        };
+        show_at(&mut changes, draft.tenant, id, &[draft.originator]).await?;
+        let known = Query::new("INSERT INTO alarm_type (tenant_id, type, search) VALUES (")
+            .bind(draft.tenant.0)
+            .push(", ")
+            .bind(draft.alarm_type.as_str())
+            .push(", ")
+            .bind(record::search_text(&[Some(&draft.alarm_type)]))
+            .push(") ON CONFLICT DO NOTHING");
+        changes.execute(known).await?;
+        changes.commit().await?;
+        Ok(Some(alarm))
+    }
+
+    /// Runs an update that finds the alarm only where it changes something.
+    async fn change(
+        &self,
+        tenant: TenantId,
+        id: AlarmId,
+        update: Query,
+        condition: impl FnOnce(Query) -> Query,
+    ) -> StoreResult<Option<AlarmApiResult>> {
+        let Some(old) = self.by_id(tenant, id).await? else {
+            return Ok(None);
+        };
+        let query = condition(
+            update
+                .push(" WHERE id = ")
+                .bind(id.0)
+                .owned_by(Owner::Tenant(tenant.0)),
+        );
+        let rows = self
+            .0
+            .write(query.push(concat!(" RETURNING ", alarm_columns!())))
+            .await?;
+        match alarm_rows::first(&rows)? {
+            Some(alarm) => Ok(Some(changed(alarm, old))),
+            None => Ok(self.by_id(tenant, id).await?.map(unchanged)),
+        }
+    }
+
+    /// Alarms with what lists show beside them.
+    async fn infos(&self, tenant: TenantId, alarms: Vec<Alarm>) -> StoreResult<Vec<AlarmInfo>> {
+        let originators = alarms.iter().filter_map(|alarm| alarm.originator);
+        let names = names(&self.0, tenant, originators).await?;
+        let users: Vec<Uuid> = alarms
+            .iter()
+            .filter_map(|alarm| alarm.assignee_id)
+            .map(|id| id.0)
+            .collect();
+        let users: Vec<fieldline_model::entity::User> =
+            record::by_ids(&self.0, Owner::Tenant(tenant.0), users.into_iter()).await?;
+        let infos = alarms.into_iter().map(|alarm| {
+            let named = alarm.originator.and_then(|originator| names.get(&originator));
+            let name = named.map_or("Deleted", |named| &named.name).to_owned();
+            let label = named.and_then(|named| named.label.clone());
+            let assignee = alarm.assignee_id.and_then(|id| {
+                let user = users.iter().find(|user| user.id == Some(id))?;
+                Some(AlarmAssignee {
+                    id,
+                    first_name: user.first_name.clone(),
+                    last_name: user.last_name.clone(),
+                    email: user.email.clone(),
+                })
+            });
+            AlarmInfo {
+                alarm,
+                originator_display_name: Some(label.clone().unwrap_or_else(|| name.clone())),
+                originator_name: Some(name),
+                originator_label: label,
+                assignee,
+            }
+        });
+        Ok(infos.collect())
+    }
+
+    /// Deletes what a statement says, and the types that no alarm has any more; returns what was deleted.
+    async fn remove(&self, tenant: TenantId, deletion: Query) -> StoreResult<Vec<Alarm>> {
+        let mut changes = self.0.begin().await?;
+        let rows = changes
+            .rows(deletion.push(concat!(" RETURNING ", alarm_columns!())))
+            .await?;
+        let alarms = read_all(&rows)?;
+        let mut types: Vec<&str> = alarms.iter().map(|alarm| alarm.alarm_type.as_str()).collect();
+        types.sort_unstable();
+        types.dedup();
+        for alarm_type in types {
+            let unused = Query::new("DELETE FROM alarm_type WHERE tenant_id = ")
+                .bind(tenant.0)
+                .push(" AND type = ")
+                .bind(alarm_type)
+                .push(
+                    " AND NOT EXISTS (SELECT 1 FROM alarm WHERE alarm.tenant_id = alarm_type.tenant_id AND \
+                     alarm.type = alarm_type.type)",
+                );
+            changes.execute(unused).await?;
+        }
+        changes.commit().await?;
+        Ok(alarms)
+    }
+}
+
+fn read_all(rows: &[Row]) -> StoreResult<Vec<Alarm>> {
+    rows.iter()
+        .map(|row| alarm_rows::read(&mut row.columns()))
+        .collect()
+}
+
+fn insertion(draft: &AlarmDraft, id: AlarmId) -> StoreResult<Query> {
+    let propagation = &draft.propagation;
+    Ok(Query::new(
+        "INSERT INTO alarm (id, created_time, tenant_id, customer_id, originator_type, originator_id, type, severity, \
+         start_ts, end_ts, propagate, propagate_to_owner, propagate_to_tenant, relation_types, details, search, \
+         acknowledged, cleared, ack_ts, clear_ts, assign_ts) VALUES (",
+    )
+    .bind(id.0)
+    .push(", ")
+    .bind(draft.created_time)
+    .push(", ")
+    .bind(draft.tenant.0)
+    .push(", ")
+    .bind(draft.customer.filter(|customer| !customer.is_null()).map(|customer| customer.0))
+    .push(", ")
+    .bind(type_code(draft.originator.entity_type))
+    .push(", ")
+    .bind(draft.originator.id)
+    .push(", ")
+    .bind(record::bounded("type", &draft.alarm_type)?)
+    .push(", ")
+    .bind(draft.severity.name())
+    .push(", ")
+    .bind(draft.start_ts)
+    .push(", ")
+    .bind(draft.end_ts)
+    .push(", ")
+    .bind(propagation.related)
+    .push(", ")
+    .bind(propagation.owner)
+    .push(", ")
+    .bind(propagation.tenant)
+    .push(", ")
+    .bind(alarm_rows::relation_types(&propagation.relation_types))
+    .push(", ")
+    .bind(alarm_rows::details(draft.details.as_ref()))
+    .push(", ")
+    .bind(record::search_text(&[Some(&draft.alarm_type)]))
+    .push(concat!(
+        ", FALSE, FALSE, 0, 0, 0) ON CONFLICT DO NOTHING RETURNING ",
+        alarm_columns!()
+    )))
+}
+
+/// Lets an alarm of the tenant show at entities.
+async fn show_at(
+    changes: &mut Changes,
+    tenant: TenantId,
+    id: AlarmId,
+    entities: &[EntityId],
+) -> StoreResult<()> {
+    for entity in entities {
+        let query = Query::new(
+            "INSERT INTO entity_alarm (alarm_id, tenant_id, entity_type, entity_id) SELECT id, tenant_id, ",
+        )
+        .push("CAST(")
+        .bind(type_code(entity.entity_type))
+        .push(" AS BIGINT), ")
+        .bind(entity.id)
+        .push(" FROM alarm WHERE id = ")
+        .bind(id.0)
+        .owned_by(Owner::Tenant(tenant.0))
+        .push(" ON CONFLICT DO NOTHING");
+        changes.execute(query).await?;
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl AlarmStore for Alarms {
+    async fn create_or_update_active(&self, draft: AlarmDraft) -> StoreResult<Option<AlarmApiResult>> {
+        let id = draft.id.unwrap_or_default();
+        let id = if id.is_null() { AlarmId::new() } else { id };
+        let values = Values {
+            severity: draft.severity,
+            start_ts: draft.start_ts,
+            end_ts: draft.end_ts,
+            details: draft.details.as_ref(),
+            propagation: &draft.propagation,
+        };
+        for _ in 0..MOST_TRIES {
+            if draft.id.is_some()
+                && let Some(alarm) = self.by_id(draft.tenant, id).await?
+            {
+                return Ok(Some(AlarmApiResult {
+                    replayed: true,
+                    ..unchanged(alarm)
+                }));
+            }
+            let active = self
+                .latest_active(draft.tenant, draft.originator, &draft.alarm_type)
+                .await?;
+            if let Some(old) = active {
+                if let Some(result) = self.set(old, &values, true).await? {
+                    return Ok(Some(result));
+                }
+            } else if !draft.may_create {
+                return Ok(None);
+            } else if let Some(alarm) = self.insert(&draft, id).await? {
+                return Ok(Some(AlarmApiResult {
+                    created: true,
+                    modified: true,
+                    old: None,
+                    ..unchanged(alarm)
+                }));
+            }
+            // Somebody has raised or ended it in between.
+        }
+        Err(StoreError::new(
+            StoreErrorKind::Unavailable,
+            "The alarm is being changed by others",
+        ))
+    }
+
+    async fn update(&self, update: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>> {
+        let Some(old) = self.by_id(update.tenant, update.id).await? else {
+            return Ok(None);
+        };
+        let values = Values {
+            severity: update.severity,
+            start_ts: update.start_ts,
+            end_ts: update.end_ts,
+            details: update.details.as_ref(),
+            propagation: &update.propagation,
+        };
+        self.set(old, &values, false).await
+    }
+
+    async fn acknowledge(
+        &self,
+        tenant: TenantId,
+        id: AlarmId,
+        ts: i64,
+    ) -> StoreResult<Option<AlarmApiResult>> {
+        let update = Query::new("UPDATE alarm SET acknowledged = TRUE, ack_ts = ").bind(ts);
+        self.change(tenant, id, update, |query| query.push(" AND NOT acknowledged"))
+            .await
+    }
+
+    async fn clear(
+        &self,
+        tenant: TenantId,
+        id: AlarmId,
+        ts: i64,
+        details: Option<&Value>,
+    ) -> StoreResult<Option<AlarmApiResult>> {
+        let mut update = Query::new("UPDATE alarm SET cleared = TRUE, clear_ts = ").bind(ts);
+        if let Some(details) = alarm_rows::details(details) {
+            update = update.push(", details = ").bind(details);
+        }
+        let result = self
+            .change(tenant, id, update, |query| query.push(" AND NOT cleared"))
+            .await?;
+        Ok(result.map(|result| AlarmApiResult {
+            cleared: result.modified,
+            ..result
+        }))
+    }
+
+    async fn assign(
+        &self,
+        tenant: TenantId,
+        id: AlarmId,
+        assignee: Option<UserId>,
+        ts: i64,
+    ) -> StoreResult<Option<AlarmApiResult>> {
+        let assignee = assignee.map(|user| user.0);
+        let update = Query::new("UPDATE alarm SET assignee_id = ")
+            .bind(assignee)
+            .push(", assign_ts = ")
+            .bind(ts);
+        self.change(tenant, id, update, |query| match assignee {
+            Some(user) => query
+                .push(" AND (assignee_id IS NULL OR assignee_id <> ")
+                .bind(user)
+                .push(")"),
+            None => query.push(" AND assignee_id IS NOT NULL"),
+        })
+        .await
+    }
+
+    async fn touch(&self, touches: &[AlarmTouch]) -> StoreResult<()> {
+        if touches.is_empty() {
+            return Ok(());
+        }
+        // In the order of ids, so that concurrent batches do not lock each other out.
+        let mut touches: Vec<&AlarmTouch> = touches.iter().collect();
+        touches.sort_by_key(|touch| (touch.alarm, touch.end_ts));
+        let mut changes = self.0.begin().await?;
+        for touch in touches {
+            let mut query = Query::new("UPDATE alarm SET end_ts = ").bind(touch.end_ts);
+            if let Some(details) = alarm_rows::details(touch.details.as_ref()) {
+                query = query.push(", details = ").bind(details);
+            }
+            let query = query
+                .push(" WHERE id = ")
+                .bind(touch.alarm.0)
+                .push(" AND NOT cleared AND end_ts <= ")
+                .bind(touch.end_ts)
+                .owned_by(Owner::Tenant(touch.tenant.0));
+            changes.execute(query).await?;
+        }
+        changes.commit().await?;
+        Ok(())
+    }
+
+    async fn propagate(&self, tenant: TenantId, id: AlarmId, entities: &[EntityId]) -> StoreResult<()> {
+        let mut changes = self.0.begin().await?;
+        show_at(&mut changes, tenant, id, entities).await?;
+        changes.commit().await?;
+        Ok(())
+    }
+
+    async fn propagated(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Vec<EntityId>> {
+        let query = Query::new("SELECT entity_type, entity_id FROM entity_alarm WHERE alarm_id = ")
+            .bind(id.0)
+            .owned_by(Owner::Tenant(tenant.0));
+        let rows = self.0.read(query).await?;
+        rows.iter().map(|row| entity_id(&mut row.columns())).collect()
+    }
+
+    async fn delete(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {
+        let deletion = Query::new("DELETE FROM alarm WHERE id = ")
+            .bind(id.0)
+            .owned_by(Owner::Tenant(tenant.0));
+        Ok(self.remove(tenant, deletion).await?.pop())
+    }
+
+    async fn delete_of(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
+        let deletion = Query::new("DELETE FROM alarm WHERE originator_id = ")
+            .bind(entity.id)
+            .push(" AND originator_type = ")
+            .bind(type_code(entity.entity_type))
+            .owned_by(Owner::Tenant(tenant.0));
+        let deleted = self.remove(tenant, deletion).await?.len();
+        let hide = Query::new("DELETE FROM entity_alarm WHERE entity_id = ")
+            .bind(entity.id)
+            .push(" AND entity_type = ")
+            .bind(type_code(entity.entity_type))
+            .owned_by(Owner::Tenant(tenant.0));
+        self.0.execute(hide).await?;
+        Ok(deleted as u64)
+    }
+
+    async fn delete_before(&self, tenant: TenantId, end_ts: i64, limit: u32) -> StoreResult<Vec<Alarm>> {
+        let deletion = Query::new("DELETE FROM alarm WHERE id IN (SELECT id FROM alarm WHERE end_ts < ")
+            .bind(end_ts)
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(" ORDER BY end_ts LIMIT ")
+            .bind(i64::from(limit))
+            .push(")")
+            .owned_by(Owner::Tenant(tenant.0));
+        self.remove(tenant, deletion).await
+    }
+
+    async fn get(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {
+        self.by_id(tenant, id).await
+    }
+
+    async fn info(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<AlarmInfo>> {
+        let alarm = self.by_id(tenant, id).await?;
+        Ok(self.infos(tenant, alarm.into_iter().collect()).await?.pop())
+    }
+
+    async fn latest_active(
+        &self,
+        tenant: TenantId,
+        originator: EntityId,
+        alarm_type: &str,
+    ) -> StoreResult<Option<Alarm>> {
+        let query = select()
+            .push("NOT alarm.cleared AND alarm.originator_id = ")
+            .bind(originator.id)
+            .push(" AND alarm.type = ")
+            .bind(alarm_type)
+            .owned_by(Owner::Tenant(tenant.0));
+        alarm_rows::first(&self.0.read(query).await?)
+    }
+
+    async fn active_of(&self, tenant: TenantId, originator: EntityId) -> StoreResult<Vec<Alarm>> {
+        let query = select()
+            .push("NOT alarm.cleared AND alarm.originator_id = ")
+            .bind(originator.id)
+            .push(" AND alarm.originator_type = ")
+            .bind(type_code(originator.entity_type))
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(" ORDER BY alarm.created_time DESC, alarm.id DESC LIMIT ")
+            .bind(MAX_ACTIVE);
+        read_all(&self.0.read(query).await?)
+    }
+
+    async fn list(
+        &self,
+        tenant: TenantId,
+        query: &AlarmQuery,
+        page: &PageLink,
+    ) -> StoreResult<PageData<AlarmInfo>> {
+        alarm_rows::check(query)?;
+        let condition = |sql: Query| alarm_rows::matching(sql, tenant, query);
+        let found = list::page(
+            &self.0,
+            &alarm_rows::LISTING,
+            page,
+            condition,
+            alarm_rows::containing,
+            alarm_rows::read,
+        )
+        .await?;
+        let PageData {
+            data,
+            total_pages,
+            total_elements,
+            has_next,
+        } = found;
+        Ok(PageData {
+            data: self.infos(tenant, data).await?,
+            total_pages,
+            total_elements,
+            has_next,
+        })
+    }
+
+    async fn count(&self, tenant: TenantId, query: &AlarmQuery) -> StoreResult<u64> {
+        alarm_rows::check(query)?;
+        let sql = Query::new("SELECT COUNT(*) FROM alarm WHERE TRUE");
+        record::number(&self.0.read(alarm_rows::matching(sql, tenant, query)).await?)
+    }
+
+    async fn highest_severity(
+        &self,
+        tenant: TenantId,
+        query: &AlarmQuery,
+    ) -> StoreResult<Option<AlarmSeverity>> {
+        alarm_rows::check(query)?;
+        let sql = Query::new("SELECT DISTINCT alarm.severity FROM alarm WHERE TRUE");
+        let rows = self.0.read(alarm_rows::matching(sql, tenant, query)).await?;
+        let mut severities = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let name: String = row.columns().next()?;
+            severities.push(alarm_rows::severity_of(&name)?);
+        }
+        // The worst comes first in their order.
+        Ok(severities.into_iter().min())
+    }
+
+    async fn types(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<String>> {
+        let pattern = list::pattern(page.text_search.as_deref())?;
+        let matching = |query: Query| {
+            let query = query.push(" FROM alarm_type WHERE tenant_id = ").bind(tenant.0);
+            match &pattern {
+                Some(pattern) => list::own_text(query.push(" AND "), pattern),
+                None => query,
+            }
+        };
+        let total = record::number(&self.0.read(matching(Query::new("SELECT COUNT(*)"))).await?)?;
+        let query = matching(Query::new("SELECT type"))
+            .push(match page.sort_order.unwrap_or_default() {
+                SortOrder::Asc => " ORDER BY type ASC LIMIT ",
+                SortOrder::Desc => " ORDER BY type DESC LIMIT ",
+            })
+            .bind(i64::from(page.page_size.max(1)))
+            .push(" OFFSET ")
+            .bind(i64::try_from(page.skipped()).unwrap_or(i64::MAX));
+        let rows = self.0.read(query).await?;
+        let data = rows
+            .iter()
+            .map(|row| row.columns().next())
+            .collect::<StoreResult<Vec<String>>>()?;
+        Ok(PageData::new(data, total, page))
+    }
+
+    async fn assigned_to(&self, tenant: TenantId, user: UserId, limit: u32) -> StoreResult<Vec<AlarmId>> {
+        let query = Query::new("SELECT id FROM alarm WHERE assignee_id = ")
+            .bind(user.0)
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(" ORDER BY id LIMIT ")
+            .bind(i64::from(limit));
+        let rows = self.0.read(query).await?;
+        rows.iter().map(|row| row.columns().next().map(AlarmId)).collect()
+    }
+
+    async fn save_comment(&self, tenant: TenantId, comment: AlarmComment) -> StoreResult<AlarmComment> {
+        alarm_comments::save(&self.0, tenant, &comment).await
+    }
+
+    async fn comment(
+        &self,
+        tenant: TenantId,
+        alarm: AlarmId,
+        id: AlarmCommentId,
+    ) -> StoreResult<Option<AlarmComment>> {
+        alarm_comments::get(&self.0, tenant, alarm, id).await
+    }
+
+    async fn comments(
+        &self,
+        tenant: TenantId,
+        alarm: AlarmId,
+        page: &PageLink,
+    ) -> StoreResult<PageData<AlarmCommentInfo>> {
+        alarm_comments::list(&self.0, tenant, alarm, page).await
+    }
+}

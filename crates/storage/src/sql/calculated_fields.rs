@@ -1,0 +1,301 @@
+//! Calculated fields.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{CalculatedFieldFilter, CalculatedFieldStore, StoreResult};
+use fieldline_model::entity::calculated_field::Configuration;
+use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
+use fieldline_model::page::{PageData, PageLink, SortOrder};
+use fieldline_model::{CalculatedFieldId, EntityId, TenantId};
+use uuid::Uuid;
+
+use super::database::{Changes, Database};
+use super::list::{self, Listing};
+use super::names::{self, type_code};
+use super::query::{Arg, Columns, Owner, Query};
+use super::record::{self, Record};
+
+impl Record for CalculatedField {
+    const NAME: &'static str = "Calculated field";
+    const TABLE: &'static str = "calculated_field";
+    const COLUMNS: &'static [&'static str] = &["tenant_id", "entity_type", "entity_id", "type", "name", "search"];
+    const SELECT: &'static str = "id, created_time, tenant_id, entity_type, entity_id, type, name, version, doc";
+    const IN_COLUMNS: &'static [&'static str] = &["tenantId", "entityId", "type", "name"];
+    const BROKEN_REFERENCE: &'static str = "Calculated field is referencing to non-existent tenant!";
+
+    fn id(&self) -> Option<Uuid> {
+        self.id.map(|id| id.0)
+    }
+
+    fn created_time(&self) -> i64 {
+        self.created_time
+    }
+
+    fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Tenant(self.tenant_id.0)
+    }
+
+    fn values(&self) -> StoreResult<Vec<Arg>> {
+        let entity = self
+            .entity_id
+            .ok_or_else(|| record::invalid("Calculated field entity should be specified!"))?;
+        Ok(vec![
+            self.tenant_id.0.into(),
+            type_code(entity.entity_type).into(),
+            entity.id.into(),
+            self.field_type.name().into(),
+            record::bounded("name", &self.name)?,
+            record::search_text(&[Some(&self.name)]),
+        ])
+    }
+
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+        let id = CalculatedFieldId(columns.next()?);
+        let created_time = columns.next()?;
+        let tenant_id = TenantId(columns.next()?);
+        let entity_id = names::entity_id(columns)?;
+        let kind: String = columns.next()?;
+        let name = columns.next()?;
+        let version = columns.next()?;
+        let doc: String = columns.next()?;
+        let field_type = CalculatedFieldType::from_name(&kind)
+            .ok_or_else(|| super::query::unreadable(format!("unknown type of calculated field {kind}")))?;
+        Ok(Self {
+            id: Some(id),
+            created_time,
+            tenant_id,
+            entity_id: Some(entity_id),
+            field_type,
+            name,
+            version: Some(version),
+            ..record::parse(&doc)?
+        })
+    }
+
+    fn taken(&self, constraint: &str) -> Option<String> {
+        (constraint == "calculated_field_tenant_id_entity_id_type_name_key")
+            .then(|| "Calculated field with such name and type already exists".into())
+    }
+}
+
+const LISTING: Listing = Listing {
+    table: CalculatedField::TABLE,
+    select: CalculatedField::SELECT,
+    joins: "",
+    sorts: &[("createdTime", "created_time"), ("name", "search"), ("type", "type")],
+};
+
+/// Calculated fields in a database.
+pub(super) struct CalculatedFields(pub(super) Database);
+
+impl CalculatedFields {
+    /// Replaces which other entities a field names.
+    async fn save_references(&self, changes: &mut Changes, field: &CalculatedField) -> StoreResult<()> {
+        let id = field.id.unwrap_or_default().0;
+        let forget = Query::new("DELETE FROM calculated_field_reference WHERE field_id = ")
+            .bind(id)
+            .owned_by(field.owner());
+        changes.execute(forget).await?;
+        // A configuration that this program cannot read refers to nothing as far as it can know.
+        let Ok(configuration) = Configuration::parse(field.field_type, &field.configuration) else {
+            return Ok(());
+        };
+        for entity in configuration.referenced_entities() {
+            if Some(entity) == field.entity_id {
+                continue;
+            }
+            let insert = Query::new(
+                "INSERT INTO calculated_field_reference (field_id, tenant_id, entity_type, entity_id) VALUES (",
+            )
+            .bind_list([
+                Arg::from(id),
+                field.tenant_id.0.into(),
+                type_code(entity.entity_type).into(),
+                entity.id.into(),
+            ])
+            .push(")");
+            changes.execute(insert).await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl CalculatedFieldStore for CalculatedFields {
+    async fn save(&self, field: CalculatedField, create: bool) -> StoreResult<CalculatedField> {
+        if create {
+            let mut changes = self.0.begin().await?;
+            let saved = record::insert(&mut changes, &field).await?;
+            self.save_references(&mut changes, &saved).await?;
+            changes.commit().await?;
+            return Ok(saved);
+        }
+        // The row first, for its version; references are then those of whoever was last.
+        let saved = record::save(&self.0, field, false).await?;
+        let mut changes = self.0.begin().await?;
+        self.save_references(&mut changes, &saved).await?;
+        changes.commit().await?;
+        Ok(saved)
+    }
+
+    async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
+        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+    }
+
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: &CalculatedFieldFilter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<CalculatedFieldInfo>> {
+        let condition = |query: Query| filtered(query.owned_by(Owner::Tenant(tenant.0)), filter);
+        let fields = list::page(
+            &self.0,
+            &LISTING,
+            page,
+            condition,
+            list::own_text,
+            CalculatedField::read,
+        )
+        .await?;
+        let entities = fields.data.iter().filter_map(|field| field.entity_id);
+        let names = names::names(&self.0, tenant, entities).await?;
+        Ok(fields.map(|field| CalculatedFieldInfo {
+            entity_name: field
+                .entity_id
+                .and_then(|entity| names.get(&entity))
+                .map(|named| named.name.clone()),
+            field,
+        }))
+    }
+
+    async fn names(
+        &self,
+        tenant: TenantId,
+        kind: CalculatedFieldType,
+        page: &PageLink,
+    ) -> StoreResult<PageData<String>> {
+        let pattern = list::pattern(page.text_search.as_deref())?;
+        let matching = |query: Query| {
+            let query = query
+                .push(" FROM calculated_field WHERE type = ")
+                .bind(kind.name())
+                .owned_by(Owner::Tenant(tenant.0));
+            match &pattern {
+                Some(pattern) => list::own_text(query.push(" AND "), pattern),
+                None => query,
+            }
+        };
+        let counted = matching(Query::new("SELECT COUNT(DISTINCT name)"));
+        let total = record::number(&self.0.read(counted).await?)?;
+        let direction = match page.sort_order {
+            Some(SortOrder::Desc) => " DESC",
+            _ => " ASC",
+        };
+        let query = matching(Query::new("SELECT DISTINCT name"))
+            .push(" ORDER BY name")
+            .push(direction)
+            .push(" LIMIT ")
+            .bind(i64::from(page.page_size.max(1)))
+            .push(" OFFSET ")
+            .bind(i64::try_from(page.skipped()).unwrap_or(i64::MAX));
+        let rows = self.0.read(query).await?;
+        let names = rows
+            .iter()
+            .map(|row| row.columns().next())
+            .collect::<StoreResult<Vec<String>>>()?;
+        Ok(PageData::new(names, total, page))
+    }
+
+    async fn of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<Vec<CalculatedField>> {
+        let query = record::select::<CalculatedField>()
+            .push("entity_id = ")
+            .bind(entity.id)
+            .push(" AND entity_type = ")
+            .bind(type_code(entity.entity_type))
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(" ORDER BY created_time, id");
+        let rows = self.0.read(query).await?;
+        rows.iter()
+            .map(|row| CalculatedField::read(&mut row.columns()))
+            .collect()
+    }
+
+    async fn count(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
+        let query = Query::new("SELECT COUNT(*) FROM calculated_field WHERE type <> ")
+            .bind(CalculatedFieldType::Alarm.name())
+            .push(" AND entity_id = ")
+            .bind(entity.id)
+            .push(" AND entity_type = ")
+            .bind(type_code(entity.entity_type))
+            .owned_by(Owner::Tenant(tenant.0));
+        record::number(&self.0.read(query).await?)
+    }
+
+    async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool> {
+        let query = Query::new("SELECT COUNT(*) FROM calculated_field_reference WHERE entity_id = ")
+            .bind(entity.id)
+            .push(" AND entity_type = ")
+            .bind(type_code(entity.entity_type))
+            .owned_by(Owner::Tenant(tenant.0));
+        Ok(record::number(&self.0.read(query).await?)? > 0)
+    }
+
+    async fn delete(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<bool> {
+        let owner = Owner::Tenant(tenant.0);
+        record::delete::<CalculatedField>(&self.0, owner, id.0, "Calculated field is in use").await
+    }
+
+    async fn delete_of_entity(
+        &self,
+        tenant: TenantId,
+        entity: EntityId,
+    ) -> StoreResult<Vec<CalculatedFieldId>> {
+        let query = Query::new("DELETE FROM calculated_field WHERE entity_id = ")
+            .bind(entity.id)
+            .push(" AND entity_type = ")
+            .bind(type_code(entity.entity_type))
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(" RETURNING id");
+        let mut changes = self.0.begin().await?;
+        let rows = changes.rows(query).await?;
+        let ids = rows
+            .iter()
+            .map(|row| row.columns().next().map(CalculatedFieldId))
+            .collect::<StoreResult<Vec<_>>>()?;
+        changes.commit().await?;
+        Ok(ids)
+    }
+}
+
+fn filtered(mut query: Query, filter: &CalculatedFieldFilter) -> Query {
+    if let Some(types) = &filter.types {
+        query = one_of(query, " AND type", types.iter().map(|kind| Arg::from(kind.name())).collect());
+    }
+    if let Some(types) = &filter.entity_types {
+        let codes = types.iter().map(|kind| Arg::from(type_code(*kind))).collect();
+        query = one_of(query, " AND entity_type", codes);
+    }
+    if let Some(entities) = &filter.entities {
+        query = one_of(query, " AND entity_id", entities.iter().copied().map(Arg::from).collect());
+    }
+    if let Some(names) = &filter.names {
+        query = one_of(
+            query,
+            " AND name",
+            names.iter().map(|name| Arg::from(name.as_str())).collect(),
+        );
+    }
+    query
+}
+
+/// The condition that a column has one of these values; not even the databases agree on an empty list.
+fn one_of(query: Query, column: &'static str, values: Vec<Arg>) -> Query {
+    if values.is_empty() {
+        return query.push(" AND FALSE");
+    }
+    query.push(column).push(" IN (").bind_list(values).push(")")
+}

@@ -1,0 +1,108 @@
+//! What entities of any type are called, and how their ids are kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fieldline_core::ports::StoreResult;
+use fieldline_model::{EntityId, EntityType, TenantId};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::database::Database;
+use super::query::{Columns, Owner, Query, unreadable};
+use super::record::IDS_A_STATEMENT;
+
+/// What an entity is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) label: Option<String>,
+}
+
+/// The part of a document that has the label.
+#[derive(Deserialize)]
+struct Labelled {
+    label: Option<String>,
+}
+
+/// The code that an entity type is kept as.
+pub(super) fn type_code(entity_type: EntityType) -> i64 {
+    i64::from(entity_type as u8)
+}
+
+/// The type of a code.
+pub(super) fn type_of(code: i64) -> StoreResult<EntityType> {
+    u8::try_from(code)
+        .ok()
+        .and_then(EntityType::from_code)
+        .ok_or_else(|| unreadable(format!("unknown entity type {code}")))
+}
+
+/// The entity whose type and id are the next two columns.
+pub(super) fn entity_id(columns: &mut Columns<'_>) -> StoreResult<EntityId> {
+    let entity_type = type_of(columns.next()?)?;
+    Ok(EntityId::new(entity_type, columns.next()?))
+}
+
+/// Where entities of a type are kept with their names; `None` for those without.
+fn statement(entity_type: EntityType) -> Option<&'static str> {
+    Some(match entity_type {
+        EntityType::Tenant => "SELECT id, title, doc FROM tenant WHERE id IN (",
+        EntityType::Customer => "SELECT id, title, doc FROM customer WHERE id IN (",
+        EntityType::User => "SELECT id, email, doc FROM user_account WHERE id IN (",
+        EntityType::Device => "SELECT id, name, doc FROM device WHERE id IN (",
+        EntityType::DeviceProfile => "SELECT id, name, doc FROM device_profile WHERE id IN (",
+        EntityType::Asset => "SELECT id, name, doc FROM asset WHERE id IN (",
+        EntityType::AssetProfile => "SELECT id, name, doc FROM asset_profile WHERE id IN (",
+        EntityType::EntityView => "SELECT id, name, doc FROM entity_view WHERE id IN (",
+        EntityType::Alarm => "SELECT id, type, '{}' FROM alarm WHERE id IN (",
+        EntityType::RuleChain => "SELECT id, name, doc FROM rule_chain WHERE id IN (",
+        _ => return None,
+    })
+}
+
+/// The names of those of the entities that the tenant has.
+pub(super) async fn names(
+    database: &Database,
+    tenant: TenantId,
+    entities: impl IntoIterator<Item = EntityId>,
+) -> StoreResult<BTreeMap<EntityId, Named>> {
+    let mut wanted: BTreeMap<EntityType, BTreeSet<Uuid>> = BTreeMap::new();
+    for entity in entities {
+        wanted.entry(entity.entity_type).or_default().insert(entity.id);
+    }
+    let mut found = BTreeMap::new();
+    for (entity_type, ids) in wanted {
+        let Some(statement) = statement(entity_type) else {
+            continue;
+        };
+        let ids: Vec<Uuid> = match entity_type {
+            EntityType::Tenant => ids.into_iter().filter(|id| *id == tenant.0).collect(),
+            _ => ids.into_iter().collect(),
+        };
+        let owner = match entity_type {
+            EntityType::Tenant => Owner::Installation,
+            _ => Owner::Tenant(tenant.0),
+        };
+        for chunk in ids.chunks(IDS_A_STATEMENT) {
+            let query = Query::new(statement)
+                .bind_list(chunk.iter().copied())
+                .push(")")
+                .owned_by(owner);
+            for row in &database.read(query).await? {
+                let mut columns = row.columns();
+                let id: Uuid = columns.next()?;
+                let name = columns.next()?;
+                let doc: String = columns.next()?;
+                let label = match entity_type {
+                    EntityType::Device | EntityType::Asset => {
+                        let labelled: Labelled = serde_json::from_str(&doc).map_err(unreadable)?;
+                        labelled.label.filter(|label| !label.is_empty())
+                    }
+                    _ => None,
+                };
+                found.insert(EntityId::new(entity_type, id), Named { name, label });
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,219 @@
+//! Rule chains; their nodes and connections are in `rule_nodes`.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{RuleChainStore, StoreResult};
+use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::list::{self, Listing};
+use super::query::{Arg, Columns, Owner, Query, unreadable};
+use super::record::{self, Record};
+use super::rule_nodes;
+
+impl Record for RuleChain {
+    const NAME: &'static str = "Rule chain";
+    const TABLE: &'static str = "rule_chain";
+    const COLUMNS: &'static [&'static str] =
+        &["tenant_id", "name", "type", "is_root", "first_node_id", "search"];
+    const SELECT: &'static str =
+        "id, created_time, tenant_id, name, type, is_root, first_node_id, version, doc";
+    const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "type", "root", "firstRuleNodeId"];
+    const BROKEN_REFERENCE: &'static str = "Rule chain is referencing to non-existent tenant!";
+
+    fn id(&self) -> Option<Uuid> {
+        self.id.map(|id| id.0)
+    }
+
+    fn created_time(&self) -> i64 {
+        self.created_time
+    }
+
+    fn version(&self) -> Option<i64> {
+        self.version
+    }
+
+    fn owner(&self) -> Owner {
+        Owner::Tenant(self.tenant_id.0)
+    }
+
+    fn values(&self) -> StoreResult<Vec<Arg>> {
+        Ok(vec![
+            self.tenant_id.0.into(),
+            record::bounded("name", &self.name)?,
+            self.chain_type.name().into(),
+            self.root.into(),
+            self.first_rule_node_id.map(|id| id.0).into(),
+            record::search_text(&[Some(&self.name)]),
+        ])
+    }
+
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+        let id = RuleChainId(columns.next()?);
+        let created_time = columns.next()?;
+        let tenant_id = TenantId(columns.next()?);
+        let name = columns.next()?;
+        let chain_type: String = columns.next()?;
+        let root = columns.next()?;
+        let first_node: Option<Uuid> = columns.next()?;
+        let version = columns.next()?;
+        let doc: String = columns.next()?;
+        Ok(Self {
+            id: Some(id),
+            created_time,
+            tenant_id,
+            name,
+            chain_type: RuleChainType::from_name(&chain_type)
+                .ok_or_else(|| unreadable("unknown type of rule chain"))?,
+            root,
+            first_rule_node_id: first_node.map(RuleNodeId),
+            version: Some(version),
+            ..record::parse(&doc)?
+        })
+    }
+
+    fn taken(&self, constraint: &str) -> Option<String> {
+        (constraint == "rule_chain_tenant_id_type_key").then(|| {
+            match self.chain_type {
+                RuleChainType::Core => "Another root rule chain is present in scope of current tenant!",
+                RuleChainType::Edge => {
+                    "Another edge template root rule chain is present in scope of current tenant!"
+                }
+            }
+            .into()
+        })
+    }
+}
+
+const LISTING: Listing = Listing {
+    table: RuleChain::TABLE,
+    select: RuleChain::SELECT,
+    joins: "",
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("name", "search"),
+        ("root", "is_root"),
+    ],
+};
+
+/// Rule chains in a database.
+pub(super) struct RuleChains(pub(super) Database);
+
+#[async_trait]
+impl RuleChainStore for RuleChains {
+    async fn save(&self, chain: RuleChain, create: bool) -> StoreResult<RuleChain> {
+        record::save(&self.0, chain, create).await
+    }
+
+    async fn get(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChain>> {
+        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+    }
+
+    async fn by_ids(&self, tenant: TenantId, ids: &[RuleChainId]) -> StoreResult<Vec<RuleChain>> {
+        record::by_ids(&self.0, Owner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
+    }
+
+    async fn by_name(
+        &self,
+        tenant: TenantId,
+        chain_type: RuleChainType,
+        name: &str,
+    ) -> StoreResult<Option<RuleChain>> {
+        let query = record::select::<RuleChain>()
+            .push("name = ")
+            .bind(name)
+            .push(" AND type = ")
+            .bind(chain_type.name())
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(" ORDER BY created_time, id LIMIT 1");
+        record::first(&self.0.read(query).await?)
+    }
+
+    async fn root(&self, tenant: TenantId, chain_type: RuleChainType) -> StoreResult<Option<RuleChain>> {
+        let query = record::select::<RuleChain>()
+            .push("is_root AND type = ")
+            .bind(chain_type.name())
+            .owned_by(Owner::Tenant(tenant.0));
+        record::first(&self.0.read(query).await?)
+    }
+
+    async fn set_root(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
+        let owner = Owner::Tenant(tenant.0);
+        let mut changes = self.0.begin().await?;
+        let unset = Query::new(
+            "UPDATE rule_chain SET is_root = FALSE, version = version + 1 \
+             WHERE is_root AND type = (SELECT type FROM rule_chain WHERE id = ",
+        )
+        .bind(id.0)
+        .push(") AND id <> ")
+        .bind(id.0)
+        .owned_by(owner);
+        changes.execute(unset).await?;
+        let set = Query::new(
+            "UPDATE rule_chain SET is_root = TRUE, version = version + CASE WHEN is_root THEN 0 ELSE 1 END \
+             WHERE id = ",
+        )
+        .bind(id.0)
+        .owned_by(owner);
+        if changes.execute(set).await? == 0 {
+            return Ok(false);
+        }
+        changes.commit().await?;
+        Ok(true)
+    }
+
+    async fn list(
+        &self,
+        tenant: TenantId,
+        chain_type: Option<RuleChainType>,
+        page: &PageLink,
+    ) -> StoreResult<PageData<RuleChain>> {
+        let condition = |query: Query| {
+            let query = query.owned_by(Owner::Tenant(tenant.0));
+            match chain_type {
+                Some(chain_type) => query.push(" AND type = ").bind(chain_type.name()),
+                None => query,
+            }
+        };
+        list::page(
+            &self.0,
+            &LISTING,
+            page,
+            condition,
+            list::own_text,
+            RuleChain::read,
+        )
+        .await
+    }
+
+    async fn delete(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
+        let in_use = "The rule chain referenced by the profiles cannot be deleted!";
+        record::delete::<RuleChain>(&self.0, Owner::Tenant(tenant.0), id.0, in_use).await
+    }
+
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
+        record::count::<RuleChain>(&self.0, Owner::Tenant(tenant.0)).await
+    }
+
+    async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>> {
+        rule_nodes::metadata(&self.0, tenant, id).await
+    }
+
+    async fn save_metadata(
+        &self,
+        tenant: TenantId,
+        metadata: RuleChainMetaData,
+    ) -> StoreResult<RuleChainMetaData> {
+        rule_nodes::save_metadata(&self.0, tenant, metadata).await
+    }
+
+    async fn node(&self, tenant: TenantId, id: RuleNodeId) -> StoreResult<Option<RuleNode>> {
+        rule_nodes::node(&self.0, tenant, id).await
+    }
+
+    async fn nodes_of_type(&self, tenant: TenantId, class: &str) -> StoreResult<Vec<RuleNode>> {
+        rule_nodes::of_type(&self.0, tenant, class).await
+    }
+}

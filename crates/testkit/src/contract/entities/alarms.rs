@@ -1,0 +1,583 @@
+//! The life of alarms.
+#![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
+
+use fieldline_core::ports::{
+    AlarmDraft, AlarmQuery, AlarmScope, AlarmTouch, AlarmUpdate, EntityStores, Propagation, StoreErrorKind,
+};
+use fieldline_model::entity::{
+    Alarm, AlarmComment, AlarmCommentId, AlarmCommentType, AlarmSearchStatus, AlarmSeverity, AlarmStatus,
+    Authority, Device,
+};
+use fieldline_model::page::{PageLink, SortOrder};
+use fieldline_model::{AlarmId, CustomerId, EntityId, EntityType, TenantId, new_uuid};
+use serde_json::json;
+
+use super::fixture::{NOW, World, refused, searched, sorted};
+
+fn draft(tenant: TenantId, originator: impl Into<EntityId>, alarm_type: &str) -> AlarmDraft {
+    AlarmDraft {
+        id: None,
+        tenant,
+        customer: None,
+        originator: originator.into(),
+        alarm_type: alarm_type.into(),
+        severity: AlarmSeverity::Major,
+        start_ts: NOW,
+        end_ts: NOW,
+        details: Some(json!({"data": "23.5"})),
+        propagation: Propagation::default(),
+        created_time: NOW,
+        may_create: true,
+    }
+}
+
+async fn raise(stores: &EntityStores, draft: AlarmDraft) -> Alarm {
+    let raised = stores
+        .alarms
+        .create_or_update_active(draft)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(raised.created && raised.modified && !raised.replayed);
+    raised.alarm
+}
+
+fn id_of(device: &Device) -> EntityId {
+    device.id.unwrap().into()
+}
+
+/// An originator has one active alarm of a type: raising it again updates it, and after its end makes a new one.
+pub async fn one_alarm_of_a_type_is_active_at_a_time(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let device = id_of(&world.device("device").await);
+    let customer = CustomerId::new();
+    let first = AlarmDraft {
+        customer: Some(customer),
+        propagation: Propagation {
+            tenant: true,
+            relation_types: vec!["Contains".into(), "a, \"b\"".into()],
+            ..Propagation::default()
+        },
+        ..draft(world.tenant, device, "Hot")
+    };
+    let alarm = raise(stores, first.clone()).await;
+    let id = alarm.id.unwrap();
+    assert_eq!(stores.alarms.get(world.tenant, id).await.unwrap().unwrap(), alarm);
+    assert_eq!(alarm.customer_id, Some(customer));
+    assert_eq!(Propagation::of(&alarm), first.propagation);
+    assert_eq!(alarm.status(), AlarmStatus::ActiveUnack);
+
+    let again = stores
+        .alarms
+        .create_or_update_active(first.clone())
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!again.created && !again.modified);
+    let worse = AlarmDraft {
+        severity: AlarmSeverity::Critical,
+        end_ts: NOW + 5,
+        ..first.clone()
+    };
+    let worse = stores
+        .alarms
+        .create_or_update_active(worse)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!worse.created && worse.modified && worse.severity_changed());
+    assert!(!worse.propagation_changed());
+    assert_eq!(worse.old.unwrap(), alarm);
+    assert_eq!((worse.alarm.id, worse.alarm.end_ts), (Some(id), NOW + 5));
+
+    let cleared = stores
+        .alarms
+        .clear(world.tenant, id, NOW + 9, Some(&json!({"why": 1})))
+        .await;
+    let cleared = cleared.unwrap().unwrap();
+    assert!(cleared.cleared && cleared.modified);
+    assert_eq!(
+        (cleared.alarm.clear_ts, cleared.alarm.details),
+        (NOW + 9, Some(json!({"why": 1})))
+    );
+    let twice = stores
+        .alarms
+        .clear(world.tenant, id, NOW + 10, None)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(!twice.cleared && !twice.modified);
+    assert_eq!(twice.alarm.clear_ts, NOW + 9);
+    assert_eq!(
+        stores
+            .alarms
+            .latest_active(world.tenant, device, "Hot")
+            .await
+            .unwrap(),
+        None
+    );
+
+    let refused = AlarmDraft {
+        may_create: false,
+        ..first.clone()
+    };
+    assert_eq!(
+        stores.alarms.create_or_update_active(refused).await.unwrap(),
+        None
+    );
+    let second = raise(stores, first).await;
+    assert_ne!(second.id, Some(id));
+    let active = stores
+        .alarms
+        .latest_active(world.tenant, device, "Hot")
+        .await
+        .unwrap();
+    assert_eq!(active.unwrap().id, second.id);
+}
+
+/// Many who raise the same alarm at once make one.
+pub async fn concurrent_raises_make_one_alarm(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let device = id_of(&world.device("device").await);
+    let raises = (0..8).map(|_| {
+        let alarms = stores.alarms.clone();
+        let draft = draft(world.tenant, device, "Hot");
+        tokio::spawn(async move { alarms.create_or_update_active(draft).await.unwrap().unwrap() })
+    });
+    let mut created = 0;
+    for raise in raises.collect::<Vec<_>>() {
+        created += u32::from(raise.await.unwrap().created);
+    }
+    assert_eq!(created, 1);
+    assert_eq!(
+        stores.alarms.active_of(world.tenant, device).await.unwrap().len(),
+        1
+    );
+}
+
+/// A draft with an id that was used already changes nothing, even after the alarm has ended.
+pub async fn a_replayed_draft_raises_nothing(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let device = id_of(&world.device("device").await);
+    let once = AlarmDraft {
+        id: Some(AlarmId(new_uuid())),
+        ..draft(world.tenant, device, "Hot")
+    };
+    let id = raise(stores, once.clone()).await.id.unwrap();
+    assert_eq!(Some(id), once.id);
+    stores.alarms.clear(world.tenant, id, NOW, None).await.unwrap();
+    let replayed = AlarmDraft {
+        severity: AlarmSeverity::Critical,
+        ..once
+    };
+    let replayed = stores
+        .alarms
+        .create_or_update_active(replayed)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(replayed.replayed && !replayed.created && !replayed.modified);
+    assert!(replayed.alarm.cleared);
+    assert_eq!(replayed.alarm.severity, Some(AlarmSeverity::Major));
+}
+
+/// Acknowledging, assigning and updating say whether they changed something.
+pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let device = id_of(&world.device("device").await);
+    let user = world
+        .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
+        .await;
+    let alarms = &stores.alarms;
+    let alarm = raise(stores, draft(world.tenant, device, "Hot")).await;
+    let id = alarm.id.unwrap();
+    for expected in [true, false] {
+        let result = alarms
+            .acknowledge(world.tenant, id, NOW + 1)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(result.modified, expected);
+        assert_eq!((result.alarm.acknowledged, result.alarm.ack_ts), (true, NOW + 1));
+    }
+    for (assignee, expected) in [(user.id, true), (user.id, false), (None, true), (None, false)] {
+        let result = alarms
+            .assign(world.tenant, id, assignee, NOW + 2)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!((result.modified, result.alarm.assignee_id), (expected, assignee));
+    }
+    alarms.assign(world.tenant, id, user.id, NOW + 3).await.unwrap();
+    let info = alarms.info(world.tenant, id).await.unwrap().unwrap();
+    assert_eq!(info.originator_name.as_deref(), Some("device"));
+    assert_eq!(info.assignee.unwrap().email, "u@x.org");
+    assert_eq!(
+        alarms
+            .assigned_to(world.tenant, user.id.unwrap(), 10)
+            .await
+            .unwrap(),
+        [id]
+    );
+
+    let update = AlarmUpdate {
+        tenant: world.tenant,
+        id,
+        severity: AlarmSeverity::Minor,
+        start_ts: NOW,
+        end_ts: NOW + 7,
+        details: None,
+        propagation: Propagation {
+            related: true,
+            ..Propagation::default()
+        },
+    };
+    let result = alarms.update(update.clone()).await.unwrap().unwrap();
+    assert!(result.modified && result.severity_changed() && result.propagation_changed());
+    assert_eq!(result.alarm.details, None);
+    let touch = |end_ts, details| AlarmTouch {
+        tenant: world.tenant,
+        alarm: id,
+        end_ts,
+        details,
+    };
+    let touches = [
+        touch(NOW + 20, Some(json!(2))),
+        touch(NOW + 10, Some(json!(1))),
+        touch(NOW + 30, None),
+    ];
+    alarms.touch(&touches).await.unwrap();
+    let touched = alarms.get(world.tenant, id).await.unwrap().unwrap();
+    assert_eq!((touched.end_ts, touched.details), (NOW + 30, Some(json!(2))));
+
+    let nobody = AlarmId::new();
+    assert_eq!(alarms.acknowledge(world.tenant, nobody, NOW).await.unwrap(), None);
+    assert_eq!(
+        alarms.update(AlarmUpdate { id: nobody, ..update }).await.unwrap(),
+        None
+    );
+}
+
+/// An alarm shows at its originator and where it propagates; lists are narrowed, searched and sorted.
+pub async fn alarms_are_found_where_they_show(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let (a, b) = (id_of(&world.device("a").await), id_of(&world.device("b").await));
+    let alarms = &stores.alarms;
+    let mut ids = Vec::new();
+    for (originator, alarm_type, severity, ts) in [
+        (a, "Hot", AlarmSeverity::Minor, NOW),
+        (a, "Wet", AlarmSeverity::Critical, NOW + 1),
+        (b, "Hot", AlarmSeverity::Warning, NOW + 2),
+    ] {
+        let draft = AlarmDraft {
+            severity,
+            created_time: ts,
+            start_ts: ts,
+            ..draft(world.tenant, originator, alarm_type)
+        };
+        ids.push(raise(stores, draft).await.id.unwrap());
+    }
+    alarms.acknowledge(world.tenant, ids[1], NOW).await.unwrap();
+    alarms.clear(world.tenant, ids[2], NOW, None).await.unwrap();
+    alarms
+        .propagate(world.tenant, ids[2], &[a, world.tenant.into()])
+        .await
+        .unwrap();
+    alarms.propagate(world.tenant, ids[2], &[a]).await.unwrap();
+    assert_eq!(alarms.propagated(world.tenant, ids[2]).await.unwrap().len(), 3);
+
+    let of = |scope| AlarmQuery {
+        scope,
+        ..AlarmQuery::default()
+    };
+    let everywhere = AlarmQuery::default();
+    let cases = [
+        (everywhere.clone(), vec![2, 1, 0]),
+        (of(AlarmScope::Affecting(a)), vec![2, 1, 0]),
+        (of(AlarmScope::Affecting(b)), vec![2]),
+        (of(AlarmScope::Affecting(world.tenant.into())), vec![2]),
+        (
+            of(AlarmScope::AffectingAny(vec![b, world.tenant.into()])),
+            vec![2],
+        ),
+        (of(AlarmScope::AffectingAny(vec![])), vec![]),
+        (of(AlarmScope::Originators(vec![a])), vec![1, 0]),
+        (of(AlarmScope::AffectingType(EntityType::Tenant)), vec![2]),
+        (of(AlarmScope::OriginatorType(EntityType::Asset)), vec![]),
+        (
+            everywhere.clone().in_states(&[AlarmSearchStatus::Active]),
+            vec![1, 0],
+        ),
+        (
+            everywhere
+                .clone()
+                .in_states(&[AlarmSearchStatus::Ack, AlarmSearchStatus::Active]),
+            vec![1],
+        ),
+        (
+            everywhere
+                .clone()
+                .in_states(&[AlarmSearchStatus::Ack, AlarmSearchStatus::Unack]),
+            vec![2, 1, 0],
+        ),
+        (everywhere.clone().with_status(AlarmStatus::ClearedUnack), vec![2]),
+        (
+            AlarmQuery {
+                severities: vec![AlarmSeverity::Minor, AlarmSeverity::Critical],
+                ..everywhere.clone()
+            },
+            vec![1, 0],
+        ),
+        (
+            AlarmQuery {
+                types: vec!["Hot".into()],
+                ..everywhere.clone()
+            },
+            vec![2, 0],
+        ),
+        (
+            AlarmQuery {
+                from: Some(NOW + 1),
+                to: Some(NOW + 1),
+                ..everywhere.clone()
+            },
+            vec![1],
+        ),
+    ];
+    for (query, expected) in cases {
+        let found = alarms
+            .list(world.tenant, &query, &PageLink::first(10))
+            .await
+            .unwrap();
+        let found: Vec<_> = found.data.iter().map(|info| info.alarm.id.unwrap()).collect();
+        let expected: Vec<_> = expected.iter().map(|index: &usize| ids[*index]).collect();
+        assert_eq!(found, expected, "{query:?}");
+        assert_eq!(
+            alarms.count(world.tenant, &query).await.unwrap(),
+            expected.len() as u64
+        );
+    }
+    let highest = alarms
+        .highest_severity(world.tenant, &of(AlarmScope::Affecting(a)))
+        .await
+        .unwrap();
+    assert_eq!(highest, Some(AlarmSeverity::Critical));
+    for (text, expected) in [
+        ("wet", 1),
+        ("HOT", 2),
+        ("warn", 1),
+        ("cleared_un", 1),
+        ("active", 2),
+    ] {
+        let page = PageLink {
+            sort_property: None,
+            sort_order: None,
+            ..searched(text)
+        };
+        let found = alarms.list(world.tenant, &everywhere, &page).await.unwrap();
+        assert_eq!(found.total_elements, expected, "{text}");
+    }
+    for property in [
+        "createdTime",
+        "startTs",
+        "endTs",
+        "ackTs",
+        "clearTs",
+        "assignTs",
+        "type",
+        "severity",
+        "status",
+        "originator",
+        "originatorType",
+        "originatorName",
+        "originatorLabel",
+        "assignee",
+    ] {
+        let page = sorted(property, SortOrder::Desc);
+        assert_eq!(
+            alarms
+                .list(world.tenant, &everywhere, &page)
+                .await
+                .unwrap()
+                .data
+                .len(),
+            3,
+            "{property}"
+        );
+    }
+    let by_originator = sorted("originatorName", SortOrder::Desc);
+    let found = alarms
+        .list(world.tenant, &everywhere, &by_originator)
+        .await
+        .unwrap();
+    assert_eq!(found.data[0].originator_name.as_deref(), Some("b"));
+    refused(
+        alarms
+            .list(world.tenant, &everywhere, &sorted("details", SortOrder::Asc))
+            .await,
+        StoreErrorKind::Invalid,
+    );
+    let types = alarms.types(world.tenant, &PageLink::first(10)).await.unwrap();
+    assert_eq!(types.data, ["Hot", "Wet"]);
+}
+
+/// Alarms go with their originator, by their age, or one by one; so do the types that none has any more.
+pub async fn deleted_alarms_are_gone(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let (a, b) = (id_of(&world.device("a").await), id_of(&world.device("b").await));
+    let alarms = &stores.alarms;
+    let old = AlarmDraft {
+        end_ts: NOW - 10,
+        start_ts: NOW - 10,
+        ..draft(world.tenant, a, "Old")
+    };
+    let old = raise(stores, old).await;
+    let hot = raise(stores, draft(world.tenant, a, "Hot")).await.id.unwrap();
+    let wet = raise(stores, draft(world.tenant, b, "Wet")).await.id.unwrap();
+    alarms.propagate(world.tenant, wet, &[a]).await.unwrap();
+    assert_eq!(alarms.delete_before(world.tenant, NOW, 10).await.unwrap(), [old]);
+    assert_eq!(alarms.delete_before(world.tenant, NOW, 10).await.unwrap(), []);
+    assert_eq!(
+        alarms
+            .types(world.tenant, &PageLink::first(9))
+            .await
+            .unwrap()
+            .data,
+        ["Hot", "Wet"]
+    );
+    assert_eq!(alarms.delete_of(world.tenant, a).await.unwrap(), 1);
+    assert_eq!(alarms.get(world.tenant, hot).await.unwrap(), None);
+    assert_eq!(alarms.propagated(world.tenant, wet).await.unwrap(), [b]);
+    assert_eq!(
+        alarms.delete(world.tenant, wet).await.unwrap().unwrap().id,
+        Some(wet)
+    );
+    assert_eq!(alarms.delete(world.tenant, wet).await.unwrap(), None);
+    assert_eq!(
+        alarms
+            .types(world.tenant, &PageLink::first(9))
+            .await
+            .unwrap()
+            .total_elements,
+        0
+    );
+}
+
+/// Comments stand under their alarm in the order of time, with their authors.
+pub async fn comments_stand_under_their_alarm(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let device = id_of(&world.device("device").await);
+    let user = world
+        .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
+        .await;
+    let alarms = &stores.alarms;
+    let alarm = raise(stores, draft(world.tenant, device, "Hot")).await.id;
+    let comment = |created_time, user_id| AlarmComment {
+        id: Some(AlarmCommentId { id: new_uuid() }),
+        created_time,
+        alarm_id: alarm,
+        user_id,
+        comment_type: Some(AlarmCommentType::Other),
+        comment: Some(json!({"text": "seen"})),
+    };
+    let first = comment(NOW, user.id);
+    assert_eq!(
+        alarms.save_comment(world.tenant, first.clone()).await.unwrap(),
+        first
+    );
+    alarms
+        .save_comment(world.tenant, comment(NOW + 1, None))
+        .await
+        .unwrap();
+    let edited = AlarmComment {
+        comment: Some(json!({"text": "gone"})),
+        user_id: None,
+        ..first
+    };
+    assert_eq!(
+        alarms.save_comment(world.tenant, edited.clone()).await.unwrap(),
+        edited
+    );
+    let found = alarms
+        .comment(world.tenant, alarm.unwrap(), edited.id.unwrap())
+        .await
+        .unwrap();
+    assert_eq!(found, Some(edited.clone()));
+    assert_eq!(
+        alarms
+            .comment(world.tenant, AlarmId::new(), edited.id.unwrap())
+            .await
+            .unwrap(),
+        None
+    );
+    let page = alarms
+        .comments(world.tenant, alarm.unwrap(), &PageLink::first(10))
+        .await
+        .unwrap();
+    assert_eq!(
+        page.data
+            .iter()
+            .map(|info| info.comment.created_time)
+            .collect::<Vec<_>>(),
+        [NOW + 1, NOW]
+    );
+    let orphan = AlarmComment {
+        alarm_id: Some(AlarmId::new()),
+        ..comment(NOW, None)
+    };
+    refused(
+        alarms.save_comment(world.tenant, orphan).await,
+        StoreErrorKind::NotFound,
+    );
+}
+
+/// Alarms of a tenant are neither seen nor changed by another.
+pub async fn alarms_stay_within_their_tenant(stores: &EntityStores) {
+    let mine = World::new(stores, "mine").await;
+    let theirs = World::new(stores, "theirs").await.tenant;
+    let device = id_of(&mine.device("device").await);
+    let alarms = &stores.alarms;
+    let id = raise(stores, draft(mine.tenant, device, "Hot")).await.id.unwrap();
+    assert_eq!(alarms.get(theirs, id).await.unwrap(), None);
+    assert_eq!(alarms.info(theirs, id).await.unwrap(), None);
+    assert_eq!(alarms.acknowledge(theirs, id, NOW).await.unwrap(), None);
+    assert_eq!(alarms.clear(theirs, id, NOW, None).await.unwrap(), None);
+    assert_eq!(alarms.assign(theirs, id, None, NOW).await.unwrap(), None);
+    assert_eq!(alarms.delete(theirs, id).await.unwrap(), None);
+    assert_eq!(alarms.delete_of(theirs, device).await.unwrap(), 0);
+    assert_eq!(alarms.delete_before(theirs, i64::MAX, 10).await.unwrap(), []);
+    assert_eq!(alarms.latest_active(theirs, device, "Hot").await.unwrap(), None);
+    assert_eq!(alarms.count(theirs, &AlarmQuery::default()).await.unwrap(), 0);
+    assert_eq!(
+        alarms
+            .types(theirs, &PageLink::first(1))
+            .await
+            .unwrap()
+            .total_elements,
+        0
+    );
+    alarms.propagate(theirs, id, &[theirs.into()]).await.unwrap();
+    assert_eq!(alarms.propagated(mine.tenant, id).await.unwrap(), [device]);
+    alarms
+        .touch(&[AlarmTouch {
+            tenant: theirs,
+            alarm: id,
+            end_ts: NOW + 9,
+            details: None,
+        }])
+        .await
+        .unwrap();
+    assert_eq!(alarms.get(mine.tenant, id).await.unwrap().unwrap().end_ts, NOW);
+    // The same originator and type may be active in both, and an id that is taken elsewhere is not given away.
+    raise(stores, draft(theirs, device, "Hot")).await;
+    let planted = AlarmDraft {
+        id: Some(id),
+        ..draft(theirs, device, "Wet")
+    };
+    refused(
+        alarms.create_or_update_active(planted).await,
+        StoreErrorKind::Unavailable,
+    );
+    assert!(stores.tenants.delete(mine.tenant).await.unwrap());
+    assert_eq!(alarms.get(mine.tenant, id).await.unwrap(), None);
+}

@@ -1,0 +1,136 @@
+#!/bin/sh
+# Runs a command beside a throw-away Kafka broker: with-kafka.sh COMMAND [ARGUMENT...]
+#
+# The command finds the broker in FIELDLINE_TEST_KAFKA (host:port, in clear). At FIELDLINE_TEST_KAFKA_SASL it speaks TLS
+# with a certificate of the authority in the file FIELDLINE_TEST_KAFKA_CA, and takes the user "alice" with the password
+# "alice-secret" by PLAIN and SCRAM-SHA-256. FIELDLINE_TEST_KAFKA_CLASSPATH holds its Java tools.
+#
+# Its programs come from Maven the first time and are kept under target/services.
+set -eu
+
+if [ $# -eq 0 ]; then
+    echo "usage: $0 COMMAND [ARGUMENT...]" >&2
+    exit 2
+fi
+for program in java mvn openssl; do
+    if ! command -v "$program" >/dev/null 2>&1; then
+        echo "$0: $program not found; on Debian: apt-get install openjdk-17-jre-headless maven openssl" >&2
+        exit 127
+    fi
+done
+
+here=$(cd "$(dirname "$0")" && pwd)
+library=${CARGO_TARGET_DIR:-$here/../../target}/services/kafka-4.1.2
+if [ ! -f "$library/complete" ]; then
+    mkdir -p "$library"
+    mvn --quiet --batch-mode --file "$here/kafka-pom.xml" \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+        -DincludeScope=runtime -DoutputDirectory="$library" >&2
+    touch "$library/complete"
+fi
+library=$(cd "$library" && pwd)
+
+directory=$(mktemp -d "${TMPDIR:-/tmp}/fieldline-kafka.XXXXXX")
+broker=
+
+clean_up() {
+    status=$?
+    trap - EXIT INT TERM
+    if [ -n "$broker" ]; then
+        kill -9 "$broker" 2>/dev/null || true
+        wait "$broker" 2>/dev/null || true
+    fi
+    rm -rf "$directory"
+    exit "$status"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+"$here/make-certificates.sh" "$directory"
+cat "$directory/server.key" "$directory/server.pem" "$directory/ca.pem" >"$directory/keystore.pem"
+
+run_java() {
+    java -Djava.awt.headless=true "$@"
+}
+
+write_settings() {
+    cat >"$directory/server.properties" <<SETTINGS
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:$controller
+listeners=PLAINTEXT://127.0.0.1:$plain,SASL_SSL://127.0.0.1:$sasl,CONTROLLER://127.0.0.1:$controller
+advertised.listeners=PLAINTEXT://127.0.0.1:$plain,SASL_SSL://127.0.0.1:$sasl
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
+inter.broker.listener.name=PLAINTEXT
+controller.listener.names=CONTROLLER
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret";
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+ssl.keystore.type=PEM
+ssl.keystore.location=$directory/keystore.pem
+log.dirs=$directory/data
+num.partitions=4
+auto.create.topics.enable=true
+default.replication.factor=1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+log.segment.bytes=134217728
+log.cleaner.dedupe.buffer.size=4194304
+SETTINGS
+}
+
+# Any port may be taken by the time the broker binds it: others are tried.
+attempt=0
+started=
+while [ -z "$started" ]; do
+    attempt=$((attempt + 1))
+    base=$((20000 + ($$ * 7 + attempt * 1237) % 12000))
+    plain=$base
+    sasl=$((base + 1))
+    controller=$((base + 2))
+    rm -rf "$directory/data"
+    write_settings
+    cluster=$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | tr -d =)
+    run_java -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp "$library/*" kafka.tools.StorageTool format \
+        -c "$directory/server.properties" -t "$cluster" \
+        --add-scram 'SCRAM-SHA-256=[name=alice,password=alice-secret]' >"$directory/format.log" 2>&1 || {
+        cat "$directory/format.log" >&2
+        exit 1
+    }
+    run_java -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+        -Dorg.slf4j.simpleLogger.log.kafka.server=info -cp "$library/*" kafka.Kafka "$directory/server.properties" \
+        >"$directory/log" 2>&1 &
+    broker=$!
+    waited=0
+    while kill -0 "$broker" 2>/dev/null && [ "$waited" -lt 1200 ]; do
+        if grep -q "Kafka Server started" "$directory/log"; then
+            started=yes
+            break
+        fi
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    if [ -z "$started" ]; then
+        kill -9 "$broker" 2>/dev/null || true
+        wait "$broker" 2>/dev/null || true
+        broker=
+        if [ "$attempt" -ge 5 ]; then
+            cat "$directory/log" >&2
+            exit 1
+        fi
+    fi
+done
+
+FIELDLINE_TEST_KAFKA=127.0.0.1:$plain
+FIELDLINE_TEST_KAFKA_SASL=127.0.0.1:$sasl
+FIELDLINE_TEST_KAFKA_CA=$directory/ca.pem
+FIELDLINE_TEST_KAFKA_CLASSPATH="$library/*"
+export FIELDLINE_TEST_KAFKA FIELDLINE_TEST_KAFKA_SASL FIELDLINE_TEST_KAFKA_CA FIELDLINE_TEST_KAFKA_CLASSPATH
+"$@"
