@@ -50,10 +50,6 @@ trap 'exit 143' TERM
 "$here/make-certificates.sh" "$directory"
 cat "$directory/server.key" "$directory/server.pem" "$directory/ca.pem" >"$directory/keystore.pem"
 
-run_java() {
-    java -Djava.awt.headless=true "$@"
-}
-
 write_settings() {
     cat >"$directory/server.properties" <<SETTINGS
 process.roles=broker,controller
@@ -98,13 +94,13 @@ while [ -z "$started" ]; do
     rm -rf "$directory/data"
     write_settings
     cluster=$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | tr -d =)
-    run_java -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp "$library/*" kafka.tools.StorageTool format \
+    java -Djava.awt.headless=true -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp "$library/*" kafka.tools.StorageTool format \
         -c "$directory/server.properties" -t "$cluster" \
         --add-scram 'SCRAM-SHA-256=[name=alice,password=alice-secret]' >"$directory/format.log" 2>&1 || {
         cat "$directory/format.log" >&2
         exit 1
     }
-    run_java -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+    java -Djava.awt.headless=true -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
         -Dorg.slf4j.simpleLogger.log.kafka.server=info -cp "$library/*" kafka.Kafka "$directory/server.properties" \
         >"$directory/log" 2>&1 &
     broker=$!

@@ -17,6 +17,7 @@ mod device;
 mod device_assignment;
 mod device_list;
 mod device_profile;
+mod entity_search;
 mod entity_view;
 mod entity_view_list;
 mod event;
@@ -55,6 +56,7 @@ pub(crate) fn routes() -> Routes {
         .merge(asset_profile::routes())
         .merge(entity_view::routes())
         .merge(entity_view_list::routes())
+        .merge(entity_search::routes())
         .merge(relation::routes())
         .merge(relation_list::routes())
         .merge(alarm::routes())

@@ -132,6 +132,12 @@ impl Book {
         }
     }
 
+    /// Puts chains in force that no store has.
+    #[cfg(test)]
+    pub(crate) fn put(&self, tenant: TenantId, chains: TenantChains) {
+        self.tenants.write().insert(tenant, Arc::new(chains));
+    }
+
     fn known(&self, tenant: TenantId) -> Option<Arc<TenantChains>> {
         if self.stale.lock().contains_key(&tenant) {
             return None;

@@ -47,13 +47,16 @@ mod update;
 mod tests;
 
 pub use codec::DecodeError;
-pub use fieldline_model::entity::calculated_field::{
-    AggregationFunction, CalculatedFieldLimits, ConfigError, OutputStrategy, OutputStrategyType, RelationLevel,
-};
 pub use field::Field;
+pub use fieldline_model::entity::calculated_field::{
+    AggregationFunction, CalculatedFieldLimits, ConfigError, OutputStrategy, OutputStrategyType,
+    RelationLevel,
+};
 pub use need::{Need, NeedKind, NeedSource, Role};
 pub use number::rolling_number;
-pub use outcome::{EvalError, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, RelationChange, Row, Targets};
+pub use outcome::{
+    EvalError, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, RelationChange, Row, Targets,
+};
 pub use reprocess::{HistoricValue, Reprocess, Step};
 pub use script::{NoScripts, ScriptCalls};
 pub use state::State;

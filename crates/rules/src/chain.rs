@@ -143,6 +143,35 @@ impl Chain {
         }
     }
 
+    /// A chain of nodes that no configuration has made; messages enter at the first one.
+    #[cfg(test)]
+    pub(crate) fn of(
+        id: RuleChainId,
+        nodes: Vec<(RuleNodeId, Arc<dyn Node>)>,
+        edges: &[(usize, usize, &str)],
+    ) -> Self {
+        let nodes = nodes.into_iter().enumerate().map(|(at, (id, node))| Compiled {
+            id,
+            name: format!("node {at}").into(),
+            class: "".into(),
+            node: Ok(node),
+            queue: None,
+            debug: Debug::default(),
+            edges: edges
+                .iter()
+                .filter(|(from, ..)| *from == at)
+                .map(|(_, to, label)| ((*label).into(), *to))
+                .collect(),
+            source: RuleNode::default(),
+        });
+        Self {
+            id,
+            name: "made up".into(),
+            first: Some(0),
+            nodes: nodes.collect(),
+        }
+    }
+
     /// Position of a node.
     pub fn position(&self, id: RuleNodeId) -> Option<usize> {
         self.nodes.iter().position(|node| node.id == id)

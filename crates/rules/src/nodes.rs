@@ -4,13 +4,16 @@ mod action;
 pub(crate) mod derived;
 pub(crate) mod entities;
 pub(crate) mod fence;
+mod enrichment;
 mod filter;
 mod flow;
+pub(crate) mod part;
 pub(crate) mod pattern;
 mod profile;
 pub(crate) mod relations;
 pub(crate) mod script;
 pub(crate) mod text;
+pub(crate) mod time;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -27,8 +30,11 @@ pub const GROUPS: &[&[NodeType]] = &[
     action::rpc::NODES,
     action::delay::NODES,
     action::customer::NODES,
+    action::generator::NODES,
     action::geofencing::NODES,
     action::relation::NODES,
+    action::copy_to_view::NODES,
+    action::math::NODES,
     action::unavailable::NODES,
     profile::NODES,
     filter::scripts::NODES,
@@ -37,4 +43,11 @@ pub const GROUPS: &[&[NodeType]] = &[
     filter::geofencing::NODES,
     flow::chains::NODES,
     flow::queues::NODES,
+    enrichment::attributes::NODES,
+    enrichment::mapped::NODES,
+    enrichment::details::NODES,
+    enrichment::fields::NODES,
+    enrichment::telemetry::NODES,
+    enrichment::credentials::NODES,
+    enrichment::delta::NODES,
 ];

@@ -1,8 +1,17 @@
 //! What the engine counts for each tenant and queue, kept as time series of the queue's statistics.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use fieldline_model::TenantId;
+use fieldline_core::ports::{EntityStores, RowParts, StoreResult, TelemetryRow};
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::{QueueStatsId, Subject, TenantId};
+use serde_json::json;
+use tracing::warn;
+
+use crate::engine::Engine;
+use crate::message::derive_id;
 
 /// Counts of one tenant in one queue since they were last taken. The names are those of the stored series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,4 +78,89 @@ impl QueueCounts {
     pub fn of(&mut self, tenant: TenantId) -> &mut (Counts, Option<LastFailure>) {
         self.tenants.entry(tenant).or_default()
     }
+}
+
+/// How often statistics are written.
+const PERIOD: Duration = Duration::from_secs(60);
+/// Longest text of a failure, characters.
+const MAX_FAILURE: usize = 4096;
+
+/// Id of the entity that carries the statistics of a tenant in a queue on a server: always the same.
+pub fn stats_id(tenant: TenantId, queue: &str, service: &str) -> QueueStatsId {
+    let named = queue.bytes().chain([0]).chain(service.bytes());
+    let salt = named.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    QueueStatsId(derive_id(tenant.0, salt))
+}
+
+/// Writes the statistics of all queues once a minute, for as long as the program runs.
+pub async fn report(engine: Arc<Engine>) {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        write(&engine).await;
+    }
+}
+
+/// Writes what was counted since the last time.
+pub async fn write(engine: &Engine) {
+    for (_, queue) in engine.queues() {
+        let counted = std::mem::take(&mut queue.counts.lock().tenants);
+        for (tenant, (counts, failure)) in counted {
+            if let Err(error) = write_tenant(engine, tenant, &queue.name, &counts, failure).await {
+                warn!(%tenant, queue = %queue.name, %error, "cannot write the statistics of a queue");
+            }
+        }
+    }
+}
+
+async fn write_tenant(
+    engine: &Engine,
+    tenant: TenantId,
+    queue: &str,
+    counts: &Counts,
+    failure: Option<LastFailure>,
+) -> StoreResult<()> {
+    let services = &engine.common().services;
+    let subject = Subject {
+        tenant,
+        entity: stats_id(tenant, queue, &services.service_id).into(),
+    };
+    let [stats_ttl, failure_ttl] = ttls(&services.stores, tenant).await?;
+    let ts = services.now_ms();
+    let mut values = Vec::new();
+    for (name, count) in counts.series() {
+        pack(name, ValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX)), &mut values);
+    }
+    let row = |values, ttl_seconds| TelemetryRow {
+        subject,
+        ts,
+        ttl_seconds,
+        parts: RowParts::Both,
+        values,
+    };
+    let mut last = Vec::new();
+    if let Some(failure) = failure {
+        let error: String = failure.error.chars().take(MAX_FAILURE).collect();
+        let text = json!({"ruleChainName": failure.chain, "ruleNodeName": failure.node, "message": error}).to_string();
+        pack("ruleEngineException", ValueRef::Json(&text), &mut last);
+    }
+    let mut rows = vec![row(values.as_slice(), stats_ttl)];
+    if !last.is_empty() {
+        rows.push(row(last.as_slice(), failure_ttl));
+    }
+    services.series.save(&rows).await
+}
+
+/// Seconds that statistics and failures of a tenant are kept; 0 for ever.
+async fn ttls(stores: &EntityStores, tenant: TenantId) -> StoreResult<[u32; 2]> {
+    let profile = match stores.tenants.get(tenant).await?.and_then(|tenant| tenant.tenant_profile_id) {
+        Some(id) => stores.tenant_profiles.get(id).await?,
+        None => None,
+    };
+    let seconds = |name: &str| {
+        let days = profile.as_ref()?.profile_data.pointer("/configuration")?.get(name)?.as_u64()?;
+        u32::try_from(days.checked_mul(86_400)?).ok()
+    };
+    Ok(["queueStatsTtlDays", "ruleEngineExceptionsTtlDays"].map(|name| seconds(name).unwrap_or(0)))
 }

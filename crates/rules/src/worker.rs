@@ -10,6 +10,8 @@ pub mod effects;
 mod pack;
 pub mod parts;
 pub mod states;
+#[cfg(test)]
+mod tests;
 mod walk;
 
 use std::collections::VecDeque;

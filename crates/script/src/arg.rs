@@ -81,7 +81,7 @@ impl Arg<'_> {
             Self::Null => hooks.dialect.null(ctx),
             Self::Bool(value) => Value::new_bool(ctx_of(), *value),
             Self::Long(value) => values::long(ctx, &hooks.dialect, *value),
-            Self::Double(value) => Value::new_float(ctx_of(), *value),
+            Self::Double(value) => values::double(ctx, &hooks.dialect, *value)?,
             Self::Text(text) => rquickjs::String::from_str(ctx_of(), text)?.into_value(),
             Self::Json(text) => values::parse(ctx, &hooks.dialect, text).map_err(BuildError::from)?,
             Self::Value(value) => values::from_json(ctx, &hooks.dialect, value)?,
@@ -105,7 +105,7 @@ impl Arg<'_> {
                 let numbers = Array::new(ctx_of())?;
                 for (at, (ts, value)) in values.iter().enumerate() {
                     times.set(at, values::long(ctx, &hooks.dialect, *ts))?;
-                    numbers.set(at, Value::new_float(ctx_of(), *value))?;
+                    numbers.set(at, values::double(ctx, &hooks.dialect, *value)?)?;
                 }
                 let window = (values::long(ctx, &hooks.dialect, *start_ts), values::long(ctx, &hooks.dialect, *end_ts));
                 hooks.rolling(ctx, window, times, numbers)?

@@ -247,8 +247,13 @@ impl Engine {
             if self.watch.check() {
                 return Err(ScriptError::Time { limit: self.limits.time });
             }
-            // What a job throws reaches nobody; only running out of time matters.
-            let _ = self.runtime.execute_pending_job();
+            // What a job throws reaches nobody; only running out of time or memory matters.
+            if self.runtime.execute_pending_job().is_err() {
+                let thrown = self.context.with(|ctx| thrown(&ctx, &self.hooks));
+                if matches!(thrown, Thrown::OutOfMemory) && !self.watch.fired.get() {
+                    return Err(ScriptError::Memory { limit: self.limits.memory });
+                }
+            }
         }
         if self.watch.fired.get() { Err(ScriptError::Time { limit: self.limits.time }) } else { Ok(()) }
     }
@@ -327,7 +332,8 @@ fn thrown(ctx: &Ctx<'_>, hooks: &Hooks) -> Thrown {
     if let Some(error) = value.as_object().filter(|object| object.is_error()) {
         let name = error.get::<_, String>("name").unwrap_or_default();
         let message = error.get::<_, String>("message").unwrap_or_default();
-        if name == "InternalError" && message == "out of memory" {
+        // A rope of texts takes no memory until it is too long.
+        if name == "InternalError" && matches!(message.as_str(), "out of memory" | "string too long") {
             return Thrown::OutOfMemory;
         }
         let stack = error.get::<_, String>("stack").unwrap_or_default();

@@ -52,14 +52,12 @@ fn options(file: &str) -> EvalOptions {
 /// What the library cannot do in JavaScript.
 fn natives<'js>(ctx: &Ctx<'js>, dialect: &Rc<Dialect>, native: &Object<'js>) -> rquickjs::Result<()> {
     let function = |name: &str, function: Function<'js>| native.set(name, function);
-    // A number that QuickJS keeps as a double although it is whole.
-    native.set("one", Value::new_float(ctx.clone(), 1.0))?;
+    // Whether QuickJS keeps a number as a double, though it may be whole.
     function("isDouble", Function::new(ctx.clone(), |value: Value<'js>| value.is_float())?)?;
     let remembers = Rc::clone(dialect);
     let literal = move |digits: String| -> f64 {
         let value: i128 = digits.parse().unwrap_or_default();
-        remembers.exact.remember(value);
-        value as f64
+        remembers.exact.remember(value)
     };
     function("literal", Function::new(ctx.clone(), literal)?)?;
     let remembered = Rc::clone(dialect);

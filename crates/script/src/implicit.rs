@@ -20,6 +20,7 @@ pub(crate) fn names<'a>(params: &[&str], body: &'a str) -> Vec<&'a str> {
     let bytes = body.as_bytes();
     let mut at = 0;
     let mut before = 0u8;
+    let mut declares = false;
     while at < bytes.len() {
         let byte = bytes[at];
         if byte == b'"' || byte == b'\'' {
@@ -31,14 +32,16 @@ pub(crate) fn names<'a>(params: &[&str], body: &'a str) -> Vec<&'a str> {
             let end = at + bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$').count();
             let name = &body[at..end];
             let known = params.contains(&name) || WORDS.contains(&name) || KEPT.contains(&name);
-            if before != b'.' && !known && is_assigned(&bytes[end..], before) {
+            if before != b'.' && !known && !declares && is_assigned(&bytes[end..], before) {
                 found.insert(name);
             }
+            declares = matches!(name, "var" | "let" | "const" | "function" | "class");
             before = bytes[end - 1];
             at = end;
         } else {
             if !byte.is_ascii_whitespace() {
                 before = byte;
+                declares = false;
             }
             at += 1;
         }

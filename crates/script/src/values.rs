@@ -27,19 +27,26 @@ impl Exact {
         self.0.borrow().is_empty()
     }
 
-    pub(crate) fn remember(&self, value: i128) {
+    /// The number that stands for a long. Of two longs that are the same number, the second gets a neighbour.
+    pub(crate) fn remember(&self, value: i128) -> f64 {
         let mut all = self.0.borrow_mut();
-        if all.len() < MAX_REMEMBERED {
-            all.push(((value as f64).to_bits(), value));
+        let mut number = value as f64;
+        while let Some((_, other)) = all.iter().find(|(bits, _)| *bits == number.to_bits()) {
+            if *other == value {
+                return number;
+            }
+            number = number.next_down();
         }
+        if all.len() < MAX_REMEMBERED {
+            all.push((number.to_bits(), value));
+        }
+        number
     }
 
-    /// The long that became this number, if there was only one.
+    /// The long that became this number.
     pub(crate) fn restore(&self, number: f64) -> Option<i128> {
         let all = self.0.borrow();
-        let mut found = all.iter().filter(|(bits, _)| *bits == number.to_bits()).map(|(_, value)| *value);
-        let first = found.next()?;
-        found.all(|other| other == first).then_some(first)
+        all.iter().find(|(bits, _)| *bits == number.to_bits()).map(|(_, value)| *value)
     }
 }
 
@@ -69,12 +76,19 @@ pub(crate) fn long<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: i64) -> Value<
     match i32::try_from(value) {
         Ok(value) => Value::new_int(ctx.clone(), value),
         Err(_) => {
-            if value.unsigned_abs() > EXACT {
-                dialect.exact.remember(value.into());
-            }
-            Value::new_float(ctx.clone(), value as f64)
+            let exact = value.unsigned_abs() <= EXACT;
+            let number = if exact { value as f64 } else { dialect.exact.remember(value.into()) };
+            Value::new_float(ctx.clone(), number)
         }
     }
+}
+
+/// A double as a value. `Value::new_float` makes an int of one that is whole; the engine's own JSON does not.
+pub(crate) fn double<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: f64) -> rquickjs::Result<Value<'js>> {
+    if dialect.lang == Lang::Tbel && value.fract() == 0.0 && value.abs() < f64::from(i32::MAX) {
+        return ctx.json_parse(format!("{value:.1}"));
+    }
+    Ok(Value::new_float(ctx.clone(), value))
 }
 
 /// Why a JSON text became no value.
@@ -162,14 +176,14 @@ impl<'de, 'js> Visitor<'de> for Seed<'_, 'js> {
         match i64::try_from(value) {
             Ok(value) => self.visit_i64(value),
             Err(_) => {
-                self.dialect.exact.remember(value.into());
-                Ok(Value::new_float(self.ctx.clone(), value as f64))
+                let number = self.dialect.exact.remember(value.into());
+                Ok(Value::new_float(self.ctx.clone(), number))
             }
         }
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Value::new_float(self.ctx.clone(), value))
+        self.engine(double(self.ctx, self.dialect, value))
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -216,10 +230,12 @@ pub(crate) fn from_json<'js>(
         serde_json::Value::Number(number) => match number.as_i64() {
             Some(value) => long(ctx, dialect, value),
             None => {
-                if let Some(value) = number.as_u64() {
-                    dialect.exact.remember(value.into());
+                if let Some(value) = number.as_f64().filter(|_| number.is_f64()) {
+                    return double(ctx, dialect, value);
                 }
-                Value::new_float(ctx.clone(), number.as_f64().unwrap_or(f64::NAN))
+                let exact = number.as_u64().map(|value| dialect.exact.remember(value.into()));
+                let number = exact.unwrap_or(f64::NAN);
+                Value::new_float(ctx.clone(), number)
             }
         },
         serde_json::Value::String(text) => rquickjs::String::from_str(ctx.clone(), text)?.into_value(),

@@ -182,6 +182,7 @@ impl Core {
             engine: rules.clone(),
             ingest: ingest.clone(),
         }));
+        tokio::spawn(fieldline_rules::stats::report(rules.clone()));
         let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
         let stop_activity = watch::Sender::new(false);
         let tracker = activity.clone();

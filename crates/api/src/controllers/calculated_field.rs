@@ -36,7 +36,8 @@ async fn load(
     id: Uuid,
     operation: Operation,
 ) -> ApiResult<CalculatedField> {
-    let Entity::CalculatedField(field) = api.check(caller, CalculatedFieldId(id), Operation::Read).await? else {
+    let Entity::CalculatedField(field) = api.check(caller, CalculatedFieldId(id), Operation::Read).await?
+    else {
         return Err(AccessError::NotFound(CalculatedFieldId(id).into()).into());
     };
     if let Some(entity) = field.entity_id {
@@ -170,10 +171,12 @@ fn latest_ts(arguments: &Map<String, Value>) -> Option<i64> {
     let ts = |value: &Value| value.get("ts").and_then(Value::as_i64);
     arguments
         .values()
-        .filter_map(|argument| match argument.get("values").and_then(Value::as_array) {
-            Some(points) => points.iter().filter_map(ts).max(),
-            None => ts(argument),
-        })
+        .filter_map(
+            |argument| match argument.get("values").and_then(Value::as_array) {
+                Some(points) => points.iter().filter_map(ts).max(),
+                None => ts(argument),
+            },
+        )
         .max()
         .filter(|ts| *ts != -1)
 }

@@ -22,6 +22,7 @@ pub(super) fn routes() -> Routes {
         .add(TC, routes!(list))
         .add(TC, routes!(by_ids))
         .add(TC, routes!(infos))
+        .add(TC, routes!(assignable))
         .add(S, routes!(tenant_admins))
         .add(T, routes!(customer_users))
 }
@@ -96,6 +97,17 @@ struct UserEmailInfo {
     last_name: Option<String>,
 }
 
+impl From<User> for UserEmailInfo {
+    fn from(user: User) -> Self {
+        Self {
+            id: user.id.unwrap_or_default(),
+            email: user.email,
+            first_name: user.first_name,
+            last_name: user.last_name,
+        }
+    }
+}
+
 /// A page of names and addresses of the users that the caller may see.
 #[utoipa::path(get, path = "/api/users/info", tag = "user", operation_id = "findUsersByQuery", params(PageParams),
     responses((status = 200, body = PageData<UserEmailInfo>)))]
@@ -109,12 +121,27 @@ async fn infos(
         .users
         .list(visible_to(&caller), &page.link()?)
         .await?;
-    Ok(Json(users.map(|user| UserEmailInfo {
-        id: user.id.unwrap_or_default(),
-        email: user.email,
-        first_name: user.first_name,
-        last_name: user.last_name,
-    })))
+    Ok(Json(users.map(UserEmailInfo::from)))
+}
+
+/// A page of the users that an alarm may be assigned to: administrators, and users of the customer of its originator; for
+/// customer users those of their customer.
+#[utoipa::path(get, path = "/api/users/assign/{alarmId}", tag = "user", operation_id = "getUsersForAssign",
+    params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<UserEmailInfo>)))]
+async fn assignable(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<UserEmailInfo>>> {
+    let alarm = super::alarm::load(&api, &caller, id, Operation::Read).await?;
+    let filter = match (caller.authority, alarm.customer_id) {
+        (Authority::CustomerUser, _) => UserFilter::CustomerUsers(caller.tenant, caller.customer),
+        (_, Some(customer)) => UserFilter::AdminsAndCustomerUsers(caller.tenant, customer),
+        (_, None) => UserFilter::TenantAdmins(caller.tenant),
+    };
+    let users = api.entities.users.list(filter, &page.link()?).await?;
+    Ok(Json(users.map(UserEmailInfo::from)))
 }
 
 /// A page of the administrators of a tenant.

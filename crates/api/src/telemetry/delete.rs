@@ -28,6 +28,7 @@ pub(super) async fn series(
     let keys = some_keys(&params)?;
     let what = deletion(&params)?;
     let entity = target::entity(&api, &caller, &kind, &id, Operation::WriteTelemetry).await?;
+    target::refuse_view(&entity)?;
     if what.range.is_none_or(|(start, end)| start < end) {
         let range = what.range;
         api.series.delete(entity.subject(), &keys, what).await?;

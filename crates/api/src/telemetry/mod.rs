@@ -15,6 +15,7 @@ mod payload;
 mod read;
 mod render;
 mod save;
+mod source;
 mod target;
 #[cfg(test)]
 mod tests;

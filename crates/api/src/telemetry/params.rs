@@ -12,6 +12,7 @@ use fieldline_model::timeseries::{Aggregation, Bucket, Order};
 
 use super::buckets::{BucketError, CalendarUnit, Interval, buckets};
 use super::render::Typing;
+use super::source::Window;
 use super::zone::Zone;
 
 /// Raw points of a series given out where the request names no limit.
@@ -150,8 +151,18 @@ pub(super) enum RangeRead {
 
 impl RangeRead {
     /// Reads it from `startTs`, `endTs`, `agg`, `intervalType`, `interval`, `timeZone`, `limit` and `orderBy`.
-    pub(super) fn from_params(params: &Params) -> Result<Self, BadInput> {
-        let (start, end) = (params.time("startTs")?, params.time("endTs")?);
+    /// Nothing outside the window is given.
+    pub(super) fn from_params(params: &Params, window: Window) -> Result<Self, BadInput> {
+        let (asked_start, asked_end) = (params.time("startTs")?, params.time("endTs")?);
+        let (start, end) = (asked_start.max(window.start), asked_end.min(window.end));
+        if asked_start < asked_end && start >= end {
+            return Ok(Self::Raw {
+                start,
+                end: start,
+                limit: limit(params)?,
+                order: order(params)?,
+            });
+        }
         let aggregation = aggregation(params)?;
         let interval = interval(params)?;
         let limit = limit(params)?;
@@ -294,10 +305,10 @@ mod tests {
                 raw(100, Order::Descending),
             ),
         ] {
-            assert_eq!(RangeRead::from_params(&params(query)).unwrap(), read, "{query}");
+            assert_eq!(RangeRead::from_params(&params(query), Window::ALL).unwrap(), read, "{query}");
         }
         assert!(matches!(
-            RangeRead::from_params(&params("startTs=0&endTs=25&agg=MAX&interval=10&orderBy=nonsense")).unwrap(),
+            RangeRead::from_params(&params("startTs=0&endTs=25&agg=MAX&interval=10&orderBy=nonsense"), Window::ALL).unwrap(),
             RangeRead::Aggregated { aggregation: Aggregation::Max, buckets } if buckets.len() == 3
         ));
     }
@@ -315,7 +326,7 @@ mod tests {
             ("startTs=1&endTs=9&limit=0", "limit"),
             ("startTs=1&endTs=9&orderBy=UP", "orderBy"),
         ] {
-            let error = RangeRead::from_params(&params(query)).unwrap_err();
+            let error = RangeRead::from_params(&params(query), Window::ALL).unwrap_err();
             assert!(error.0.contains(name), "{query}: {error}");
         }
         assert!(params("useStrictDataTypes=maybe").typing().is_err());

@@ -19,6 +19,7 @@ use super::docs::{
 use super::failure::Answer;
 use super::history::History;
 use super::params::{Params, RangeRead};
+use super::source::{Source, Window};
 use super::{render, target};
 
 type EntityInPath = Path<(String, String)>;
@@ -35,9 +36,14 @@ pub(super) async fn series_keys(
     Caller(caller): Caller,
     Path((kind, id)): EntityInPath,
 ) -> Answer<Response> {
-    let subject = subject(&api, &caller, &kind, &id, Operation::ReadTelemetry).await?;
-    let keys = api.series.keys(subject).await?;
-    Ok(json(render::names(keys.iter().map(String::as_str))))
+    let source = source(&api, &caller, &kind, &id).await?;
+    let keys = api.series.keys(source.subject).await?;
+    let shown = |key: &&str| {
+        source
+            .all()
+            .is_none_or(|shown| shown.iter().any(|name| name == key))
+    };
+    Ok(json(render::names(keys.iter().map(String::as_str).filter(shown))))
 }
 
 /// Names of the attributes of an entity, of all scopes.
@@ -133,8 +139,17 @@ pub(super) async fn series(
     }
     let keys = params.keys()?;
     let typing = params.typing()?;
-    let subject = subject(&api, &caller, &kind, &id, Operation::ReadTelemetry).await?;
-    let values = api.series.latest(subject, named(&keys)).await?;
+    let source = source(&api, &caller, &kind, &id).await?;
+    let shown = source.shown(&keys);
+    let wanted = if keys.is_empty() {
+        source.all()
+    } else {
+        Some(shown.as_slice())
+    };
+    let values = match wanted {
+        Some([]) => Vec::new(),
+        wanted => api.series.latest(source.subject, wanted).await?,
+    };
     Ok(json(render::latest(
         &values,
         named(&keys),
@@ -161,10 +176,21 @@ pub(super) async fn history(
 async fn range(api: &Api, caller: &Principal, kind: &str, id: &str, params: &Params) -> Answer<Response> {
     let keys = params.keys()?;
     let typing = params.typing()?;
-    let read = RangeRead::from_params(params)?;
-    let subject = subject(api, caller, kind, id, Operation::ReadTelemetry).await?;
-    let history = History::new(Arc::clone(&api.series), subject, keys, read, typing);
+    // What makes no sense is refused before anything is looked up.
+    let mut read = RangeRead::from_params(params, Window::ALL)?;
+    let source = source(api, caller, kind, id).await?;
+    if source.window != Window::ALL {
+        read = RangeRead::from_params(params, source.window)?;
+    }
+    let keys = source.shown(&keys);
+    let history = History::new(Arc::clone(&api.series), source.subject, keys, read, typing);
     Ok(history.into_response().await?)
+}
+
+/// Where the series of an entity are read from.
+async fn source(api: &Api, caller: &Principal, kind: &str, id: &str) -> Answer<Source> {
+    let entity = target::entity(api, caller, kind, id, Operation::ReadTelemetry).await?;
+    Ok(Source::of(&entity))
 }
 
 async fn subject(

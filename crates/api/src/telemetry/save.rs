@@ -155,6 +155,7 @@ async fn points(
     request: Request,
 ) -> Answer<StatusCode> {
     let entity = target::entity(api, caller, kind, id, Operation::WriteTelemetry).await?;
+    target::refuse_view(&entity)?;
     let body = body_bytes(request, &()).await?;
     let ttl = match ttl {
         Some(seconds) => seconds,

@@ -27,6 +27,16 @@ pub(super) async fn entity(
         .map_err(|error| Failure::access(error, caller.authority))
 }
 
+/// Views show series, and have none.
+pub(super) fn refuse_view(entity: &Entity) -> Result<(), BadInput> {
+    match entity {
+        Entity::EntityView(_) => Err(BadInput::new(
+            "Telemetry can't be changed through an entity view, which is read only",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The scope of a path.
 pub(super) fn scope(name: &str) -> Result<AttributeScope, BadInput> {
     AttributeScope::from_name(name).ok_or_else(|| BadInput(format!("Invalid scope: {name}")))

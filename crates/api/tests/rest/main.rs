@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod actions;
+mod alarms;
+mod assets;
+mod calculated_fields;
 mod devices;
 mod docs;
 mod events;
@@ -10,6 +14,7 @@ mod nodes;
 mod owners;
 mod profiles;
 mod queues;
+mod relations;
 mod rule_chains;
 mod users;
 mod walls;

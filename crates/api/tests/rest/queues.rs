@@ -1,5 +1,9 @@
 //! Queues of the rule engine.
 
+use std::sync::{Arc, Mutex};
+
+use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_model::{RuleChainId, TenantId};
 use serde_json::{Value, json};
 
 use crate::world::{Client, World, id, no};
@@ -199,11 +203,75 @@ async fn isolated_tenants_have_the_queues_of_their_profile() {
     sysadmin.post("/api/tenant", &tenant).await;
     assert_eq!(queues(&admin).await, shared);
     let tenant = tenant["id"]["id"].as_str().unwrap().parse().unwrap();
-    let left = world
-        .context
-        .stores
-        .queues
-        .all(fieldline_model::TenantId(tenant))
-        .await;
+    let left = world.context.stores.queues.all(TenantId(tenant)).await;
     assert_eq!(left.unwrap(), []);
+}
+
+/// Keeps the changes that the rule engine has to know of.
+#[derive(Default)]
+struct Told(Mutex<Vec<EntityChange>>);
+
+impl EntityListener for Told {
+    fn on_change(&self, change: EntityChange) {
+        if matches!(
+            change,
+            EntityChange::RuleChainChanged(..)
+                | EntityChange::RuleChainDeleted(..)
+                | EntityChange::QueueChanged(..)
+        ) {
+            self.0.lock().unwrap().push(change);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_rule_engine_is_told_what_has_changed() {
+    let world = World::demo().await;
+    let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
+    let told = Arc::new(Told::default());
+    world.context.events.listen(told.clone());
+    let since = || std::mem::take(&mut *told.0.lock().unwrap());
+    let uuid = |id: &Value| id["id"].as_str().unwrap().parse().unwrap();
+
+    let chain = admin.post("/api/ruleChain", &json!({ "name": "a" })).await;
+    let tenant = TenantId(uuid(&chain["tenantId"]));
+    let changed = EntityChange::RuleChainChanged(tenant, RuleChainId(uuid(&chain["id"])));
+    assert_eq!(since(), [changed]);
+    let metadata = json!({ "ruleChainId": chain["id"], "nodes": [] });
+    admin.post("/api/ruleChain/metadata", &metadata).await;
+    assert_eq!(since(), [changed]);
+    let root = admin
+        .get("/api/ruleChains?pageSize=1&page=0&textSearch=Root")
+        .await["data"][0]
+        .clone();
+    let former = EntityChange::RuleChainChanged(tenant, RuleChainId(uuid(&root["id"])));
+    for (chain, expected) in [(&chain, [former, changed]), (&root, [changed, former])] {
+        let path = format!("/api/ruleChain/{}/root", id(chain));
+        admin.post(&path, &Value::Null).await;
+        assert_eq!(since(), expected);
+    }
+    admin.delete(&format!("/api/ruleChain/{}", id(&chain))).await;
+    let deleted = EntityChange::RuleChainDeleted(tenant, RuleChainId(uuid(&chain["id"])));
+    assert_eq!(since(), [deleted]);
+
+    let save = format!("/api/queues?{SERVICE}");
+    let fast = sysadmin.post(&save, &queue("Fast")).await;
+    sysadmin.delete(&format!("/api/queues/{}", id(&fast))).await;
+    assert_eq!(since(), [EntityChange::QueueChanged(TenantId::NULL); 2]);
+    let profile = json!({
+        "name": "isolated", "isolatedTbRuleEngine": true,
+        "profileData": { "configuration": { "type": "DEFAULT" }, "queueConfiguration": [queue("Main")] },
+    });
+    let mut profile = sysadmin.post("/api/tenantProfile", &profile).await;
+    let path = format!("/api/tenant/{}", tenant.0);
+    let mut owner = sysadmin.get(&path).await;
+    owner["tenantProfileId"] = profile["id"].clone();
+    sysadmin.post("/api/tenant", &owner).await;
+    assert_eq!(since(), [EntityChange::QueueChanged(tenant)]);
+    profile["description"] = json!("nothing about queues");
+    let mut profile = sysadmin.post("/api/tenantProfile", &profile).await;
+    assert_eq!(since(), []);
+    profile["profileData"]["queueConfiguration"][0]["partitions"] = json!(3);
+    sysadmin.post("/api/tenantProfile", &profile).await;
+    assert_eq!(since(), [EntityChange::QueueChanged(tenant)]);
 }

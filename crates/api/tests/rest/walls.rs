@@ -26,8 +26,29 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     let chains = admin.get("/api/ruleChains?pageSize=1&page=0").await;
     let chain = &chains["data"][0];
     let queue = admin.get("/api/queues/name/Main").await;
+    let asset = admin.get("/api/tenant/asset?assetName=walled").await;
+    let view = admin.get("/api/tenant/entityView?entityViewName=walled").await;
+    let alarms = admin.get("/api/alarms?pageSize=1&page=0").await;
+    let alarm = &alarms["data"][0]["id"];
+    let comments = format!(
+        "/api/alarm/{}/comment?pageSize=1&page=0",
+        alarm["id"].as_str().unwrap()
+    );
+    let comments = admin.get(&comments).await;
+    let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
+        ("assetId", text(&asset["id"])),
+        ("assetProfileId", text(&asset["assetProfileId"])),
+        ("entityViewId", text(&view["id"])),
+        ("alarmId", text(alarm)),
+        ("commentId", text(&comments["data"][0]["id"])),
+        ("assigneeId", text(&user["id"])),
+        ("fromType", "DEVICE".to_owned()),
+        ("fromId", text(&device["id"])),
+        ("toType", "DEVICE".to_owned()),
+        ("toId", text(&device["id"])),
+        ("relationType", "Contains".to_owned()),
         ("deviceId", text(&device["id"])),
         ("customerId", text(&device["customerId"])),
         ("deviceProfileId", text(&device["deviceProfileId"])),
@@ -45,7 +66,27 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         ("componentType", "FILTER".to_owned()),
         ("componentDescriptorClazz", FILTER.to_owned()),
         ("ttl", "60".to_owned()),
+        ("calculatedFieldId", text(&fields["data"][0]["id"])),
     ])
+}
+
+/// Things of the demo tenant beyond the demo.
+async fn furnish(admin: &Client<'_>) {
+    let device = admin
+        .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
+        .await;
+    let device = &device["id"];
+    admin.post("/api/asset", &json!({ "name": "walled" })).await;
+    let view = json!({ "name": "walled", "type": "default", "entityId": device });
+    admin.post("/api/entityView", &view).await;
+    let field = crate::calculated_fields::doubling(device, "walled");
+    admin.post("/api/calculatedField", &field).await;
+    let alarm = json!({ "type": "Hot", "originator": device, "severity": "MAJOR" });
+    let alarm = admin.post("/api/alarm", &alarm).await;
+    let comments = format!("/api/alarm/{}/comment", id(&alarm));
+    admin
+        .post(&comments, &json!({ "comment": { "text": "seen" } }))
+        .await;
 }
 
 /// The path with ids in the place of its parameters, and whether there were any.
@@ -70,6 +111,7 @@ async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
     let admin = world.admin().await;
     let customer_user = world.customer_user().await;
     let stranger = world.stranger().await;
+    furnish(&admin).await;
     let ids = own_ids(&admin, &sysadmin).await;
     let mut asked = 0;
     for endpoint in fieldline_api::endpoints() {

@@ -1,7 +1,9 @@
 //! The demo installation and a second tenant, and people who send requests.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -10,8 +12,10 @@ use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::EntityStores;
+use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
 use fieldline_core::services::{Context, seed};
+use fieldline_model::TenantId;
+use fieldline_model::message::Message;
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::{series, sql};
 use fieldline_testkit::clock::ManualClock;
@@ -29,7 +33,35 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) router: Router,
     pub(crate) context: Context,
+    /// What the rule engine was told.
+    pub(crate) heard: Arc<Heard>,
     _dir: TempDir,
+}
+
+/// A rule engine that keeps what it is told.
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<Vec<(TenantId, Message)>>);
+
+impl Heard {
+    /// What it was told since it was last asked.
+    pub(crate) fn take(&self) -> Vec<Message> {
+        let heard = std::mem::take(&mut *self.0.lock().unwrap());
+        heard.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// The same, as names of types.
+    pub(crate) fn types(&self) -> Vec<String> {
+        let heard = self.take();
+        heard.iter().map(|message| message.msg_type.to_string()).collect()
+    }
+}
+
+#[async_trait]
+impl RuleEngine for Heard {
+    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
+        self.0.lock().unwrap().push((tenant, message));
+        Ok(())
+    }
 }
 
 /// Somebody who sends requests, with or without a token.
@@ -70,6 +102,7 @@ impl World {
             rule_nodes: Arc::new(FewNodes::new()),
         };
         seed::seed_demo(&context).await.unwrap();
+        let heard = Arc::new(Heard::default());
         let deps = Deps {
             entities,
             series: store.clone(),
@@ -77,7 +110,7 @@ impl World {
             events,
             clock: clock.clone(),
             token_key: TokenKey::random(),
-            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+            rule_engine: heard.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
         };
@@ -85,6 +118,7 @@ impl World {
             router: fieldline_api::router(deps, options),
             clock,
             context,
+            heard,
             _dir: dir,
         }
     }

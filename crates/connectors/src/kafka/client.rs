@@ -9,7 +9,7 @@ use rskafka::client::partition::UnknownTopicHandling;
 use rskafka::client::{Client, ClientBuilder};
 use rskafka::record::Record;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::config::{Charset, KafkaConfig};
 use super::partitioner::Partitioner;
@@ -23,6 +23,10 @@ use crate::outcome::{Outcome, SendError, entry};
 const MAX_TOPICS: usize = 256;
 /// How long the partitions of a topic are believed.
 const TOPIC_LIFETIME: Duration = Duration::from_secs(300);
+/// How long a topic may take to come about, where the cluster makes it.
+const CREATION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a topic that was not found is not looked for again.
+const MISSING_LIFETIME: Duration = Duration::from_secs(10);
 /// How many messages of a partition may wait.
 const MAX_QUEUED: usize = 10_000;
 /// What a message costs beyond its bytes.
@@ -49,6 +53,8 @@ struct Link {
     backoff: Backoff,
     /// Until when nobody tries to connect, and why.
     failed: Option<(Instant, String)>,
+    /// Topics that were not found, until when nobody looks for them again, and why.
+    missing: HashMap<String, (Instant, String)>,
 }
 
 #[derive(Debug)]
@@ -79,6 +85,7 @@ impl KafkaClient {
                 client: None,
                 backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(60)),
                 failed: None,
+                missing: HashMap::new(),
             }),
             topics: StdMutex::default(),
             properties,
@@ -189,7 +196,22 @@ impl KafkaClient {
             return Ok(topic);
         }
         let client = self.client(&mut link).await?;
-        let partitions = self.partitions(&client, name).await?;
+        if let Some((until, reason)) = link.missing.get(name)
+            && Instant::now() < *until
+        {
+            return Err(reason.clone());
+        }
+        let partitions = match self.partitions(&client, name).await {
+            Ok(partitions) => partitions,
+            Err(error) => {
+                link.missing.retain(|_, (until, _)| Instant::now() < *until);
+                if link.missing.len() < MAX_TOPICS {
+                    let until = Instant::now() + MISSING_LIFETIME;
+                    link.missing.insert(name.to_owned(), (until, error.clone()));
+                }
+                return Err(error);
+            }
+        };
         let before = self
             .topics
             .lock()
@@ -262,11 +284,23 @@ impl KafkaClient {
         if let Some(partitions) = listed(client, name).await? {
             return Ok(partitions);
         }
-        client
-            .partition_client(name, 0, UnknownTopicHandling::Error)
-            .await
-            .map_err(|error| format!("topic {name}: {error}"))?;
-        Ok(listed(client, name).await?.unwrap_or_else(|| vec![0]))
+        let deadline = Instant::now() + CREATION_TIMEOUT;
+        let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(1));
+        loop {
+            // Asking for the topic makes it, but it takes a while until all of it is there.
+            let asked = client
+                .partition_client(name, 0, UnknownTopicHandling::Error)
+                .await;
+            if let Err(error) = asked {
+                let pause = backoff.pause();
+                if Instant::now() + pause > deadline {
+                    return Err(format!("topic {name}: {error}"));
+                }
+                sleep(pause).await;
+            } else if let Some(partitions) = listed(client, name).await? {
+                return Ok(partitions);
+            }
+        }
     }
 
     /// Starts a worker for each partition that has none yet; one worker keeps the order of its messages.

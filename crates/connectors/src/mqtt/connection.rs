@@ -8,12 +8,13 @@ use fieldline_codec::session::{ClientEvent, ClientSession, Limits, Redelivery};
 use fieldline_codec::{Connect, Publish, QoS, ReasonCode, decode_frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::client::Job;
 use super::link::{Link, Stream};
 use crate::backoff::Backoff;
 
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long the broker may take none of what is written to it.
@@ -58,39 +59,36 @@ impl Connection {
     }
 
     /// Keeps the connection up until the client is dropped.
+    ///
+    /// What is in flight when a connection is lost is sent again on the next one, and fails with the first attempt
+    /// that brings none.
     pub(super) async fn run(mut self) {
-        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut refused = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        let mut short_lived = Backoff::new(SHORTEST_PAUSE, LONGEST_PAUSE);
+        let link = Arc::clone(&self.link);
         loop {
-            let link = Arc::clone(&self.link);
-            let connected = timeout(link.connect_timeout, self.connect(&link)).await;
-            let failure = match connected {
+            let failure = match timeout(link.connect_timeout, self.connect(&link)).await {
                 Ok(Ok(stream)) => {
-                    backoff.reset();
+                    refused.reset();
+                    let since = Instant::now();
                     match self.serve(stream).await {
                         End::Closed => return,
                         End::Lost(reason) => {
                             tracing::debug!(broker = link.broker(), reason, "lost MQTT broker");
-                            // One attempt at once: what is in flight is sent again, and only fails with it.
-                            match timeout(link.connect_timeout, self.connect(&link)).await {
-                                Ok(Ok(stream)) => match self.serve(stream).await {
-                                    End::Closed => return,
-                                    End::Lost(reason) => reason,
-                                },
-                                Ok(Err(error)) => error,
-                                Err(_) => "no connection in time".to_owned(),
-                            }
                         }
                     }
+                    if since.elapsed() >= FIRST_PAUSE {
+                        short_lived.reset();
+                    } else {
+                        sleep(short_lived.pause()).await;
+                    }
+                    continue;
                 }
                 Ok(Err(error)) => error,
                 Err(_) => "no connection in time".to_owned(),
             };
-            tracing::debug!(
-                broker = link.broker(),
-                reason = failure,
-                "no connection to MQTT broker"
-            );
-            if !self.pause(backoff.pause(), &failure).await {
+            tracing::debug!(broker = link.broker(), reason = failure, "no connection to MQTT broker");
+            if !self.pause(refused.pause(), &failure).await {
                 return;
             }
         }

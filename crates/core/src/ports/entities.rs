@@ -102,6 +102,8 @@ pub enum UserFilter {
     TenantAdmins(TenantId),
     /// The users of a customer.
     CustomerUsers(TenantId, CustomerId),
+    /// The administrators of a tenant, and the users of a customer.
+    AdminsAndCustomerUsers(TenantId, CustomerId),
     /// All users of a tenant.
     OfTenant(TenantId),
     /// The system administrators.

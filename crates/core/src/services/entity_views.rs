@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::EntityView;
+use fieldline_model::entity::{AttributeKeys, EntityView};
 use fieldline_model::page::PageLink;
-use fieldline_model::{AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, Subject, TenantId};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{
+    AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, Subject, TenantId, kv,
+};
 
 use super::names::no_free_name;
 use super::{Context, NameConflict, ServiceError, ServiceResult, conflict, validate};
 use crate::events::EntityChange;
-use crate::ports::EntityViewFilter;
+use crate::ports::{AttributeRow, EntityViewFilter};
 
 const NAME_TAKEN: &str = "Entity view with such name already exists!";
 
@@ -22,7 +25,7 @@ impl EntityViews {
         Self(Arc::clone(context))
     }
 
-    /// Creates the view, or updates it where it has an id.
+    /// Creates the view, or updates it where it has an id. It gets copies of the attributes that it names.
     ///
     /// # Errors
     /// A rule is broken, or the name is taken.
@@ -49,6 +52,7 @@ impl EntityViews {
         }
         self.check(&view).await?;
         let create = old.is_none();
+        let forgotten = old.as_ref().and_then(|old| old.keys.clone());
         match old {
             Some(old) => view.created_time = old.created_time,
             None => {
@@ -61,7 +65,53 @@ impl EntityViews {
             tenant,
             saved.id.unwrap_or_default(),
         ));
+        self.copy_attributes(&saved, forgotten.unwrap_or_default().attributes)
+            .await?;
         Ok(saved)
+    }
+
+    /// A view has copies of the attributes it names, as they are when it is saved; those that it named before go.
+    async fn copy_attributes(&self, view: &EntityView, forgotten: AttributeKeys) -> ServiceResult<()> {
+        let Some(shown) = view.entity_id else {
+            return Ok(());
+        };
+        let subject = |entity: EntityId| Subject {
+            tenant: view.tenant_id,
+            entity,
+        };
+        let (from, to) = (subject(shown), subject(view.id.unwrap_or_default().into()));
+        let named = view.keys.clone().unwrap_or_default().attributes;
+        let (start, end) = (view.start_time_ms, view.end_time_ms);
+        for (scope, old, new) in [
+            (AttributeScope::Client, forgotten.cs, named.cs),
+            (AttributeScope::Server, forgotten.ss, named.ss),
+            (AttributeScope::Shared, forgotten.sh, named.sh),
+        ] {
+            let attributes = &self.0.attributes;
+            if !old.is_empty() {
+                attributes.delete(to, scope, &old).await?;
+            }
+            if new.is_empty() {
+                continue;
+            }
+            let mut values = Vec::new();
+            for attribute in attributes.get(from, scope, Some(&new)).await? {
+                let ts = attribute.last_update_ts;
+                if (start == 0 || start <= ts) && (end == 0 || ts <= end) {
+                    kv::pack(&attribute.key, attribute.value.as_ref(), &mut values);
+                }
+            }
+            if !values.is_empty() {
+                let row = AttributeRow {
+                    subject: to,
+                    scope,
+                    ts: self.0.now(),
+                    values: &values,
+                };
+                attributes.save(&[row]).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn free_name(&self, tenant: TenantId, name: String, names: &NameConflict) -> ServiceResult<String> {

@@ -49,7 +49,12 @@ impl RuleChains {
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing rule chain!"))?;
             chain.created_time = old.created_time;
-            chain.root |= old.root && old.chain_type == chain.chain_type;
+            if old.root && old.chain_type != chain.chain_type {
+                return Err(ServiceError::invalid(
+                    "Type of a root rule chain can't be changed!",
+                ));
+            }
+            chain.root |= old.root;
             self.check_root(&chain).await?;
             chain.first_rule_node_id = self.first_node(&chain, &old).await?;
             stores.save(chain, false).await?

@@ -7,8 +7,8 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{EntityId, Subject, TenantId};
 
 use super::{
-    Context, ServiceError, ServiceResult, asset_profiles, conflict, device_profiles, queues, rule_chains, tenant_profiles,
-    validate,
+    Context, ServiceError, ServiceResult, asset_profiles, conflict, device_profiles, queues, rule_chains,
+    tenant_profiles, validate,
 };
 use crate::events::EntityChange;
 use crate::ports::{AssetFilter, DeviceFilter, UserFilter};
@@ -123,7 +123,12 @@ impl Tenants {
         link.page = 0;
         loop {
             let page = stores.assets.list(tenant, &AssetFilter::default(), &link).await?;
-            ids.extend(page.data.iter().filter_map(|info| info.asset.id).map(EntityId::from));
+            ids.extend(
+                page.data
+                    .iter()
+                    .filter_map(|info| info.asset.id)
+                    .map(EntityId::from),
+            );
             if !page.has_next {
                 break;
             }

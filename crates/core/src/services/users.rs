@@ -7,8 +7,8 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, EntityType, Subject, TenantId, UserId};
 
 use super::{
-    Actions, Alarms, Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict, limits, random_text,
-    validate,
+    Actions, Alarms, Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict,
+    limits, random_text, validate,
 };
 use crate::events::EntityChange;
 use crate::password::PasswordError;

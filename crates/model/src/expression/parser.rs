@@ -174,7 +174,10 @@ impl<'t> Parser<'t> {
             .find(|letter: char| !is_name_letter(letter))
             .unwrap_or(self.rest().len());
         let word = self.rest().get(..word_length).unwrap_or_default();
-        let ends = word.char_indices().map(|(at, letter)| at + letter.len_utf8()).rev();
+        let ends = word
+            .char_indices()
+            .map(|(at, letter)| at + letter.len_utf8())
+            .rev();
         for end in ends {
             let Some(name) = word.get(..end) else { continue };
             if let Some(op) = self.variable(name) {

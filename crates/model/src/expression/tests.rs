@@ -118,8 +118,16 @@ fn what_is_no_expression_is_refused_with_its_place() {
 fn division_by_zero_is_an_error_and_a_variable_may_hide_a_constant() {
     for text in ["1 / a", "1 % a", "cot(a)", "csc(a)"] {
         let expression = Expression::compile(text, &["a"]).unwrap();
-        assert_eq!(expression.evaluate(&[0.0]), Err(Undefined::DivisionByZero), "{text}");
-        assert_eq!(expression.evaluate(&[]), Err(Undefined::MissingVariable), "{text}");
+        assert_eq!(
+            expression.evaluate(&[0.0]),
+            Err(Undefined::DivisionByZero),
+            "{text}"
+        );
+        assert_eq!(
+            expression.evaluate(&[]),
+            Err(Undefined::MissingVariable),
+            "{text}"
+        );
     }
     let hiding = Expression::compile("e + 1", &["e"]).unwrap();
     assert_eq!(hiding.evaluate(&[1.0]), Ok(2.0));

@@ -108,7 +108,9 @@ impl Plan {
             if !matches!(slot, Slot::Intervals(_)) {
                 *slot = Slot::Intervals(Vec::new());
             }
-            let Slot::Intervals(intervals) = slot else { continue };
+            let Slot::Intervals(intervals) = slot else {
+                continue;
+            };
             let is_open = |interval: &OpenInterval| interval.start <= now && now < interval.end;
             if !intervals.iter().any(is_open)
                 && intervals.len() < MAX_OPEN
@@ -122,7 +124,9 @@ impl Plan {
     /// Opens the intervals between the newest one that is known and now, where values may have come unseen.
     pub(super) fn restore(&self, state: &mut State, now: i64) {
         for slot in &mut state.slots {
-            let Slot::Intervals(intervals) = slot else { continue };
+            let Slot::Intervals(intervals) = slot else {
+                continue;
+            };
             let Some(mut start) = intervals.iter().map(|interval| interval.end).max() else {
                 continue;
             };
@@ -151,7 +155,9 @@ impl Plan {
         self.open_current(state, now);
         let (mut queries, mut empty) = (Vec::new(), Vec::new());
         for (argument, slot) in state.slots.iter_mut().enumerate() {
-            let Slot::Intervals(intervals) = slot else { continue };
+            let Slot::Intervals(intervals) = slot else {
+                continue;
+            };
             let Some(need) = needs.get(argument) else { continue };
             intervals.retain_mut(|interval| {
                 let (due, keep) = self.look(interval, now);
@@ -220,7 +226,10 @@ impl Plan {
             .slots
             .iter()
             .filter_map(|slot| match slot {
-                Slot::Intervals(intervals) => intervals.iter().map(|interval| self.next_look(interval, now)).min(),
+                Slot::Intervals(intervals) => intervals
+                    .iter()
+                    .map(|interval| self.next_look(interval, now))
+                    .min(),
                 _ => None,
             })
             .min()
@@ -240,7 +249,11 @@ impl Plan {
                 interval.end
             };
         }
-        let closes = interval.end.saturating_add(self.watermark_ms).saturating_add(1).max(soon);
+        let closes = interval
+            .end
+            .saturating_add(self.watermark_ms)
+            .saturating_add(1)
+            .max(soon);
         if interval.is_waiting() {
             rested(self.check_ms).min(closes)
         } else {
@@ -282,9 +295,7 @@ impl Plan {
 /// Numbers are rounded; the smallest and largest of texts are texts.
 fn result(value: &Value, decimals: Option<i32>) -> Result<Value, EvalError> {
     match value {
-        Value::Long(_) | Value::Double(_) => {
-            rounded(number(value.as_ref()).unwrap_or(f64::NAN), decimals)
-        }
+        Value::Long(_) | Value::Double(_) => rounded(number(value.as_ref()).unwrap_or(f64::NAN), decimals),
         other => Ok(other.clone()),
     }
 }

@@ -46,7 +46,10 @@ pub(super) fn size(state: &State) -> usize {
         Slot::Empty => 1,
         Slot::Single(value) => single(value),
         Slot::Rolling(rolling) => 2 + rolling.len() * 12,
-        Slot::Zones(zones) => zones.iter().map(|zone| ENTITY + 10 + corners(&zone.perimeter) * 16).sum(),
+        Slot::Zones(zones) => zones
+            .iter()
+            .map(|zone| ENTITY + 10 + corners(&zone.perimeter) * 16)
+            .sum(),
         Slot::Related(entities) => entities
             .iter()
             .map(|(_, value)| ENTITY + value.as_ref().map_or(1, single))
@@ -87,7 +90,9 @@ impl Field {
         out.push(VERSION);
         out.extend_from_slice(&self.fingerprint().to_le_bytes());
         let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-        out.push(flag(state.pending, PENDING) | flag(state.forced, FORCED) | flag(state.oversized, OVERSIZED));
+        out.push(
+            flag(state.pending, PENDING) | flag(state.forced, FORCED) | flag(state.oversized, OVERSIZED),
+        );
         write_signed(state.evaluated_at, &mut out);
         write_signed(state.related_at, &mut out);
         write_list(&state.previous, &mut out, |id, out| {
@@ -266,7 +271,9 @@ fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
         Perimeter::Polygons { areas, holes } => {
             out.push(1);
             for polygons in [areas, holes] {
-                write_list(polygons, out, |polygon, out| write_list(polygon, out, write_place));
+                write_list(polygons, out, |polygon, out| {
+                    write_list(polygon, out, write_place);
+                });
             }
         }
     }
@@ -285,9 +292,8 @@ fn read_zone(input: &mut &[u8]) -> Result<Zone, Corrupt> {
             radius: f64::from_le_bytes(take_array(input)?),
         },
         _ => {
-            let polygons = |input: &mut &[u8]| {
-                read_list(input, 1, |input: &mut &[u8]| read_list(input, 16, read_place))
-            };
+            let polygons =
+                |input: &mut &[u8]| read_list(input, 1, |input: &mut &[u8]| read_list(input, 16, read_place));
             Perimeter::Polygons {
                 areas: polygons(input)?,
                 holes: polygons(input)?,

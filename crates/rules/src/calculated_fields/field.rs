@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fieldline_model::entity::CalculatedField;
 use fieldline_model::entity::calculated_field::{
-    Argument, CalculatedFieldLimits, ConfigError, Configuration, Output as OutputSetting, OutputStrategy, OutputType,
-    RelationLevel,
+    Argument, CalculatedFieldLimits, ConfigError, Configuration, Output as OutputSetting, OutputStrategy,
+    OutputType, RelationLevel,
 };
 use fieldline_model::expression::Expression;
 use fieldline_model::{CalculatedFieldId, EntityId};
@@ -54,10 +54,16 @@ impl Field {
     ///
     /// # Errors
     /// What is wrong with the configuration, with the name of the setting. A field of type ALARM is none of these.
-    pub fn compile(field: &CalculatedField, limits: &CalculatedFieldLimits) -> Result<Arc<Self>, ConfigError> {
+    pub fn compile(
+        field: &CalculatedField,
+        limits: &CalculatedFieldLimits,
+    ) -> Result<Arc<Self>, ConfigError> {
         let configuration = Configuration::parse(field.field_type, &field.configuration)?;
         let Some(output) = configuration.output() else {
-            return Err(ConfigError::new("type", "alarm rules are not calculated fields of values"));
+            return Err(ConfigError::new(
+                "type",
+                "alarm rules are not calculated fields of values",
+            ));
         };
         let timed = output.kind == OutputType::TimeSeries;
         let (kind, needs, relation, use_latest_ts) = match &configuration {
@@ -142,7 +148,11 @@ impl Field {
 
     /// Whether it has to be asked whose zones or related entities have changed: see [`Field::relations_due`].
     pub fn follows_relations(&self) -> bool {
-        self.relation.is_some() || self.needs.iter().any(|need| matches!(need.source, NeedSource::Path(_)))
+        self.relation.is_some()
+            || self
+                .needs
+                .iter()
+                .any(|need| matches!(need.source, NeedSource::Path(_)))
     }
 
     pub(super) fn limits(&self) -> &CalculatedFieldLimits {
@@ -301,7 +311,9 @@ impl Field {
     /// When to evaluate though nothing has changed, milliseconds; seen from now.
     pub fn next_check(&self, state: &State, now: i64) -> Option<i64> {
         match &self.kind {
-            Kind::Related(plan) if plan.not_ready(state).is_none() => plan.due_at(state).map(|due| due.max(now)),
+            Kind::Related(plan) if plan.not_ready(state).is_none() => {
+                plan.due_at(state).map(|due| due.max(now))
+            }
             Kind::Aggregation(plan) => plan.next_check(state, now),
             _ => None,
         }
@@ -456,10 +468,10 @@ fn needs(
 fn output_kind(output: &OutputSetting) -> Result<OutputKind, ConfigError> {
     Ok(match output.kind {
         OutputType::TimeSeries => OutputKind::TimeSeries,
-        OutputType::Attributes => OutputKind::Attributes(
-            output
-                .scope
-                .ok_or_else(|| ConfigError::new("configuration.output.scope", "must be set for attributes"))?,
-        ),
+        OutputType::Attributes => {
+            OutputKind::Attributes(output.scope.ok_or_else(|| {
+                ConfigError::new("configuration.output.scope", "must be set for attributes")
+            })?)
+        }
     })
 }

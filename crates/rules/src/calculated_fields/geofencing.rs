@@ -60,7 +60,10 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(configuration: &Geofencing, min_refresh_sec: u64) -> Result<(Self, Vec<Need>), ConfigError> {
+    pub(super) fn new(
+        configuration: &Geofencing,
+        min_refresh_sec: u64,
+    ) -> Result<(Self, Vec<Need>), ConfigError> {
         let coordinates = &configuration.entity_coordinates;
         let mut needs = vec![
             coordinate("latitude", &coordinates.latitude_key_name)?,
@@ -117,7 +120,13 @@ impl Plan {
 impl Group {
     /// Whether the entity was and is in a zone of the group. Zones that are looked at for the first time count as if
     /// nothing had changed.
-    fn look(&self, zones: &mut [Zone], place: Place, entity: EntityId, outcome: &mut Outcome) -> (bool, bool) {
+    fn look(
+        &self,
+        zones: &mut [Zone],
+        place: Place,
+        entity: EntityId,
+        outcome: &mut Outcome,
+    ) -> (bool, bool) {
         let (mut was_inside, mut is_inside) = (false, false);
         for zone in zones {
             let inside = zone.perimeter.contains(place);

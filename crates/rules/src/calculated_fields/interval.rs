@@ -1,6 +1,9 @@
 //! Intervals of the calendar of a time zone.
 
-use chrono::{DateTime, Datelike as _, Duration, LocalResult, Months, NaiveDate, NaiveDateTime, TimeZone as _, Timelike as _};
+use chrono::{
+    DateTime, Datelike as _, Duration, LocalResult, Months, NaiveDate, NaiveDateTime, TimeZone as _,
+    Timelike as _,
+};
 use chrono_tz::Tz;
 use fieldline_model::entity::calculated_field::{ConfigError, Interval, IntervalType};
 
@@ -34,13 +37,16 @@ impl Calendar {
         let shifted = self.at(ts)?.checked_sub_signed(self.offset)?;
         let start = self.align(shifted)?;
         let end = self.next(start)?;
-        let milliseconds = |time: DateTime<Tz>| Some(time.checked_add_signed(self.offset)?.timestamp_millis());
+        let milliseconds =
+            |time: DateTime<Tz>| Some(time.checked_add_signed(self.offset)?.timestamp_millis());
         Some((milliseconds(start)?, milliseconds(end)?))
     }
 
     /// End of the interval that starts at a time, milliseconds.
     pub(super) fn end_of(&self, start: i64) -> Option<i64> {
-        self.next(self.at(start)?).map(|end| end.timestamp_millis())
+        let shifted = self.at(start)?.checked_sub_signed(self.offset)?;
+        let end = self.next(shifted)?.checked_add_signed(self.offset)?;
+        Some(end.timestamp_millis())
     }
 
     fn at(&self, ts: i64) -> Option<DateTime<Tz>> {
@@ -55,15 +61,18 @@ impl Calendar {
                 let local = time.naive_local();
                 let past = i64::from(local.minute()) * 60 + i64::from(local.second());
                 let sub = Duration::nanoseconds(i64::from(local.nanosecond() % 1_000_000_000));
-                time.checked_sub_signed(Duration::seconds(past))?.checked_sub_signed(sub)
+                time.checked_sub_signed(Duration::seconds(past))?
+                    .checked_sub_signed(sub)
             }
             IntervalType::Day => self.midnight(date),
             IntervalType::Week => self.days_before(date, date.weekday().num_days_from_monday()),
             IntervalType::WeekSunSat => self.days_before(date, date.weekday().num_days_from_sunday()),
             IntervalType::Month => self.midnight(date.with_day(1)?),
-            IntervalType::Quarter => {
-                self.midnight(NaiveDate::from_ymd_opt(date.year(), date.month0() / 3 * 3 + 1, 1)?)
-            }
+            IntervalType::Quarter => self.midnight(NaiveDate::from_ymd_opt(
+                date.year(),
+                date.month0() / 3 * 3 + 1,
+                1,
+            )?),
             IntervalType::Year => self.midnight(NaiveDate::from_ymd_opt(date.year(), 1, 1)?),
             IntervalType::Custom => {
                 let midnight = self.midnight(date)?;
@@ -76,19 +85,19 @@ impl Calendar {
 
     /// The start of the interval behind the one that starts here.
     fn next(&self, start: DateTime<Tz>) -> Option<DateTime<Tz>> {
-        let local = start.naive_local();
+        let date = start.date_naive();
         let later = match self.kind {
             IntervalType::Hour => return start.checked_add_signed(Duration::hours(1)),
             IntervalType::Custom => {
                 return start.checked_add_signed(Duration::try_seconds(self.duration_sec)?);
             }
-            IntervalType::Day => local.checked_add_signed(Duration::days(1))?,
-            IntervalType::Week | IntervalType::WeekSunSat => local.checked_add_signed(Duration::days(7))?,
-            IntervalType::Month => local.checked_add_months(Months::new(1))?,
-            IntervalType::Quarter => local.checked_add_months(Months::new(3))?,
-            IntervalType::Year => local.checked_add_months(Months::new(12))?,
+            IntervalType::Day => date.checked_add_signed(Duration::days(1))?,
+            IntervalType::Week | IntervalType::WeekSunSat => date.checked_add_signed(Duration::days(7))?,
+            IntervalType::Month => date.checked_add_months(Months::new(1))?,
+            IntervalType::Quarter => date.checked_add_months(Months::new(3))?,
+            IntervalType::Year => date.checked_add_months(Months::new(12))?,
         };
-        self.resolve(later)
+        self.midnight(later)
     }
 
     fn days_before(&self, date: NaiveDate, days: u32) -> Option<DateTime<Tz>> {

@@ -80,7 +80,8 @@ impl Need {
         role: Role,
         max_points: u64,
     ) -> Result<Self, ConfigError> {
-        let missing = |what: &str| ConfigError::new(format!("configuration.arguments.{name}.{what}"), "must be set");
+        let missing =
+            |what: &str| ConfigError::new(format!("configuration.arguments.{name}.{what}"), "must be set");
         let key = argument
             .ref_entity_key
             .as_ref()

@@ -65,7 +65,10 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    pub(super) const ZERO: Self = Self { mantissa: 0, scale: 0 };
+    pub(super) const ZERO: Self = Self {
+        mantissa: 0,
+        scale: 0,
+    };
 
     /// The shortest decimal that reads as this double; `None` for the very large and very small.
     pub(super) fn from_f64(value: f64) -> Option<Self> {
@@ -104,7 +107,11 @@ impl Decimal {
         }
         // At most 10^30, which fits.
         let factor = 10i128.pow(self.scale - scale);
-        let half = if self.mantissa < 0 { -factor / 2 } else { factor / 2 };
+        let half = if self.mantissa < 0 {
+            -factor / 2
+        } else {
+            factor / 2
+        };
         Self {
             mantissa: (self.mantissa + half) / factor,
             scale,

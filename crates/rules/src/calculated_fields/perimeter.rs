@@ -87,7 +87,11 @@ impl Perimeter {
         }
         let is_hole: Vec<bool> = polygons
             .iter()
-            .map(|inner| polygons.iter().any(|outer| outer != inner && covers(outer, inner)))
+            .map(|inner| {
+                polygons
+                    .iter()
+                    .any(|outer| outer != inner && covers(outer, inner))
+            })
             .collect();
         let mut areas = Vec::new();
         let mut holes = Vec::new();
@@ -131,7 +135,8 @@ fn collect(items: &[Value], depth: usize, polygons: &mut Vec<Vec<Place>>) -> Res
     if depth > MAX_DEPTH {
         return Err("polygons are nested too deeply".to_owned());
     }
-    let is_corner = |item: &Value| matches!(item, Value::Array(pair) if pair.first().is_some_and(|x| !x.is_array()));
+    let is_corner =
+        |item: &Value| matches!(item, Value::Array(pair) if pair.first().is_some_and(|x| !x.is_array()));
     if !items.is_empty() && items.iter().all(is_corner) {
         polygons.push(polygon(items)?);
         return Ok(());
@@ -171,7 +176,10 @@ enum Side {
 }
 
 fn edges(polygon: &[Place]) -> impl Iterator<Item = (Place, Place)> + '_ {
-    polygon.iter().copied().zip(polygon.iter().copied().cycle().skip(1))
+    polygon
+        .iter()
+        .copied()
+        .zip(polygon.iter().copied().cycle().skip(1))
 }
 
 /// Where a place lies, by the edges that a ray from it crosses.

@@ -51,14 +51,22 @@ impl Plan {
         let mut metrics = Vec::with_capacity(configuration.metrics.len());
         for (name, metric) in &configuration.metrics {
             let setting = format!("configuration.metrics.{name}");
-            let filter = match metric.filter.as_deref().filter(|filter| !filter.trim().is_empty()) {
+            let filter = match metric
+                .filter
+                .as_deref()
+                .filter(|filter| !filter.trim().is_empty())
+            {
                 Some(filter) => Some(script::compile(&format!("{setting}.filter"), needs, filter)?),
                 None => None,
             };
             let input = match metric.input.kind {
                 MetricInputType::Function => {
                     let body = metric.input.function.as_deref().unwrap_or_default();
-                    Input::Script(script::compile(&format!("{setting}.input.function"), needs, body)?)
+                    Input::Script(script::compile(
+                        &format!("{setting}.input.function"),
+                        needs,
+                        body,
+                    )?)
                 }
                 MetricInputType::Key => {
                     let key = metric.input.key.as_deref().unwrap_or_default();

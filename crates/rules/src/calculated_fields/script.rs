@@ -78,10 +78,7 @@ pub(super) fn call(
         .zip(&values)
         .map(|(view, value)| match view {
             View::Absent => Arg::Null,
-            View::Single(single) => Arg::Single {
-                ts: single.ts,
-                value,
-            },
+            View::Single(single) => Arg::Single { ts: single.ts, value },
             View::Rolling { window_ms, points } => Arg::Rolling {
                 start_ts: now.saturating_sub(*window_ms),
                 end_ts: now,
@@ -100,10 +97,15 @@ pub(super) fn call(
         latest_ts: latest_ts.unwrap_or(now),
     });
     // A single value is handed over bare; its time is in the context.
-    args.extend(described.iter().zip(&values).map(|(described, value)| match described {
-        Arg::Single { .. } => *value,
-        other => *other,
-    }));
+    args.extend(
+        described
+            .iter()
+            .zip(&values)
+            .map(|(described, value)| match described {
+                Arg::Single { .. } => *value,
+                other => *other,
+            }),
+    );
     scripts.call(script, &args).map_err(EvalError::Script)
 }
 
@@ -135,7 +137,11 @@ pub(super) fn rows(json: Json, kind: OutputKind) -> Result<Vec<Row>, EvalError> 
 }
 
 fn non_empty(row: Row) -> Vec<Row> {
-    if row.values.is_empty() { Vec::new() } else { vec![row] }
+    if row.values.is_empty() {
+        Vec::new()
+    } else {
+        vec![row]
+    }
 }
 
 /// An object of values, or `{ts, values}`.
@@ -178,7 +184,9 @@ pub(super) fn value_of(json: Json) -> Option<Value> {
         },
         Json::String(text) if is_decimal(&text) => match (text.contains('.'), text.parse::<i64>()) {
             (false, Ok(whole)) => Value::Long(whole),
-            (true, _) => text.parse().map_or_else(|_| Value::Text(text.into()), Value::Double),
+            (true, _) => text
+                .parse()
+                .map_or_else(|_| Value::Text(text.into()), Value::Double),
             (false, Err(_)) => Value::Text(text.into()),
         },
         Json::String(text) => Value::Text(text.into()),

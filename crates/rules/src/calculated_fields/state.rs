@@ -143,7 +143,10 @@ impl State {
                 Slot::Zones(zones) => zones.iter().map(|zone| zone.ts).max(),
                 Slot::Related(entities) => {
                     let singles = entities.iter().filter_map(|(_, single)| single.as_ref());
-                    singles.filter(|single| !single.is_default).map(|single| single.ts).max()
+                    singles
+                        .filter(|single| !single.is_default)
+                        .map(|single| single.ts)
+                        .max()
                 }
                 Slot::Empty | Slot::Intervals(_) => None,
             })

@@ -6,8 +6,15 @@ use serde_json::Value;
 
 /// An argument of a test: `SINGLE_VALUE`, or `TS_ROLLING` with its window.
 enum Given<'a> {
-    Single { ts: i64, value: Arg<'a> },
-    Rolling { start_ts: i64, end_ts: i64, values: Vec<(i64, f64)> },
+    Single {
+        ts: i64,
+        value: Arg<'a>,
+    },
+    Rolling {
+        start_ts: i64,
+        end_ts: i64,
+        values: Vec<(i64, f64)>,
+    },
 }
 
 /// Runs the script of a test once on a host of its own, and returns what it returned.
@@ -17,7 +24,8 @@ enum Given<'a> {
 pub fn test_script(request: &FieldScriptTest, limits: Limits) -> Result<Value, String> {
     let mut parameters = vec!["ctx"];
     parameters.extend(request.arguments.keys().map(String::as_str));
-    let script = Script::new(Lang::Tbel, &parameters, &request.expression).map_err(|error| error.to_string())?;
+    let script =
+        Script::new(Lang::Tbel, &parameters, &request.expression).map_err(|error| error.to_string())?;
     let given = request
         .arguments
         .iter()
@@ -45,10 +53,15 @@ pub fn test_script(request: &FieldScriptTest, limits: Limits) -> Result<Value, S
         args: &named,
         latest_ts: request.latest_ts,
     }];
-    args.extend(given.iter().zip(&named).map(|((_, given), (_, arg))| match given {
-        Given::Single { value, .. } => *value,
-        Given::Rolling { .. } => *arg,
-    }));
+    args.extend(
+        given
+            .iter()
+            .zip(&named)
+            .map(|((_, given), (_, arg))| match given {
+                Given::Single { value, .. } => *value,
+                Given::Rolling { .. } => *arg,
+            }),
+    );
     let output = Host::new(limits)
         .call(&script, &args)
         .map_err(|error| error.to_string())?;

@@ -98,7 +98,9 @@ impl Field {
     }
 
     fn need(&self, argument: usize) -> Result<&Need, EvalError> {
-        self.needs().get(argument).ok_or(EvalError::WrongArgument(argument))
+        self.needs()
+            .get(argument)
+            .ok_or(EvalError::WrongArgument(argument))
     }
 
     fn take_value(
@@ -373,5 +375,9 @@ fn put(state: &mut State, argument: usize, slot: Slot) {
 }
 
 pub(super) fn take_slot(state: &mut State, argument: usize) -> Slot {
-    state.slots.get_mut(argument).map(std::mem::take).unwrap_or_default()
+    state
+        .slots
+        .get_mut(argument)
+        .map(std::mem::take)
+        .unwrap_or_default()
 }

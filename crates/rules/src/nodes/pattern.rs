@@ -14,7 +14,7 @@ use crate::node::NodeError;
 ///
 /// `${name}` becomes a value of the metadata, `$[a.b]` one of the body, `${*}` and `$[*]` all of either as JSON. What does
 /// not exist stays as it is written. A path may itself contain `${name}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
     text: String,
     pieces: Vec<Piece>,

@@ -134,6 +134,19 @@ impl Worker {
                         moves.push(Move::Answer(step, place, tenant));
                     }
                 }
+                Move::Answer(Step::Then(work), Some(place), tenant) => {
+                    let mut ctx = Ctx {
+                        services: &self.common.services,
+                        tenant,
+                        chain: place.chain.id,
+                        node: place.node().map_or(RuleNodeId::NULL, |node| node.id),
+                        now_ms: self.common.services.now_ms(),
+                        parts: &mut self.parts,
+                    };
+                    let step = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut ctx)));
+                    self.after(ticket, step.ok(), place, tenant, &mut moves);
+                }
+                Move::Answer(Step::Then(_), None, _) => self.end(ticket, None),
                 Move::Answer(Step::Enter(msg, chain), place, tenant) => {
                     let chains = self.chains(tenant, store).await?;
                     self.enter(ticket, msg, Some(chain), place, &chains, &mut moves);

@@ -90,6 +90,5 @@ pub(super) enum Kind {
     Return(Option<Expr>),
     Break,
     Continue,
-    Block(Vec<Stmt>),
     Function(Function),
 }

@@ -384,9 +384,11 @@ fn plus(left: &Code, right: &Code) -> Code {
 
 fn equals(op: &str, left: &Code, right: &Code) -> Code {
     let (l, r) = (&left.text, &right.text);
-    // Zero is left out: JavaScript takes an empty text for it.
-    let direct = |code: &Code| code.literal && code.text != "0" && code.text != "(0*$1)" && code.ty != Ty::Bool;
-    if (left.ty.is_number() && right.ty.is_number()) || direct(left) || direct(right) {
+    // Zero and blank texts are left out: JavaScript takes the one for the other.
+    let blank = |code: &Code| matches!(code.text.as_str(), "0" | "(0*$1)") || code.text.trim_matches(['"', ' ']).is_empty();
+    let direct = |code: &Code| code.literal && !blank(code);
+    let bool = left.ty == Ty::Bool || right.ty == Ty::Bool;
+    if (left.ty.is_number() && right.ty.is_number()) || (!bool && (direct(left) || direct(right))) {
         return Code::new(format!("({l}{op}{r})"), Ty::Bool);
     }
     let not = if op == "!=" { "!" } else { "" };

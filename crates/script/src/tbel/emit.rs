@@ -181,7 +181,6 @@ impl Emitter {
             }
             Kind::Break => self.out.push_str("break;"),
             Kind::Continue => self.out.push_str("continue;"),
-            Kind::Block(body) => self.block(body, tail),
             Kind::Function(function) => self.function(function),
         }
     }

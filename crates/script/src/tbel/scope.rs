@@ -66,7 +66,6 @@ impl Found {
             }
             Kind::Return(value) => value.iter().for_each(|value| self.expr(value)),
             Kind::Break | Kind::Continue => {}
-            Kind::Block(body) => self.all(body),
             Kind::Function(function) => {
                 self.functions.insert(function.name.clone());
             }

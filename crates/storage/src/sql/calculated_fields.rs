@@ -17,8 +17,10 @@ use super::record::{self, Record};
 impl Record for CalculatedField {
     const NAME: &'static str = "Calculated field";
     const TABLE: &'static str = "calculated_field";
-    const COLUMNS: &'static [&'static str] = &["tenant_id", "entity_type", "entity_id", "type", "name", "search"];
-    const SELECT: &'static str = "id, created_time, tenant_id, entity_type, entity_id, type, name, version, doc";
+    const COLUMNS: &'static [&'static str] =
+        &["tenant_id", "entity_type", "entity_id", "type", "name", "search"];
+    const SELECT: &'static str =
+        "id, created_time, tenant_id, entity_type, entity_id, type, name, version, doc";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "entityId", "type", "name"];
     const BROKEN_REFERENCE: &'static str = "Calculated field is referencing to non-existent tenant!";
 
@@ -85,7 +87,11 @@ const LISTING: Listing = Listing {
     table: CalculatedField::TABLE,
     select: CalculatedField::SELECT,
     joins: "",
-    sorts: &[("createdTime", "created_time"), ("name", "search"), ("type", "type")],
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("name", "search"),
+        ("type", "type"),
+    ],
 };
 
 /// Calculated fields in a database.
@@ -273,14 +279,22 @@ impl CalculatedFieldStore for CalculatedFields {
 
 fn filtered(mut query: Query, filter: &CalculatedFieldFilter) -> Query {
     if let Some(types) = &filter.types {
-        query = one_of(query, " AND type", types.iter().map(|kind| Arg::from(kind.name())).collect());
+        query = one_of(
+            query,
+            " AND type",
+            types.iter().map(|kind| Arg::from(kind.name())).collect(),
+        );
     }
     if let Some(types) = &filter.entity_types {
         let codes = types.iter().map(|kind| Arg::from(type_code(*kind))).collect();
         query = one_of(query, " AND entity_type", codes);
     }
     if let Some(entities) = &filter.entities {
-        query = one_of(query, " AND entity_id", entities.iter().copied().map(Arg::from).collect());
+        query = one_of(
+            query,
+            " AND entity_id",
+            entities.iter().copied().map(Arg::from).collect(),
+        );
     }
     if let Some(names) = &filter.names {
         query = one_of(

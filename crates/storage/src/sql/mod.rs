@@ -14,6 +14,7 @@
 //! | `failure` | what a database's error means to the caller |
 //! | the others | one store each |
 
+mod alarm_changes;
 mod alarm_comments;
 mod alarm_rows;
 mod alarms;

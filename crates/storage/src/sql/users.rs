@@ -154,6 +154,13 @@ impl UserStore for Users {
                     .bind(customer.0),
                 Authority::CustomerUser,
             ),
+            UserFilter::AdminsAndCustomerUsers(tenant, customer) => query
+                .owned_by(owner(tenant))
+                .push(" AND (authority = ")
+                .bind(Authority::TenantAdmin.name())
+                .push(" OR customer_id = ")
+                .bind(customer.0)
+                .push(")"),
             UserFilter::OfTenant(tenant) => query.owned_by(owner(tenant)),
             UserFilter::SysAdmins => with_authority(query.owned_by(Owner::NoTenant), Authority::SysAdmin),
         };

@@ -2,6 +2,8 @@
 //! test of each.
 
 mod alarms;
+mod alarms_kept;
+mod calculated_fields;
 mod deleting;
 mod devices;
 mod events;
@@ -15,9 +17,16 @@ mod users;
 mod walls;
 
 pub use alarms::{
-    a_replayed_draft_raises_nothing, alarms_are_found_where_they_show, alarms_stay_within_their_tenant,
-    changes_of_an_alarm_say_whether_they_were_any, comments_stand_under_their_alarm,
-    concurrent_raises_make_one_alarm, deleted_alarms_are_gone, one_alarm_of_a_type_is_active_at_a_time,
+    a_replayed_draft_raises_nothing, alarms_are_found_where_they_show,
+    changes_of_an_alarm_say_whether_they_were_any, concurrent_raises_make_one_alarm,
+    one_alarm_of_a_type_is_active_at_a_time,
+};
+pub use alarms_kept::{
+    alarms_stay_within_their_tenant, comments_stand_under_their_alarm, deleted_alarms_are_gone,
+};
+pub use calculated_fields::{
+    calculated_fields_are_found_by_what_they_are, calculated_fields_are_kept_like_devices,
+    calculated_fields_go_with_their_entity,
 };
 pub use deleting::{
     deleting_a_customer_unassigns_its_devices_and_deletes_its_users,
@@ -66,6 +75,9 @@ pub use walls::{tenants_cannot_change_each_other, tenants_do_not_see_each_other}
 macro_rules! entity_contract {
     ($open:path $(, $attribute:meta)*) => {
         $crate::entity_contract! { @ $open, [$($attribute),*],
+            calculated_fields_are_kept_like_devices
+            calculated_fields_are_found_by_what_they_are
+            calculated_fields_go_with_their_entity
             owners_read_back_whole
             devices_read_back_whole
             versions_count_up_and_guard_updates

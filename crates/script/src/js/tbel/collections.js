@@ -233,6 +233,11 @@ methods(Set.prototype, {
   toString() { return text(this); },
 });
 
+// What the host writes as JSON.
+const plain = (owner, toJSON) => Object.defineProperty(owner, 'toJSON', { value: toJSON, enumerable: false });
+plain(Set.prototype, function toJSON() { return [...this]; });
+plain(Entry.prototype, function toJSON() { return { [text(this.key)]: this.value }; });
+
 const has = (map, key) => Object.hasOwn(map, text(key)) && map[text(key)] !== undefined;
 const put = (map, key, value) => {
   const name = text(key);

@@ -151,3 +151,56 @@ async fn impossible_settings_are_refused_by_name() {
     assert!(error.message().contains("readers"), "{error}");
     assert!(serde_json::from_str::<Options>(r#"{"reader": 3}"#).is_err());
 }
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_brought_up_to_date() {
+    use fieldline_model::entity::{DeviceProfile, RuleChain};
+    use fieldline_model::{DeviceProfileId, RuleChainId};
+    use sqlx::{AssertSqlSafe, ConnectOptions as _};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("entities.db");
+    let (tenant, profile) = (TenantId::new(), DeviceProfileId::new());
+    let (tenant_hex, profile_hex) = (tenant.0.simple(), profile.0.simple());
+    let tables = include_str!("../migrations/0001_entities.sql").replace("KEYTEXT", "TEXT");
+    let rows = format!(
+        "CREATE TABLE schema_version (version BIGINT NOT NULL PRIMARY KEY);
+         INSERT INTO schema_version VALUES (1);
+         INSERT INTO tenant VALUES (x'{tenant_hex}', 1, 'T', NULL, 't', '', '', '', '', 1, '{{}}');
+         INSERT INTO device_profile VALUES (x'{profile_hex}', 1, x'{tenant_hex}', 'default', TRUE, NULL, 'default',
+             '', 'DEFAULT', '', 1, '{{\"defaultQueueName\":\"Main\"}}');"
+    );
+    let connect = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&path)
+        .create_if_missing(true);
+    let mut connection = connect.connect().await.unwrap();
+    for statements in [tables, rows] {
+        sqlx::raw_sql(AssertSqlSafe(statements))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+    sqlx::Connection::close(connection).await.unwrap();
+
+    let stores = reopened(&path).await;
+    assert_eq!(stores.tenants.get(tenant).await.unwrap().unwrap().title, "T");
+    let found = stores
+        .device_profiles
+        .get(tenant, profile)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.default_queue_name.as_deref(), Some("Main"));
+    let chain = RuleChain {
+        id: Some(RuleChainId::new()),
+        tenant_id: tenant,
+        ..RuleChain::default()
+    };
+    let chain = stores.rule_chains.save(chain, true).await.unwrap();
+    let with_chain = DeviceProfile {
+        default_rule_chain_id: chain.id.map(Into::into),
+        ..found
+    };
+    let saved = stores.device_profiles.save(with_chain, false).await.unwrap();
+    assert_eq!(saved.default_rule_chain_id, chain.id.map(Into::into));
+}

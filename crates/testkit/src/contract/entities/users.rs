@@ -51,6 +51,10 @@ pub async fn users_are_listed_by_what_they_are(stores: &EntityStores) {
         ),
         (UserFilter::CustomerUsers(world.tenant, CustomerId::new()), vec![]),
         (
+            UserFilter::AdminsAndCustomerUsers(world.tenant, customer),
+            vec!["admin@x.org", "c1@x.org"],
+        ),
+        (
             UserFilter::OfTenant(world.tenant),
             vec!["admin@x.org", "c1@x.org", "c2@x.org"],
         ),

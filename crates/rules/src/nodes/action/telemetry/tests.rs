@@ -172,7 +172,7 @@ async fn only_changed_attributes_are_saved_and_told() {
     let mut world = World::new().await;
     let device = world.device("a", json!({})).await;
     world.attributes(device, AttributeScope::Server, json!({"same": 1, "other": 1, "typed": 1})).await;
-    world.clock.advance(std::time::Duration::from_secs(5));
+    world.clock.advance(5_000);
     let node = world.node(ATTRIBUTES, json!({"sendAttributesUpdatedNotification": true}));
     let body = json!({"same": 1, "other": 2, "typed": 1.0, "new": true});
     let msg = world.msg(MsgType::PostAttributes, device, &body);

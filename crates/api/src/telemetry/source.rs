@@ -1,0 +1,72 @@
+//! Where the series of an entity are read from: its own, or through an entity view those of what the view shows.
+
+use fieldline_core::access::Entity;
+use fieldline_model::Subject;
+use fieldline_model::entity::EntityView;
+
+/// A stretch of time that reads stay within, milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Nothing before this time.
+    pub(super) start: i64,
+    /// Nothing at this time or after it.
+    pub(super) end: i64,
+}
+
+impl Window {
+    /// All of time.
+    pub(super) const ALL: Self = Self {
+        start: i64::MIN,
+        end: i64::MAX,
+    };
+}
+
+/// See the module.
+pub(super) struct Source {
+    /// Whose series are read.
+    pub(super) subject: Subject,
+    /// Within which time.
+    pub(super) window: Window,
+    view: Option<Vec<String>>,
+}
+
+impl Source {
+    /// The source for an entity that somebody may read.
+    pub(super) fn of(entity: &Entity) -> Self {
+        match entity {
+            Entity::EntityView(view) => Self::through(view, entity.subject()),
+            _ => Self {
+                subject: entity.subject(),
+                window: Window::ALL,
+                view: None,
+            },
+        }
+    }
+
+    fn through(view: &EntityView, own: Subject) -> Self {
+        let bound = |time: i64| (time != 0).then_some(time);
+        Self {
+            subject: Subject {
+                entity: view.entity_id.unwrap_or(own.entity),
+                ..own
+            },
+            window: Window {
+                start: bound(view.start_time_ms).unwrap_or(i64::MIN),
+                end: bound(view.end_time_ms).unwrap_or(i64::MAX),
+            },
+            view: Some(view.keys.clone().unwrap_or_default().timeseries),
+        }
+    }
+
+    /// The series that reading all of them means; `None` for all that there are. A view that names none shows none.
+    pub(super) fn all(&self) -> Option<&[String]> {
+        self.view.as_deref()
+    }
+
+    /// Those of the named series that may be read. A view that names none lets every name through.
+    pub(super) fn shown(&self, keys: &[String]) -> Vec<String> {
+        let shown = self.view.as_deref().filter(|shown| !shown.is_empty());
+        let may = |key: &&String| shown.is_none_or(|shown| shown.contains(key));
+        keys.iter().filter(may).cloned().collect()
+    }
+}

@@ -1,0 +1,225 @@
+//! Calculated fields.
+
+use serde_json::{Value, json};
+
+use crate::world::{Client, World, id, no};
+
+/// A field that doubles the temperature of a device or profile.
+pub(crate) fn doubling(entity: &Value, name: &str) -> Value {
+    json!({
+        "entityId": entity,
+        "type": "SIMPLE",
+        "name": name,
+        "configuration": {
+            "type": "SIMPLE",
+            "arguments": { "t": { "refEntityKey": { "key": "temperature", "type": "TS_LATEST" } } },
+            "expression": "t * 2",
+            "output": { "type": "TIME_SERIES", "name": "double", "decimalsByDefault": 1 },
+        },
+    })
+}
+
+async fn device(admin: &Client<'_>, name: &str) -> Value {
+    let body = json!({ "name": name });
+    admin.post("/api/device", &body).await["id"].clone()
+}
+
+const FIELD: &str = "/api/calculatedField";
+
+#[tokio::test]
+async fn a_field_is_saved_read_listed_and_deleted() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let pump = device(&admin, "Pump").await;
+    let saved = admin.post(FIELD, &doubling(&pump, "Double")).await;
+    assert_eq!((&saved["version"], &saved["entityId"]), (&json!(1), &pump));
+    assert_eq!(saved["configuration"]["expression"], "t * 2");
+    let path = format!("{FIELD}/{}", id(&saved));
+    assert_eq!(admin.get(&path).await, saved);
+
+    let mut changed = saved.clone();
+    changed["configuration"]["expression"] = json!("t * 2 + 0");
+    changed["debugSettings"] = json!({ "failuresEnabled": true, "allEnabled": true });
+    let changed = admin.post(FIELD, &changed).await;
+    assert_eq!(changed["version"], 2);
+    // Everything is stored for a quarter of an hour.
+    assert_eq!(
+        changed["debugSettings"],
+        json!({ "failuresEnabled": true, "allEnabled": false, "allEnabledUntil": crate::world::NOW + 900_000 })
+    );
+    let stale = admin.refused("POST", FIELD, &saved).await;
+    assert_eq!((stale.0, stale.1), (409, 35));
+
+    let pump_id = pump["id"].as_str().unwrap();
+    for list in [
+        format!("{FIELD}/DEVICE/{pump_id}?pageSize=10&page=0"),
+        format!("/api/DEVICE/{pump_id}/calculatedFields?pageSize=10&page=0&type=SIMPLE"),
+        format!("/api/calculatedFields?pageSize=10&page=0&entities={pump_id}"),
+        "/api/calculatedFields?pageSize=10&page=0&types=SIMPLE,SCRIPT&name=x&name=Double".to_owned(),
+        "/api/calculatedFields?pageSize=10&page=0&entityType=DEVICE&textSearch=oub".to_owned(),
+    ] {
+        let page = admin.get(&list).await;
+        assert_eq!(page["totalElements"], 1, "{list}");
+        assert_eq!(page["data"][0]["id"], saved["id"], "{list}");
+    }
+    let page = admin.get("/api/calculatedFields?pageSize=10&page=0").await;
+    assert_eq!(page["data"][0]["entityName"], "Pump");
+    for list in [
+        format!("/api/DEVICE/{pump_id}/calculatedFields?pageSize=10&page=0&type=SCRIPT"),
+        "/api/calculatedFields?pageSize=10&page=0&types=ALARM".to_owned(),
+        "/api/calculatedFields?pageSize=10&page=0&entityType=ASSET".to_owned(),
+    ] {
+        assert_eq!(admin.get(&list).await["totalElements"], 0, "{list}");
+    }
+    let names = admin
+        .get("/api/calculatedFields/names?type=SIMPLE&pageSize=10&page=0")
+        .await;
+    assert_eq!(names["data"], json!(["Double"]));
+    assert_eq!(admin.text(&format!("{path}/debug")).await, "");
+
+    admin.delete(&path).await;
+    let gone = admin.refused("GET", &path, &Value::Null).await;
+    assert_eq!((gone.0, gone.1), (404, 32));
+}
+
+#[tokio::test]
+async fn a_wrong_field_is_refused_by_the_name_of_the_setting() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let pump = device(&admin, "Pump").await;
+    let stranger = world.stranger().await;
+    let foreign = device(&stranger, "Foreign").await;
+    let chains = admin.get("/api/ruleChains?pageSize=1&page=0").await;
+    let chain = chains["data"][0]["id"].clone();
+    let customers = admin.get("/api/customers?pageSize=1&page=0").await;
+    let customer = customers["data"][0]["id"].clone();
+
+    let argument = "/configuration/arguments/t";
+    for (place, value, status, message) in [
+        (
+            "/name",
+            json!(" "),
+            400,
+            "Calculated field name should be specified!",
+        ),
+        (
+            "/configuration",
+            json!(null),
+            400,
+            "Validation error: configuration: must be a JSON object",
+        ),
+        (
+            "/configuration/expression",
+            json!("t * u"),
+            400,
+            "Validation error: configuration.expression: Unknown function or variable 'u' at position 4",
+        ),
+        (
+            "/configuration/output/name",
+            json!(""),
+            400,
+            "Validation error: configuration.output.name: must not be empty",
+        ),
+        (
+            &format!("{argument}/refEntityKey/key"),
+            json!(""),
+            400,
+            "Validation error: configuration.arguments.t.refEntityKey.key: must not be empty",
+        ),
+        (
+            "/entityId",
+            chain,
+            400,
+            "Entity type 'RULE_CHAIN' does not support calculated fields",
+        ),
+        (
+            "/entityId",
+            customer,
+            400,
+            "Entity type 'CUSTOMER' does not support 'SIMPLE' calculated fields",
+        ),
+    ] {
+        let mut field = doubling(&pump, "Double");
+        *field.pointer_mut(place).unwrap() = value;
+        let (got, _, text) = admin.refused("POST", FIELD, &field).await;
+        assert_eq!((got, text.as_str()), (status, message), "{place}");
+    }
+    // Nothing of another tenant, neither as the entity nor in an argument.
+    assert_eq!(
+        admin.refused("POST", FIELD, &doubling(&foreign, "x")).await.0,
+        404
+    );
+    let mut field = doubling(&pump, "Double");
+    field["configuration"]["arguments"]["t"]["refEntityId"] = foreign;
+    assert_eq!(admin.refused("POST", FIELD, &field).await.0, 404);
+
+    let saved = admin.post(FIELD, &doubling(&pump, "Double")).await;
+    assert_eq!(
+        admin.refused("POST", FIELD, &doubling(&pump, "Double")).await,
+        no(400, 31, "Calculated field with such name and type already exists")
+    );
+    let mut moved = saved;
+    moved["entityId"] = device(&admin, "Other pump").await;
+    let (status, _, text) = admin.refused("POST", FIELD, &moved).await;
+    assert_eq!(status, 400);
+    assert!(
+        text.starts_with("Changing the calculated field target entity"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn an_entity_has_five_fields_beside_its_alarm_rules() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let pump = device(&admin, "Pump").await;
+    for number in 0..5 {
+        admin
+            .post(FIELD, &doubling(&pump, &format!("Field {number}")))
+            .await;
+    }
+    assert_eq!(
+        admin.refused("POST", FIELD, &doubling(&pump, "Sixth")).await,
+        no(400, 31, "Calculated fields per entity limit reached!")
+    );
+    let alarm = json!({
+        "entityId": pump, "type": "ALARM", "name": "Hot",
+        "configuration": {
+            "type": "ALARM",
+            "arguments": { "t": { "refEntityKey": { "key": "temperature", "type": "TS_LATEST" } } },
+            "createRules": { "MAJOR": { "condition": { "type": "SIMPLE",
+                "expression": { "type": "TBEL", "expression": "return t > 50;" } } } },
+        },
+    });
+    admin.post(FIELD, &alarm).await;
+    // They go with their device.
+    admin
+        .delete(&format!("/api/device/{}", pump["id"].as_str().unwrap()))
+        .await;
+    for types in ["", "&types=ALARM"] {
+        let list = format!("/api/calculatedFields?pageSize=10&page=0{types}");
+        assert_eq!(admin.get(&list).await["totalElements"], 0);
+    }
+}
+
+#[tokio::test]
+async fn scripts_are_tried_on_their_arguments_and_the_newest_time_of_these() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let test = json!({
+        "expression": "return {\"x\": t};",
+        "arguments": {
+            "t": { "type": "SINGLE_VALUE", "ts": 5, "value": 2 },
+            "r": { "type": "TS_ROLLING", "values": [{ "ts": 7, "value": 1 }, { "ts": 6, "value": 1 }] },
+        },
+    });
+    let result = admin.post(&format!("{FIELD}/testScript"), &test).await;
+    // The engine of these tests answers with what it was asked.
+    let asked = result["output"].as_str().unwrap();
+    assert!(asked.contains("latest_ts: 7") && asked.contains("TS_ROLLING"), "{asked}");
+    assert_eq!(result["error"], "");
+    let (status, code, _) = admin
+        .refused("POST", &format!("{FIELD}/testScript"), &json!({}))
+        .await;
+    assert_eq!((status, code), (400, 31));
+}

@@ -1,0 +1,88 @@
+//! An HTTP server that keeps what it is sent and answers what it is told.
+
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Method, Response, Uri};
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Received {
+    pub(crate) method: String,
+    /// Path and query, as they were encoded.
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Received {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The decoded fields of a form.
+    pub(crate) fn form(&self) -> Vec<(String, String)> {
+        reqwest::Url::parse(&format!("http://h/?{}", self.body))
+            .unwrap()
+            .query_pairs()
+            .map(|(name, value)| (name.into_owned(), value.into_owned()))
+            .collect()
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) url: String,
+    received: Arc<Mutex<Vec<Received>>>,
+}
+
+impl Server {
+    /// Starts a server that answers as `answer` says.
+    pub(crate) async fn start(answer: impl Fn(&Received) -> Response<Body> + Clone + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let keep = Arc::clone(&received);
+        let handler = move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
+            let request = Received {
+                method: method.to_string(),
+                target: uri.to_string(),
+                headers,
+                body: String::from_utf8(body.to_vec()).unwrap(),
+            };
+            let response = answer(&request);
+            keep.lock().unwrap().push(request);
+            async move { response }
+        };
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(handler)).await });
+        Self { url, received }
+    }
+
+    /// Starts a server that always gives this JSON.
+    pub(crate) async fn always(status: u16, body: Value) -> Self {
+        Self::start(move |_| answer(status, &[], &body.to_string())).await
+    }
+
+    /// The last request.
+    pub(crate) fn last(&self) -> Received {
+        self.received.lock().unwrap().last().cloned().expect("no request came")
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.received.lock().unwrap().len()
+    }
+}
+
+pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response<Body> {
+    let mut response = Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(*name, *value);
+    }
+    response.body(Body::from(body.to_owned())).unwrap()
+}

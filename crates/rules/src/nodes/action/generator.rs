@@ -1,0 +1,213 @@
+//! "Generator": makes messages at intervals.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::{EntityId, EntityType, RuleNodeId, Subject};
+use fieldline_script::Script;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, MissedTickBehavior};
+use uuid::Uuid;
+
+use super::script_thread;
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step};
+use crate::nodes::{entities, script};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Generates messages periodically, with a script.",
+    version: 2,
+    has_input: false,
+    default_configuration: || {
+        json!({
+            "msgCount": 0, "periodInSeconds": 1, "originatorId": null, "originatorType": "RULE_NODE",
+            "scriptLang": "TBEL", "jsScript": SCRIPT, "tbelScript": SCRIPT,
+        })
+    },
+    upgrade,
+    ..NodeType::new("debug.TbMsgGeneratorNode", "generator", Category::Action, make)
+}];
+
+const SCRIPT: &str = "var msg = { temp: 42, humidity: 77 };\n\
+    var metadata = { data: 40 };\n\
+    var msgType = \"POST_TELEMETRY_REQUEST\";\n\n\
+    return { msg: msg, metadata: metadata, msgType: msgType };";
+
+const PARAMS: &[&str] = &["prevMsg", "prevMetadata", "prevMsgType"];
+
+/// Types of entities that messages can be about.
+const TYPES: [EntityType; 9] = [
+    EntityType::Device,
+    EntityType::Asset,
+    EntityType::EntityView,
+    EntityType::Tenant,
+    EntityType::Customer,
+    EntityType::User,
+    EntityType::Dashboard,
+    EntityType::Edge,
+    EntityType::RuleNode,
+];
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Config {
+    msg_count: i64,
+    period_in_seconds: i64,
+    originator_id: Option<String>,
+    originator_type: Option<String>,
+}
+
+struct Generator {
+    /// 0 stands for no end.
+    count: u64,
+    period: Duration,
+    originator: EntityId,
+    script: Script,
+    queue: Option<String>,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let script = script::compile(config, "jsScript", "tbelScript", PARAMS)?;
+    let fields: Config = config.parse()?;
+    let Ok(period) = u64::try_from(fields.period_in_seconds) else {
+        return Err(ConfigError::new("periodInSeconds", "must not be negative"));
+    };
+    if period == 0 {
+        return Err(ConfigError::new("periodInSeconds", "must be at least 1 second"));
+    }
+    Ok(Arc::new(Generator {
+        count: u64::try_from(fields.msg_count).map_err(|_| ConfigError::new("msgCount", "must not be negative"))?,
+        period: Duration::from_secs(period),
+        originator: originator(config, &fields)?,
+        script,
+        queue: config.queue.map(str::to_owned),
+    }))
+}
+
+fn originator(config: &NodeConfig<'_>, fields: &Config) -> Result<EntityId, ConfigError> {
+    let name = fields.originator_type.as_deref().unwrap_or_default();
+    let unsupported = || ConfigError::new("originatorType", format!("Originator type '{name}' is not supported."));
+    let entity_type = TYPES.into_iter().find(|known| known.name() == name).ok_or_else(unsupported)?;
+    match entity_type {
+        EntityType::RuleNode => return Ok(RuleNodeId(config.id).into()),
+        EntityType::Tenant => return Ok(config.tenant.into()),
+        EntityType::Dashboard | EntityType::Edge => return Err(unsupported()),
+        _ => {}
+    }
+    let id = fields.originator_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+    let id = id.ok_or_else(|| ConfigError::new("originatorId", "Originator entity must be selected."))?;
+    let id = Uuid::parse_str(id).map_err(|_| ConfigError::new("originatorId", format!("`{id}` is no id")))?;
+    Ok(EntityId::new(entity_type, id))
+}
+
+fn upgrade(from: i32, mut configuration: Value) -> Value {
+    let Some(fields) = configuration.as_object_mut() else {
+        return configuration;
+    };
+    if from < 1 {
+        fields.remove("queueName");
+    }
+    if from < 2 {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().trim();
+        if text("originatorType").is_empty() || text("originatorId").is_empty() {
+            fields.insert("originatorType".to_owned(), "RULE_NODE".into());
+        }
+    }
+    configuration
+}
+
+impl Node for Generator {
+    fn handle(&self, _: &mut Ctx<'_>, _: Msg) -> Step {
+        Step::Done
+    }
+
+    fn run(self: Arc<Self>, source: Source) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        Some(Box::pin(async move {
+            let source = Source {
+                queue: self.queue.clone().or(source.queue),
+                ..source
+            };
+            let mut ticks = tokio::time::interval_at(Instant::now() + self.period, self.period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut made = 0;
+            let mut last = self.message(&source);
+            while self.count == 0 || made < self.count {
+                ticks.tick().await;
+                made += 1;
+                let (msg, label) = match self.generate(&source, &last).await {
+                    Ok(next) => {
+                        last = next;
+                        (last.clone(), Label::SUCCESS)
+                    }
+                    Err(error) => {
+                        tracing::debug!(node = %source.node, %error, "a generator has failed");
+                        (self.failure(&source, &error), Label::FAILURE)
+                    }
+                };
+                if let Err(error) = source.emit(&msg, &label).await {
+                    tracing::warn!(node = %source.node, %error, "cannot queue a generated message");
+                }
+            }
+        }))
+    }
+}
+
+impl Generator {
+    async fn generate(&self, source: &Source, last: &Msg) -> Result<Msg, NodeError> {
+        self.check_originator(source).await?;
+        let metadata = last.meta.to_metadata().entries().to_vec();
+        let body = last.data.to_text().into_owned();
+        let kind = last.kind.name().to_owned();
+        let mut made = script_thread::transform(&self.script, body, metadata, kind).await?;
+        if made.len() != 1 {
+            return Err(NodeError::new("wrong result: the script has to return one message"));
+        }
+        let mut next = Msg {
+            kind: last.kind.clone(),
+            meta: last.meta.clone(),
+            data: last.data.clone(),
+            ..self.message(source)
+        };
+        script::put(made.pop().unwrap_or_default(), &mut next);
+        Ok(next)
+    }
+
+    /// Messages are only made about what the tenant has.
+    async fn check_originator(&self, source: &Source) -> Result<(), NodeError> {
+        if self.originator.entity_type == EntityType::RuleNode {
+            return Ok(());
+        }
+        let subject = Subject {
+            tenant: source.tenant,
+            entity: self.originator,
+        };
+        match entities::fields(&source.services, subject).await? {
+            Some(_) => Ok(()),
+            None => Err(NodeError::new(format!(
+                "Entity with id: '{}' specified in the configuration doesn't belong to the current tenant.",
+                self.originator.id
+            ))),
+        }
+    }
+
+    /// A new message about the originator, with nothing in it.
+    fn message(&self, source: &Source) -> Msg {
+        let now_ms = source.services.now_ms();
+        let message = Message::new(MsgType::from(""), self.originator, now_ms, Metadata::new(), "{}".to_owned());
+        Msg::of(source.tenant, message)
+    }
+
+    fn failure(&self, source: &Source, error: &NodeError) -> Msg {
+        let now_ms = source.services.now_ms();
+        let metadata = Metadata::from_iter([("error", error.to_string())]);
+        let kind = MsgType::from("GENERATOR_NODE_SELF_MSG");
+        Msg::of(
+            source.tenant,
+            Message::new(kind, source.node.into(), now_ms, metadata, "{}".to_owned()),
+        )
+    }
+}

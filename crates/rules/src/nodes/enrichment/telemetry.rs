@@ -1,0 +1,356 @@
+//! Time series of the originator within an interval.
+
+use std::sync::Arc;
+
+use fieldline_model::Subject;
+use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point, RangeQuery};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::part::Keys;
+use crate::nodes::pattern::Pattern;
+use crate::nodes::time::TimeUnit;
+use crate::registry::{Category, NodeType};
+use crate::services::Services;
+
+/// Most points of a key.
+const MAX_LIMIT: i64 = 1000;
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Adds time series of the originator within an interval to the metadata.",
+    version: 2,
+    upgrade,
+    default_configuration: || {
+        json!({
+            "startInterval": 2,
+            "endInterval": 1,
+            "startIntervalPattern": "",
+            "endIntervalPattern": "",
+            "useMetadataIntervalPatterns": false,
+            "startIntervalTimeUnit": "MINUTES",
+            "endIntervalTimeUnit": "MINUTES",
+            "fetchMode": "FIRST",
+            "orderBy": "ASC",
+            "aggregation": "NONE",
+            "limit": MAX_LIMIT,
+            "latestTsKeyNames": [],
+        })
+    },
+    ..NodeType::new("metadata.TbGetTelemetryNode", "originator telemetry", Category::Enrichment, make)
+}];
+
+fn upgrade(from_version: i32, mut configuration: Value) -> Value {
+    let Some(fields) = configuration.as_object_mut() else { return configuration };
+    let absent = |value: Option<&Value>| value.is_none_or(|value| value.is_null() || value == "");
+    if from_version == 0 && !absent(fields.get("fetchMode")) {
+        let order = match fields.get("fetchMode").and_then(Value::as_str) {
+            Some("FIRST") => Some("ASC"),
+            Some("LAST") => Some("DESC"),
+            Some("ALL") => None,
+            _ => {
+                fields.insert("fetchMode".to_owned(), json!("LAST"));
+                Some("DESC")
+            }
+        };
+        if let Some(order) = order {
+            fields.insert("orderBy".to_owned(), json!(order));
+            fields.insert("aggregation".to_owned(), json!("NONE"));
+        }
+    }
+    if from_version <= 1 {
+        for (field, value) in [("limit", json!(MAX_LIMIT)), ("aggregation", json!("NONE")), ("orderBy", json!("ASC"))] {
+            let matters = field == "limit" || fields.get("fetchMode").is_some_and(|mode| mode == "ALL");
+            if matters && absent(fields.get(field)) {
+                fields.insert(field.to_owned(), value);
+            }
+        }
+    }
+    configuration
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Mode {
+    First,
+    Last,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Direction {
+    Asc,
+    Desc,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Function {
+    None,
+    Min,
+    Max,
+    Avg,
+    Sum,
+    Count,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    start_interval: i64,
+    #[serde(default)]
+    end_interval: i64,
+    #[serde(default)]
+    start_interval_pattern: Pattern,
+    #[serde(default)]
+    end_interval_pattern: Pattern,
+    #[serde(default)]
+    use_metadata_interval_patterns: bool,
+    start_interval_time_unit: Option<TimeUnit>,
+    end_interval_time_unit: Option<TimeUnit>,
+    fetch_mode: Option<Mode>,
+    order_by: Option<Direction>,
+    aggregation: Option<Function>,
+    #[serde(default)]
+    limit: i64,
+    latest_ts_key_names: Option<Vec<String>>,
+}
+
+struct Telemetry {
+    interval: Interval,
+    keys: Keys,
+    read: Read,
+}
+
+enum Interval {
+    /// From and to so many milliseconds ago.
+    Ago(i64, i64),
+    Patterns(Pattern, Pattern),
+}
+
+/// How the points of a key are read.
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    mode: Mode,
+    order: Order,
+    limit: usize,
+    aggregation: Option<Aggregation>,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let config: Config = config.parse()?;
+    let missing = |field: &str| ConfigError::new(field, "must be given");
+    let names = config.latest_ts_key_names.unwrap_or_default();
+    if names.is_empty() {
+        return Err(ConfigError::new("latestTsKeyNames", "at least one key is needed"));
+    }
+    let first = |mode, order| Read { mode, order, limit: 1, aggregation: None };
+    let read = match config.fetch_mode.ok_or_else(|| missing("fetchMode"))? {
+        Mode::First => first(Mode::First, Order::Ascending),
+        Mode::Last => first(Mode::Last, Order::Descending),
+        Mode::All => Read {
+            mode: Mode::All,
+            order: match config.order_by.ok_or_else(|| missing("orderBy"))? {
+                Direction::Asc => Order::Ascending,
+                Direction::Desc => Order::Descending,
+            },
+            limit: match config.limit {
+                limit @ 2..=MAX_LIMIT => limit as usize,
+                _ => return Err(ConfigError::new("limit", format!("must be from 2 to {MAX_LIMIT}"))),
+            },
+            aggregation: match config.aggregation.ok_or_else(|| missing("aggregation"))? {
+                Function::None => None,
+                Function::Min => Some(Aggregation::Min),
+                Function::Max => Some(Aggregation::Max),
+                Function::Avg => Some(Aggregation::Avg),
+                Function::Sum => Some(Aggregation::Sum),
+                Function::Count => Some(Aggregation::Count),
+            },
+        },
+    };
+    let interval = if config.use_metadata_interval_patterns {
+        Interval::Patterns(config.start_interval_pattern, config.end_interval_pattern)
+    } else {
+        let start = config.start_interval_time_unit.ok_or_else(|| missing("startIntervalTimeUnit"))?;
+        let end = config.end_interval_time_unit.ok_or_else(|| missing("endIntervalTimeUnit"))?;
+        Interval::Ago(start.millis(config.start_interval), end.millis(config.end_interval))
+    };
+    Ok(Arc::new(Telemetry { interval, keys: Keys::new(&names), read }))
+}
+
+impl Node for Telemetry {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let asked = self.interval.of(&mut msg, ctx.now_ms).and_then(|window| Ok((window, self.keys.of(&mut msg)?)));
+        let ((start, end), keys) = match asked {
+            Ok(asked) => asked,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        if start > end {
+            return Step::fail(msg, "the start of the interval is after its end");
+        }
+        let services = Arc::clone(ctx.services);
+        let read = self.read;
+        Step::wait(async move {
+            for key in keys.iter() {
+                match read.points(&services, msg.subject(), key, (start, end)).await {
+                    Ok(points) if points.is_empty() => {}
+                    Ok(points) => msg.meta.set(key.as_str(), read.text(&points)),
+                    Err(error) => return Step::Fail(msg, error),
+                }
+            }
+            Step::success(msg)
+        })
+    }
+}
+
+impl Interval {
+    fn of(&self, msg: &mut Msg, now_ms: i64) -> Result<(i64, i64), NodeError> {
+        match self {
+            Self::Ago(start, end) => Ok((now_ms.saturating_sub(*start), now_ms.saturating_sub(*end))),
+            Self::Patterns(start, end) => Ok((time(start, msg)?, time(end, msg)?)),
+        }
+    }
+}
+
+fn time(pattern: &Pattern, msg: &mut Msg) -> Result<i64, NodeError> {
+    let text = pattern.resolve(msg)?;
+    text.trim().parse().map_err(|_| {
+        let problem = if text == pattern.text() { "is undefined" } else { "has invalid format" };
+        NodeError::new(format!("message value '{}' {problem}", pattern.text()))
+    })
+}
+
+impl Read {
+    async fn points(
+        self,
+        services: &Services,
+        subject: Subject,
+        key: &str,
+        (start, end): (i64, i64),
+    ) -> Result<Vec<Point>, NodeError> {
+        let series = &services.series;
+        Ok(match self.aggregation {
+            None => {
+                let query = RangeQuery { start, end, limit: self.limit, order: self.order };
+                series.range(subject, key, query).await?
+            }
+            Some(aggregation) => {
+                let bucket = Bucket { start, end: end.max(start + 1) };
+                series.aggregate(subject, key, aggregation, &[bucket]).await?
+            }
+        })
+    }
+
+    /// All points as an array of `{ts, value}`, a single one as a quoted text.
+    fn text(self, points: &[Point]) -> String {
+        if self.mode == Mode::All {
+            let points = points.iter().map(|point| json!({"ts": point.ts, "value": point.value.to_json()}));
+            return Value::Array(points.collect()).to_string();
+        }
+        points.first().map(|point| Value::from(point.value.to_text()).to_string()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+
+    use super::*;
+    use crate::nodes::tests::{NOW, World, nobody, upgraded};
+
+    const CLASS: &str = "metadata.TbGetTelemetryNode";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn points_of_an_interval_are_added() {
+        let mut world = World::new().await;
+        let device = world.device("d", json!(null)).await;
+        for (ago, value) in [(130, 0.5), (110, 1.5), (90, 2.5), (70, 3.5), (50, 4.5)] {
+            world.telemetry(device, NOW - ago * 1000, json!({"t": value, "s": "x"})).await;
+        }
+        let at = |ago: i64, value: f64| json!({"ts": NOW - ago * 1000, "value": value});
+        let single = |text: &str| json!(text).to_string();
+        for (patch, expected) in [
+            (json!({}), single("1.5")),
+            (json!({"fetchMode": "LAST"}), single("3.5")),
+            (json!({"fetchMode": "ALL"}), json!([at(110, 1.5), at(90, 2.5), at(70, 3.5)]).to_string()),
+            (json!({"fetchMode": "ALL", "orderBy": "DESC", "limit": 2}), json!([at(70, 3.5), at(90, 2.5)]).to_string()),
+            (json!({"fetchMode": "ALL", "aggregation": "SUM"}), json!([at(90, 7.5)]).to_string()),
+            (
+                json!({"fetchMode": "LAST", "startInterval": 100, "startIntervalTimeUnit": "SECONDS",
+                    "endInterval": 80_000, "endIntervalTimeUnit": "MILLISECONDS"}),
+                single("2.5"),
+            ),
+        ] {
+            let mut patch = patch;
+            patch["latestTsKeyNames"] = json!(["${key}", "none"]);
+            let node = world.node(CLASS, patch.clone());
+            let metadata = [("key", "t")].into_iter().collect();
+            let msg = world.msg_with(MsgType::PostTelemetry, device, &json!({}), metadata);
+            let out = world.one(&node, msg).await;
+            assert_eq!(out.meta("t"), Some(expected), "{patch}");
+            assert_eq!(out.meta("none"), None);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_message_may_say_the_interval() {
+        let mut world = World::new().await;
+        let device = world.device("d", json!(null)).await;
+        world.telemetry(device, 500, json!({"t": 1})).await;
+        let node = world.node(
+            CLASS,
+            json!({
+                "latestTsKeyNames": ["t"], "useMetadataIntervalPatterns": true,
+                "startIntervalPattern": "${from}", "endIntervalPattern": "$[to]",
+            }),
+        );
+        for (from, to, expected) in [
+            ("0", json!(1000), Ok(Some("\"1\""))),
+            ("501", json!(1000), Ok(None)),
+            ("1000", json!(0), Err("after its end")),
+            ("x", json!(0), Err("'${from}' has invalid format")),
+            ("0", json!(null), Err("'$[to]' has invalid format")),
+            ("0", json!([]), Err("'$[to]' is undefined")),
+        ] {
+            let metadata = [("from", from)].into_iter().collect();
+            let msg = world.msg_with(MsgType::PostTelemetry, device, &json!({ "to": to }), metadata);
+            let out = world.one(&node, msg).await;
+            match expected {
+                Ok(value) => assert_eq!(out.meta("t").as_deref(), value),
+                Err(text) => assert!(out.error.unwrap().contains(text)),
+            }
+        }
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({"to": 1}));
+        assert_eq!(world.one(&node, msg).await.label, "Failure");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn wrong_and_older_configurations() {
+        let world = World::new().await;
+        let with = |mut patch: Value| {
+            patch["latestTsKeyNames"] = json!(["t"]);
+            world.wrong(CLASS, patch)
+        };
+        assert_eq!(world.wrong(CLASS, json!({})), "latestTsKeyNames");
+        assert_eq!(with(json!({"fetchMode": null})), "fetchMode");
+        assert_eq!(with(json!({"fetchMode": "ALL", "limit": 1})), "limit");
+        assert_eq!(with(json!({"fetchMode": "ALL", "limit": 1001})), "limit");
+        assert_eq!(with(json!({"startIntervalTimeUnit": "YEARS"})), "startIntervalTimeUnit");
+        for (version, old, new) in [
+            (0, json!({"fetchMode": "LAST"}), json!({"fetchMode": "LAST", "orderBy": "DESC", "aggregation": "NONE", "limit": 1000})),
+            (0, json!({"fetchMode": "ANY"}), json!({"fetchMode": "LAST", "orderBy": "DESC", "aggregation": "NONE", "limit": 1000})),
+            (
+                0,
+                json!({"fetchMode": "ALL", "orderBy": "", "aggregation": null, "limit": 5}),
+                json!({"fetchMode": "ALL", "orderBy": "ASC", "aggregation": "NONE", "limit": 5}),
+            ),
+            (1, json!({"fetchMode": "ALL"}), json!({"fetchMode": "ALL", "limit": 1000, "aggregation": "NONE", "orderBy": "ASC"})),
+            (2, json!({"fetchMode": "ALL"}), json!({"fetchMode": "ALL"})),
+        ] {
+            assert_eq!(upgraded(CLASS, version, old), new);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The two parts of a message that nodes read and write: its body and its metadata.
+
+use std::sync::Arc;
+
+use fieldline_model::kv;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::pattern::Pattern;
+use super::text::plain;
+use crate::message::Msg;
+use crate::node::{ConfigError, NodeError};
+
+/// A part of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Part {
+    /// The body, which must be a JSON object.
+    Data,
+    /// The metadata.
+    Metadata,
+}
+
+impl Part {
+    /// Whether something can be put there.
+    ///
+    /// # Errors
+    /// It is the body, which is no JSON object.
+    pub(crate) fn check(self, msg: &mut Msg) -> Result<(), NodeError> {
+        match self {
+            Self::Data => msg.data.object_mut().map(drop),
+            Self::Metadata => Ok(()),
+        }
+    }
+
+    /// Puts a value there, in the metadata as text.
+    ///
+    /// # Errors
+    /// See [`Part::check`].
+    pub(crate) fn put(self, msg: &mut Msg, key: &str, value: &kv::Value) -> Result<(), NodeError> {
+        match self {
+            Self::Data => {
+                msg.data.object_mut()?.insert(key.to_owned(), value.to_json());
+            }
+            Self::Metadata => msg.meta.set(key, value.to_text()),
+        }
+        Ok(())
+    }
+
+    /// Puts a JSON value there, in the metadata as text; null is not put there.
+    ///
+    /// # Errors
+    /// See [`Part::check`].
+    pub(crate) fn put_json(self, msg: &mut Msg, key: &str, value: Value) -> Result<(), NodeError> {
+        match self {
+            Self::Data => {
+                msg.data.object_mut()?.insert(key.to_owned(), value);
+            }
+            Self::Metadata if value.is_null() => {}
+            Self::Metadata => msg.meta.set(key, plain(&value)),
+        }
+        Ok(())
+    }
+}
+
+/// The part that a field of the configuration names.
+///
+/// # Errors
+/// There is no such field.
+pub(crate) fn required(part: Option<Part>, field: &str) -> Result<Part, ConfigError> {
+    part.ok_or_else(|| ConfigError::new(field, "must be DATA or METADATA"))
+}
+
+/// Replaces a yes-or-no field of an old configuration by one that names a part. What is neither yes nor no stays.
+pub(crate) fn upgrade_flag(configuration: &mut Value, old: &str, new: &str, yes: Part) {
+    let Some(fields) = configuration.as_object_mut() else { return };
+    let (yes, no) = match yes {
+        Part::Data => ("DATA", "METADATA"),
+        Part::Metadata => ("METADATA", "DATA"),
+    };
+    let name = match fields.get(old).map(plain).as_deref() {
+        Some("true") => yes,
+        Some("false") => no,
+        _ => return,
+    };
+    fields.shift_remove(old);
+    fields.insert(new.to_owned(), json!(name));
+}
+
+/// Names of keys, which may be patterns.
+#[derive(Debug)]
+pub(crate) enum Keys {
+    /// The same for all messages.
+    Fixed(Arc<[String]>),
+    /// Some depend on the message.
+    Patterns(Vec<Pattern>),
+}
+
+impl Keys {
+    /// Names as they are configured.
+    pub(crate) fn new(names: &[String]) -> Self {
+        let patterns: Vec<_> = names.iter().map(|name| Pattern::new(name)).collect();
+        if patterns.iter().all(Pattern::is_plain) { Self::Fixed(names.into()) } else { Self::Patterns(patterns) }
+    }
+
+    /// The names for a message.
+    ///
+    /// # Errors
+    /// They need the body, which is no JSON.
+    pub(crate) fn of(&self, msg: &mut Msg) -> Result<Arc<[String]>, NodeError> {
+        match self {
+            Self::Fixed(names) => Ok(Arc::clone(names)),
+            Self::Patterns(patterns) => {
+                patterns.iter().map(|pattern| Ok(pattern.resolve(msg)?.into_owned())).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Copying keys between body and metadata.
+
+use std::sync::Arc;
+
+use fieldline_model::kv::{ValueRef, pack, unpack};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::keys::{self, KeyPatterns};
+use crate::message::{Data, Meta, Msg};
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::part::{Part, required};
+use crate::nodes::text::plain;
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Copies values whose keys match regular expressions from the body to the metadata, or the other way.",
+    version: 2,
+    upgrade: |from_version, configuration| keys::upgrade(from_version, configuration, "fromMetadata", "copyFrom"),
+    default_configuration: || json!({"copyFrom": "DATA", "keys": []}),
+    ..NodeType::new("transform.TbCopyKeysNode", "copy key-value pairs", Category::Transformation, make)
+}];
+
+struct Copy {
+    from: Part,
+    keys: KeyPatterns,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        copy_from: Option<Part>,
+        keys: Vec<String>,
+    }
+    let config: Config = config.parse()?;
+    Ok(Arc::new(Copy {
+        from: required(config.copy_from, "copyFrom")?,
+        keys: KeyPatterns::new(&config.keys)?,
+    }))
+}
+
+impl Node for Copy {
+    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let done = match self.from {
+            Part::Data => self.to_meta(&mut msg),
+            Part::Metadata => self.to_body(&mut msg),
+        };
+        match done {
+            Ok(()) => Step::success(msg),
+            Err(error) => Step::Fail(msg, error),
+        }
+    }
+}
+
+impl Copy {
+    fn to_meta(&self, msg: &mut Msg) -> Result<(), NodeError> {
+        if let Data::Packed(bytes) = &msg.data {
+            for (key, value) in unpack(bytes).filter_map(Result::ok).filter(|(key, _)| self.keys.matches(key)) {
+                msg.meta.set(key, value.to_value().to_text());
+            }
+            return Ok(());
+        }
+        let body = msg.data.to_json()?;
+        for (key, value) in body.as_object().into_iter().flatten().filter(|(key, _)| self.keys.matches(key)) {
+            msg.meta.set(key.as_str(), plain(value));
+        }
+        Ok(())
+    }
+
+    fn to_body(&self, msg: &mut Msg) -> Result<(), NodeError> {
+        let metadata = match &msg.meta {
+            Meta::Own(own) => Arc::clone(own),
+            Meta::Device { .. } => Arc::new(msg.meta.to_metadata()),
+        };
+        let mut copied = metadata.iter().filter(|(key, _)| self.keys.matches(key)).peekable();
+        if let Data::Packed(bytes) = &msg.data {
+            let copied: Vec<_> = copied.collect();
+            let has = |key: &str| unpack(bytes).filter_map(Result::ok).any(|(name, _)| name == key);
+            if !copied.iter().any(|(key, _)| has(key)) {
+                let mut packed = bytes.to_vec();
+                copied.iter().for_each(|(key, value)| pack(key, ValueRef::Text(value), &mut packed));
+                msg.data = Data::Packed(packed.into());
+                return Ok(());
+            }
+            let body = msg.data.object_mut()?;
+            body.extend(copied.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))));
+            return Ok(());
+        }
+        if msg.data.to_json()?.is_object() && copied.peek().is_some() {
+            let body = msg.data.object_mut()?;
+            body.extend(copied.map(|(key, value)| (key.to_owned(), Value::from(value))));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody, upgraded};
+
+    const CLASS: &str = "transform.TbCopyKeysNode";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn values_are_copied_to_the_other_part() {
+        let mut world = World::new().await;
+        let body = json!({"a": 1, "ab": "x", "b": {"c": [1]}, "d": 2.0});
+        let node = world.node(CLASS, json!({"keys": ["a.*", "b", "d"]}));
+        for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+            let out = world.one(&node, msg).await;
+            let metadata = ["a", "ab", "b", "d", "deviceName"].map(|key| out.meta(key).unwrap());
+            assert_eq!(metadata, ["1", "x", r#"{"c":[1]}"#, "2.0", "thing"]);
+            assert_eq!(out.body(), body);
+        }
+        let node = world.node(CLASS, json!({"copyFrom": "METADATA", "keys": ["device.*"]}));
+        for (body, expected) in [
+            (json!({"a": 1}), json!({"a": 1, "deviceName": "thing"})),
+            (json!({"deviceName": 1, "a": 2}), json!({"deviceName": "thing", "a": 2})),
+        ] {
+            for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+                assert_eq!(world.one(&node, msg).await.body(), expected);
+            }
+        }
+        let array = world.msg(MsgType::PostTelemetry, nobody(), &json!([1]));
+        assert_eq!(world.one(&node, array).await.body(), json!([1]));
+        let mut text = world.msg(MsgType::PostTelemetry, nobody(), &json!([1]));
+        text.data = Data::text("no json");
+        assert_eq!(world.one(&node, text).await.label, "Failure");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn wrong_and_older_configurations() {
+        let world = World::new().await;
+        assert_eq!(world.wrong(CLASS, json!({"copyFrom": null})), "copyFrom");
+        assert_eq!(world.wrong(CLASS, json!({"keys": ["["]})), "keys");
+        for (version, old, new) in [
+            (0, json!({"fromMetadata": true}), json!({"copyFrom": "METADATA"})),
+            (0, json!({"fromMetadata": "false"}), json!({"copyFrom": "DATA"})),
+            (1, json!({"fromMetadata": "METADATA"}), json!({"copyFrom": "METADATA"})),
+            (1, json!({"copyFrom": "DATA"}), json!({"copyFrom": "DATA"})),
+        ] {
+            assert_eq!(upgraded(CLASS, version, old), new);
+        }
+    }
+}

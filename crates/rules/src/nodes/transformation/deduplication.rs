@@ -1,0 +1,263 @@
+//! One message of many: those of an originator within an interval become the first, the last, or one that holds all.
+//!
+//! What waits is kept with the originator: each message under a number that follows from its id, and under number 0 a list
+//! of them, which comes due. The list stays until the queue has taken the results, and the numbers and the ids of results are
+//! the same whenever they are made again: a crash at any moment costs nothing, and doubles nothing but ids that are known.
+
+mod pending;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fieldline_core::ports::StateKey;
+use fieldline_model::message::{DataType, Message, Metadata, MsgType};
+use fieldline_model::{RuleNodeId, Subject};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::pending::{Entry, LIST, Pending, decode, encode, number_of};
+use crate::message::{Meta, Msg, derive_id};
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::nodes::derived::salt;
+use crate::nodes::flow::queues::drop_queue_name;
+use crate::nodes::pattern::meta_json;
+use crate::registry::{Category, NodeType};
+
+/// Most messages of an originator that can wait.
+const MAX_PENDING: u32 = 10_000;
+/// Most bytes of one message that can wait.
+const MAX_BYTES: usize = 1 << 20;
+/// Most bytes of an originator's messages that can wait.
+const MAX_TOTAL_BYTES: usize = 8 << 20;
+/// Time until the queue is asked again that has not taken a result, milliseconds.
+const RETRY_MS: i64 = 10_000;
+/// Time after which a result counts as lost whose queue has not answered, milliseconds.
+const LOST_MS: i64 = 120_000;
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Makes one message of those that an originator sends within an interval: the first, the last, or all in one.",
+    version: 1,
+    upgrade: drop_queue_name,
+    default_configuration: || {
+        json!({"interval": 60, "strategy": "FIRST", "outMsgType": null, "maxPendingMsgs": 100, "maxRetries": 3})
+    },
+    ..NodeType::new("deduplication.TbMsgDeduplicationNode", "deduplication", Category::Transformation, make)
+}];
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum StrategyName {
+    First,
+    Last,
+    All,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Strategy {
+    First,
+    Last,
+    /// One of this type with all in its body.
+    All(MsgType),
+}
+
+struct Deduplication {
+    interval_ms: i64,
+    strategy: Strategy,
+    max_pending: u32,
+    max_retries: u8,
+    queue: Option<String>,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        interval: i64,
+        strategy: StrategyName,
+        out_msg_type: Option<String>,
+        #[serde(default = "hundred")]
+        max_pending_msgs: i64,
+        #[serde(default = "three")]
+        max_retries: i64,
+    }
+    const fn hundred() -> i64 {
+        100
+    }
+    const fn three() -> i64 {
+        3
+    }
+    let queue = config.queue.map(str::to_owned);
+    let config: Config = config.parse()?;
+    if !(1..=i64::from(i32::MAX)).contains(&config.interval) {
+        return Err(ConfigError::new("interval", "must be at least 1 second"));
+    }
+    let max_pending = u32::try_from(config.max_pending_msgs).ok().filter(|max| (1..=MAX_PENDING).contains(max));
+    let max_retries = u8::try_from(config.max_retries).ok().filter(|max| *max <= 100);
+    let strategy = match config.strategy {
+        StrategyName::First => Strategy::First,
+        StrategyName::Last => Strategy::Last,
+        StrategyName::All => {
+            let kind = config.out_msg_type.filter(|kind| !kind.is_empty());
+            let kind = kind.ok_or_else(|| ConfigError::new("outMsgType", "must be given for the strategy ALL"))?;
+            Strategy::All(MsgType::from(kind.as_str()))
+        }
+    };
+    Ok(Arc::new(Deduplication {
+        interval_ms: config.interval * 1000,
+        strategy,
+        max_pending: max_pending
+            .ok_or_else(|| ConfigError::new("maxPendingMsgs", format!("must be from 1 to {MAX_PENDING}")))?,
+        max_retries: max_retries.ok_or_else(|| ConfigError::new("maxRetries", "must be from 0 to 100"))?,
+        queue,
+    }))
+}
+
+impl Node for Deduplication {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let subject = msg.subject();
+        if !ctx.is_home(subject) {
+            return Step::Home(msg);
+        }
+        if matches!(self.strategy, Strategy::All(_))
+            && let Err(error) = msg.data.to_json()
+        {
+            return Step::Fail(msg, error);
+        }
+        let number = number_of(msg.id);
+        let mut pending = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)).unwrap_or_default();
+        if pending.entries.iter().any(|entry| entry.number == number) {
+            return Step::Done;
+        }
+        let bytes = encode(msg.tenant, &msg.to_message());
+        if pending.entries.len() >= self.max_pending as usize {
+            let text = format!("max limit of {} pending messages reached for {}", self.max_pending, subject.entity);
+            return Step::fail(msg, text);
+        }
+        if bytes.len() > MAX_BYTES || pending.bytes() + bytes.len() > MAX_TOTAL_BYTES {
+            let text = format!("the pending messages of {} are too large", subject.entity);
+            return Step::fail(msg, text);
+        }
+        pending.entries.push(Entry {
+            ts: msg.values_ts(),
+            number,
+            bytes: bytes.len() as u32,
+        });
+        if pending.entries.len() == 1 {
+            pending.due_ms = ctx.now_ms + self.interval_ms + 1;
+        }
+        ctx.keep(subject, number, None, &bytes);
+        ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
+        Step::Done
+    }
+
+    fn due(&self, ctx: &mut Ctx<'_>, key: StateKey, value: Bytes) -> Step {
+        let subject = key.subject;
+        let Some(mut pending) = Pending::decode(&value) else {
+            tracing::error!(node = %ctx.node, "the list of messages that wait for deduplication is damaged");
+            return Step::Done;
+        };
+        let mut results = Vec::new();
+        let mut used = Vec::new();
+        for pack in pending.packs(self.interval_ms, ctx.now_ms) {
+            results.extend(self.result(ctx, subject, &pack));
+            used.extend(pack.iter().map(|entry| entry.number));
+        }
+        if used.is_empty() {
+            pending.due_ms = ctx.now_ms + self.interval_ms + 1;
+            ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
+            return Step::Done;
+        }
+        pending.due_ms = ctx.now_ms + LOST_MS;
+        ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
+        let services = Arc::clone(ctx.services);
+        let (interval_ms, max_retries) = (self.interval_ms, self.max_retries);
+        Step::wait(async move {
+            for message in results {
+                if let Err(error) = services.engine.push(subject.tenant, message).await {
+                    let text = error.to_string();
+                    return Step::then(move |ctx| refused(ctx, subject, &used, &text, max_retries, interval_ms));
+                }
+            }
+            Step::then(move |ctx| {
+                take_off(ctx, subject, &used, interval_ms);
+                Step::Done
+            })
+        })
+    }
+}
+
+impl Deduplication {
+    /// The message that a pack becomes.
+    fn result(&self, ctx: &Ctx<'_>, subject: Subject, pack: &[Entry]) -> Option<Message> {
+        let read = |entry: &Entry| decode(&ctx.kept(subject, entry.number)?);
+        let mut message = match &self.strategy {
+            // Of several at the same time the one that has come first counts.
+            Strategy::First => read(pack.iter().min_by_key(|entry| entry.ts)?)?,
+            Strategy::Last => read(pack.iter().rev().max_by_key(|entry| entry.ts)?)?,
+            Strategy::All(kind) => merged(pack.iter().filter_map(read).collect(), kind, ctx.now_ms)?,
+        };
+        message.id = derive_id(message.id, salt(ctx.node, 0));
+        message.queue.clone_from(&self.queue);
+        message.rule_chain = Some(ctx.chain);
+        message.from = Some((ctx.node, "Success".to_owned()));
+        Some(message)
+    }
+}
+
+fn merged(messages: Vec<Message>, kind: &MsgType, now_ms: i64) -> Option<Message> {
+    let bodies = messages.iter().map(|message| {
+        let body: Value = serde_json::from_str(&message.data).unwrap_or(Value::Null);
+        json!({"msg": body, "metadata": meta_json(&Meta::from(message.metadata.clone()))})
+    });
+    let data = Value::Array(bodies.collect()).to_string();
+    let first = messages.into_iter().next()?;
+    Some(Message {
+        ts: now_ms,
+        msg_type: kind.clone(),
+        metadata: [("ts", now_ms.to_string())].into_iter().collect::<Metadata>(),
+        data_type: DataType::Json,
+        data,
+        ..first
+    })
+}
+
+/// Messages have become results: they wait no longer.
+fn take_off(ctx: &mut Ctx<'_>, subject: Subject, used: &[u64], interval_ms: i64) {
+    for number in used {
+        ctx.forget(subject, *number);
+    }
+    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else { return };
+    pending.entries.retain(|entry| !used.contains(&entry.number));
+    if pending.entries.is_empty() {
+        ctx.forget(subject, LIST);
+        return;
+    }
+    pending.retries = 0;
+    pending.due_ms = ctx.now_ms + interval_ms + 1;
+    ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
+}
+
+/// The queue has not taken a result: it is asked again, or the result is given up.
+fn refused(
+    ctx: &mut Ctx<'_>,
+    subject: Subject,
+    used: &[u64],
+    error: &str,
+    max_retries: u8,
+    interval_ms: i64,
+) -> Step {
+    let node: RuleNodeId = ctx.node;
+    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else { return Step::Done };
+    if pending.retries >= max_retries {
+        tracing::error!(%node, originator = %subject.entity, error, "deduplicated messages are given up");
+        take_off(ctx, subject, used, interval_ms);
+        return Step::Done;
+    }
+    pending.retries += 1;
+    pending.due_ms = ctx.now_ms + RETRY_MS;
+    ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
+    Step::Done
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! What waits, as bytes.
+//!
+//! ```text
+//! list  := due i64 · retries u8 · (time i64 · number u64 · bytes u32)*
+//! ```
+
+use fieldline_model::TenantId;
+use fieldline_model::kv::take_array;
+use fieldline_model::message::Message;
+use fieldline_model::record::{self, Record, RecordBatch, RecordBody};
+use uuid::Uuid;
+
+/// Number of the list.
+pub(super) const LIST: u64 = 0;
+
+/// A message that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Time of its values, milliseconds.
+    pub(super) ts: i64,
+    /// Number it is kept under.
+    pub(super) number: u64,
+    /// Its size.
+    pub(super) bytes: u32,
+}
+
+/// The messages of an originator that wait, in the order in which they came.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Pending {
+    /// When the list comes due.
+    pub(super) due_ms: i64,
+    /// How often a queue has not taken a result.
+    pub(super) retries: u8,
+    pub(super) entries: Vec<Entry>,
+}
+
+impl Pending {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(9 + self.entries.len() * 20);
+        out.extend_from_slice(&self.due_ms.to_le_bytes());
+        out.push(self.retries);
+        for entry in &self.entries {
+            out.extend_from_slice(&entry.ts.to_le_bytes());
+            out.extend_from_slice(&entry.number.to_le_bytes());
+            out.extend_from_slice(&entry.bytes.to_le_bytes());
+        }
+        out
+    }
+
+    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let bytes = &mut bytes;
+        let due_ms = i64::from_le_bytes(take_array(bytes).ok()?);
+        let [retries] = take_array(bytes).ok()?;
+        let mut entries = Vec::with_capacity(bytes.len() / 20);
+        while !bytes.is_empty() {
+            entries.push(Entry {
+                ts: i64::from_le_bytes(take_array(bytes).ok()?),
+                number: u64::from_le_bytes(take_array(bytes).ok()?),
+                bytes: u32::from_le_bytes(take_array(bytes).ok()?),
+            });
+        }
+        Some(Self { due_ms, retries, entries })
+    }
+
+    /// Bytes of all messages.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.iter().map(|entry| entry.bytes as usize).sum()
+    }
+
+    /// The packs that are complete: from the earliest message on, those within each interval that has passed.
+    pub(super) fn packs(&self, interval_ms: i64, now_ms: i64) -> Vec<Vec<Entry>> {
+        let mut left = self.entries.clone();
+        let mut packs = Vec::new();
+        while let Some(start) = left.iter().map(|entry| entry.ts).min() {
+            let end = start.saturating_add(interval_ms);
+            if end > now_ms {
+                break;
+            }
+            let (pack, rest) = left.into_iter().partition(|entry| entry.ts < end);
+            packs.push(pack);
+            left = rest;
+        }
+        packs
+    }
+}
+
+/// The number that a message is kept under.
+pub(super) fn number_of(id: Uuid) -> u64 {
+    let (high, low) = id.as_u64_pair();
+    (high ^ low.rotate_left(31)).max(LIST + 1)
+}
+
+/// A message as bytes.
+pub(super) fn encode(tenant: TenantId, message: &Message) -> Vec<u8> {
+    let mut batch = RecordBatch::new();
+    batch.message(tenant, message);
+    batch.as_bytes().to_vec()
+}
+
+/// A message from its bytes, if they are one.
+pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
+    let record = Record::decode(record::split(bytes).next()?.ok()?).ok()?;
+    match record.body {
+        RecordBody::Message(body) => record::message::decode(record.subject.entity, record.received_ms, body).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,137 @@
+//! An e-mail made of a message.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fieldline_model::message::{DataType, MsgType};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::message::{Data, Msg};
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::pattern::Pattern;
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Makes an e-mail of a message, for a node that sends it.",
+    default_configuration: || {
+        json!({
+            "fromTemplate": "info@example.com",
+            "toTemplate": "${userEmail}",
+            "ccTemplate": null,
+            "bccTemplate": null,
+            "subjectTemplate": "Temperature of ${deviceType} is high",
+            "bodyTemplate": "${deviceName} has a temperature of $[temperature]",
+            "isHtmlTemplate": null,
+            "mailBodyType": "false",
+        })
+    },
+    ..NodeType::new("mail.TbMsgToEmailNode", "to email", Category::Transformation, make)
+}];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Config {
+    from_template: Pattern,
+    to_template: Pattern,
+    cc_template: Pattern,
+    bcc_template: Pattern,
+    subject_template: Pattern,
+    body_template: Pattern,
+    is_html_template: Pattern,
+    mail_body_type: Option<String>,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    Ok(Arc::new(config.parse::<Config>()?))
+}
+
+impl Node for Config {
+    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        match self.email(&mut msg) {
+            Ok(email) => {
+                msg.kind = MsgType::SendEmail;
+                msg.data = Data::json(email);
+                msg.data_type = DataType::Json;
+                Step::success(msg)
+            }
+            Err(error) => Step::Fail(msg, error),
+        }
+    }
+}
+
+impl Config {
+    fn email(&self, msg: &mut Msg) -> Result<Value, NodeError> {
+        let mut text = |template: &Pattern| -> Result<Option<String>, NodeError> {
+            if template.text().is_empty() {
+                return Ok(None);
+            }
+            Ok(Some(template.resolve(msg)?.into_owned()))
+        };
+        let html = match self.mail_body_type.as_deref() {
+            Some("dynamic") => text(&self.is_html_template)?,
+            other => other.map(str::to_owned),
+        };
+        let (from, to) = (text(&self.from_template)?, text(&self.to_template)?);
+        let (cc, bcc) = (text(&self.cc_template)?, text(&self.bcc_template)?);
+        let (subject, body) = (text(&self.subject_template)?, text(&self.body_template)?);
+        let images = match msg.meta.get("images").filter(|images| !images.is_empty()) {
+            Some(images) => {
+                let images: Result<BTreeMap<String, String>, _> = serde_json::from_str(&images);
+                Some(images.map_err(|error| NodeError::new(format!("wrong images in the metadata: {error}")))?)
+            }
+            None => None,
+        };
+        Ok(json!({
+            "from": from,
+            "to": to,
+            "cc": cc,
+            "bcc": bcc,
+            "subject": subject,
+            "body": body,
+            "images": images,
+            "html": html.is_some_and(|html| html.eq_ignore_ascii_case("true")),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nodes::tests::{World, nobody};
+
+    const CLASS: &str = "mail.TbMsgToEmailNode";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn templates_become_an_email() {
+        let mut world = World::new().await;
+        let metadata = || [("deviceName", "d"), ("deviceType", "t"), ("userEmail", "u@x"), ("rich", "TRUE")];
+        let email = |cc: Value, images: Value, html: bool| {
+            json!({
+                "from": "info@example.com", "to": "u@x", "cc": cc, "bcc": null, "subject": "Temperature of t is high",
+                "body": "d has a temperature of 20.5", "images": images, "html": html,
+            })
+        };
+        for (patch, images, expected) in [
+            (json!({}), None, email(json!(null), json!(null), false)),
+            (json!({"mailBodyType": "true", "ccTemplate": "c@x"}), None, email(json!("c@x"), json!(null), true)),
+            (json!({"mailBodyType": "dynamic", "isHtmlTemplate": "${rich}"}), None, email(json!(null), json!(null), true)),
+            (json!({"mailBodyType": null}), Some(r#"{"a":"b"}"#), email(json!(null), json!({"a": "b"}), false)),
+        ] {
+            let node = world.node(CLASS, patch);
+            let mut msg =
+                world.msg_with(MsgType::Alarm, nobody(), &json!({"temperature": 20.5}), metadata().into_iter().collect());
+            if let Some(images) = images {
+                msg.meta.set("images", images);
+            }
+            let out = world.one(&node, msg).await;
+            assert_eq!((out.body(), out.msg.kind), (expected, MsgType::SendEmail));
+        }
+        let node = world.node(CLASS, json!({}));
+        let mut msg = world.msg(MsgType::Alarm, nobody(), &json!({}));
+        msg.meta.set("images", "[]");
+        assert_eq!(world.one(&node, msg).await.label, "Failure");
+        assert_eq!(world.wrong(CLASS, json!({"toTemplate": 5})), "toTemplate");
+    }
+}

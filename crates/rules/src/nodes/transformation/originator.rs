@@ -1,0 +1,215 @@
+//! Another originator.
+
+use std::sync::Arc;
+
+use fieldline_model::{AlarmId, EntityId, EntityType, Subject};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step, move_to};
+use crate::nodes::entities;
+use crate::nodes::pattern::Pattern;
+use crate::nodes::relations::RelationsConfig;
+use crate::registry::{Category, NodeType};
+use crate::services::Services;
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Makes the customer, the tenant, a related entity, the originator of the alarm, or an entity of a name the \
+                  originator of a message.",
+    default_configuration: || {
+        json!({
+            "originatorSource": "CUSTOMER",
+            "relationsQuery": {
+                "direction": "FROM",
+                "maxLevel": 1,
+                "filters": [{"relationType": "Contains", "entityTypes": [], "negate": false}],
+                "fetchLastLevelOnly": false,
+            },
+            "entityType": null,
+            "entityNamePattern": null,
+        })
+    },
+    ..NodeType::new("transform.TbChangeOriginatorNode", "change originator", Category::Transformation, make)
+}];
+
+enum Source {
+    Customer,
+    Tenant,
+    Related(Arc<RelationsConfig>),
+    AlarmOriginator,
+    Named(EntityType, Pattern),
+}
+
+struct ChangeOriginator(Source);
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+    enum Name {
+        Customer,
+        Tenant,
+        Related,
+        AlarmOriginator,
+        Entity,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        originator_source: Option<Name>,
+        relations_query: Option<RelationsConfig>,
+        entity_type: Option<EntityType>,
+        entity_name_pattern: Option<String>,
+    }
+    let config: Config = config.parse()?;
+    let missing = |field: &str| ConfigError::new(field, "must be given");
+    let source = match config.originator_source.ok_or_else(|| missing("originatorSource"))? {
+        Name::Customer => Source::Customer,
+        Name::Tenant => Source::Tenant,
+        Name::AlarmOriginator => Source::AlarmOriginator,
+        Name::Related => Source::Related(Arc::new(config.relations_query.ok_or_else(|| missing("relationsQuery"))?)),
+        Name::Entity => {
+            let entity_type = config.entity_type.ok_or_else(|| missing("entityType"))?;
+            if !entities::NAMED.contains(&entity_type) {
+                return Err(ConfigError::new("entityType", format!("unexpected entity type {entity_type}")));
+            }
+            let name = config.entity_name_pattern.filter(|name| !name.is_empty());
+            Source::Named(entity_type, Pattern::new(&name.ok_or_else(|| missing("entityNamePattern"))?))
+        }
+    };
+    Ok(Arc::new(ChangeOriginator(source)))
+}
+
+/// What one message asks for.
+enum Wanted {
+    Customer,
+    Related(Arc<RelationsConfig>),
+    AlarmOriginator,
+    Named(EntityType, String),
+}
+
+impl Node for ChangeOriginator {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let wanted = match &self.0 {
+            Source::Tenant => {
+                let tenant = msg.tenant.into();
+                move_to(&mut msg, tenant);
+                return Step::success(msg);
+            }
+            Source::Customer => Wanted::Customer,
+            Source::Related(query) => Wanted::Related(Arc::clone(query)),
+            Source::AlarmOriginator => Wanted::AlarmOriginator,
+            Source::Named(entity_type, name) => match name.resolve(&mut msg) {
+                Ok(name) => Wanted::Named(*entity_type, name.into_owned()),
+                Err(error) => return Step::Fail(msg, error),
+            },
+        };
+        let services = Arc::clone(ctx.services);
+        Step::wait(async move {
+            match wanted.find(&services, msg.subject()).await {
+                Ok(Some(originator)) => {
+                    move_to(&mut msg, originator);
+                    Step::success(msg)
+                }
+                Ok(None) => Step::fail(msg, "failed to find the new originator"),
+                Err(error) => Step::Fail(msg, error),
+            }
+        })
+    }
+}
+
+impl Wanted {
+    async fn find(&self, services: &Arc<Services>, subject: Subject) -> Result<Option<EntityId>, NodeError> {
+        match self {
+            Self::Customer => Ok(entities::customer_of(services, subject).await?.map(EntityId::from)),
+            Self::Related(query) => query.first(services, subject.tenant, subject.entity).await,
+            Self::AlarmOriginator if subject.entity.entity_type == EntityType::Alarm => {
+                let alarm = services.stores.alarms.get(subject.tenant, AlarmId(subject.entity.id)).await?;
+                Ok(alarm.and_then(|alarm| alarm.originator))
+            }
+            Self::AlarmOriginator => {
+                Err(NodeError::new(format!("unexpected originator of type {}", subject.entity.entity_type)))
+            }
+            Self::Named(entity_type, name) => {
+                entities::by_name(services, subject.tenant, *entity_type, name).await.map(Some)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::entity::{Authority, User};
+    use fieldline_model::message::MsgType;
+    use fieldline_model::UserId;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::nodes::tests::{NOW, World, nobody};
+
+    const CLASS: &str = "transform.TbChangeOriginatorNode";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn each_source_leads_to_an_originator() {
+        let mut world = World::new().await;
+        let customer = EntityId::from(world.customer);
+        let device = world.device("d", json!({ "customerId": world.customer })).await;
+        let alone = world.device("alone", json!(null)).await;
+        let asset = world.asset("House 7", "Building", json!(null)).await;
+        world.relate(asset, device, "Contains").await;
+        let user = User {
+            id: Some(UserId::new()),
+            created_time: NOW,
+            tenant_id: world.tenant,
+            email: "u@example.com".to_owned(),
+            authority: Authority::TenantAdmin,
+            ..User::default()
+        };
+        let user = EntityId::from(world.services.stores.users.save(user, true).await.unwrap().id.unwrap());
+        let tenant = EntityId::from(world.tenant);
+        let to = json!({"direction": "TO", "maxLevel": 1});
+        let named = |kind: &str, name: &str| {
+            json!({"originatorSource": "ENTITY", "entityType": kind, "entityNamePattern": name})
+        };
+        for (patch, from, expected) in [
+            (json!({}), device, Some(customer)),
+            (json!({}), customer, Some(customer)),
+            (json!({}), alone, None),
+            (json!({"originatorSource": "TENANT"}), alone, Some(tenant)),
+            (json!({"originatorSource": "RELATED"}), asset, Some(device)),
+            (json!({"originatorSource": "RELATED", "relationsQuery": to}), device, Some(asset)),
+            (json!({"originatorSource": "RELATED"}), device, None),
+            (json!({"originatorSource": "ALARM_ORIGINATOR"}), device, None),
+            (named("ASSET", "House $[no]"), device, Some(asset)),
+            (named("DEVICE", "House $[no]"), device, None),
+            (named("USER", "u@example.com"), device, Some(user)),
+        ] {
+            let shown = patch.to_string();
+            let node = world.node(CLASS, patch);
+            let msg = world.msg(MsgType::PostTelemetry, from, &json!({"no": 7}));
+            let out = world.one(&node, msg).await;
+            match expected {
+                Some(originator) => assert_eq!((out.label.as_str(), out.msg.originator), ("Success", originator), "{shown}"),
+                None => assert_eq!((out.label.as_str(), out.msg.originator), ("Failure", from), "{shown}"),
+            }
+        }
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
+        let node = world.node(CLASS, json!({}));
+        assert_eq!(world.one(&node, msg).await.label, "Failure");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_a_source_needs_must_be_there() {
+        let world = World::new().await;
+        for (patch, field) in [
+            (json!({"originatorSource": null}), "originatorSource"),
+            (json!({"originatorSource": "RELATED", "relationsQuery": null}), "relationsQuery"),
+            (json!({"originatorSource": "ENTITY"}), "entityType"),
+            (json!({"originatorSource": "ENTITY", "entityType": "ALARM"}), "entityType"),
+            (json!({"originatorSource": "ENTITY", "entityType": "DEVICE"}), "entityNamePattern"),
+        ] as [(Value, &str); 5]
+        {
+            assert_eq!(world.wrong(CLASS, patch), field);
+        }
+    }
+}

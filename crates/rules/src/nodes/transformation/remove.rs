@@ -1,0 +1,109 @@
+//! Deleting keys.
+
+use std::sync::Arc;
+
+use fieldline_model::kv::unpack;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::keys::{self, KeyPatterns};
+use crate::message::{Data, Msg};
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::part::{Part, required};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Deletes values whose keys match regular expressions from the body or the metadata.",
+    version: 2,
+    upgrade: |from_version, configuration| keys::upgrade(from_version, configuration, "dataToFetch", "deleteFrom"),
+    default_configuration: || json!({"deleteFrom": "DATA", "keys": []}),
+    ..NodeType::new("transform.TbDeleteKeysNode", "delete key-value pairs", Category::Transformation, make)
+}];
+
+struct Remove {
+    from: Part,
+    keys: KeyPatterns,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        delete_from: Option<Part>,
+        keys: Vec<String>,
+    }
+    let config: Config = config.parse()?;
+    Ok(Arc::new(Remove {
+        from: required(config.delete_from, "deleteFrom")?,
+        keys: KeyPatterns::new(&config.keys)?,
+    }))
+}
+
+impl Node for Remove {
+    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let done = match self.from {
+            Part::Data => self.from_body(&mut msg),
+            Part::Metadata => {
+                msg.meta.make_mut().retain(|key| !self.keys.matches(key));
+                Ok(())
+            }
+        };
+        match done {
+            Ok(()) => Step::success(msg),
+            Err(error) => Step::Fail(msg, error),
+        }
+    }
+}
+
+impl Remove {
+    fn from_body(&self, msg: &mut Msg) -> Result<(), NodeError> {
+        if let Data::Packed(bytes) = &msg.data {
+            let mut left = Vec::with_capacity(bytes.len());
+            let mut rows = unpack(bytes);
+            let mut rest: &[u8] = bytes;
+            while let Some(Ok((key, _))) = rows.next() {
+                let row = &rest[..rest.len() - rows.rest().len()];
+                rest = rows.rest();
+                if !self.keys.matches(key) {
+                    left.extend_from_slice(row);
+                }
+            }
+            if left.len() < bytes.len() {
+                msg.data = Data::Packed(left.into());
+            }
+            return Ok(());
+        }
+        if msg.data.to_json()?.is_object() {
+            msg.data.object_mut()?.retain(|key, _| !self.keys.matches(key));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody, upgraded};
+
+    const CLASS: &str = "transform.TbDeleteKeysNode";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn matching_keys_are_deleted() {
+        let mut world = World::new().await;
+        let body = json!({"a": 1, "ab": "x", "b": {"a": [1]}});
+        let node = world.node(CLASS, json!({"keys": ["a.*", "deviceName"]}));
+        for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+            let out = world.one(&node, msg).await;
+            assert_eq!((out.body(), out.meta("deviceName").is_some()), (json!({"b": {"a": [1]}}), true));
+        }
+        let node = world.node(CLASS, json!({"deleteFrom": "METADATA", "keys": ["a.*", "deviceName"]}));
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
+        let out = world.one(&node, msg).await;
+        assert_eq!((out.body(), out.meta("deviceName")), (body, None));
+        assert_eq!(world.wrong(CLASS, json!({"deleteFrom": "ALL"})), "deleteFrom");
+        assert_eq!(upgraded(CLASS, 0, json!({"fromMetadata": false})), json!({"deleteFrom": "DATA"}));
+        assert_eq!(upgraded(CLASS, 1, json!({"dataToFetch": "METADATA"})), json!({"deleteFrom": "METADATA"}));
+    }
+}

@@ -1,0 +1,116 @@
+//! Renaming keys.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::keys;
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::part::{Part, required};
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Renames keys of the body or the metadata.",
+    version: 2,
+    upgrade: |from_version, configuration| keys::upgrade(from_version, configuration, "fromMetadata", "renameIn"),
+    default_configuration: || json!({"renameIn": "DATA", "renameKeysMapping": {"temperatureCelsius": "temperature"}}),
+    ..NodeType::new("transform.TbRenameKeysNode", "rename keys", Category::Transformation, make)
+}];
+
+struct Rename {
+    part: Part,
+    names: Vec<(String, String)>,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        rename_in: Option<Part>,
+        rename_keys_mapping: Option<Map<String, Value>>,
+    }
+    let config: Config = config.parse()?;
+    let mapping = config.rename_keys_mapping.unwrap_or_default();
+    if mapping.is_empty() {
+        return Err(ConfigError::new("renameKeysMapping", "at least one entry is needed"));
+    }
+    let names = mapping.into_iter().map(|(from, to)| match to {
+        Value::String(to) => Ok((from, to)),
+        _ => Err(ConfigError::new(format!("renameKeysMapping.{from}"), "must be a text")),
+    });
+    Ok(Arc::new(Rename {
+        part: required(config.rename_in, "renameIn")?,
+        names: names.collect::<Result<_, _>>()?,
+    }))
+}
+
+impl Node for Rename {
+    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        match self.rename(&mut msg) {
+            Ok(()) => Step::success(msg),
+            Err(error) => Step::Fail(msg, error),
+        }
+    }
+}
+
+impl Rename {
+    fn rename(&self, msg: &mut Msg) -> Result<(), NodeError> {
+        match self.part {
+            Part::Metadata => {
+                for (from, to) in &self.names {
+                    if msg.meta.get(from).is_none() {
+                        continue;
+                    }
+                    let metadata = msg.meta.make_mut();
+                    if let Some(value) = metadata.remove(from) {
+                        metadata.set(to.as_str(), value);
+                    }
+                }
+            }
+            Part::Data => {
+                if !msg.data.to_json()?.is_object() {
+                    return Ok(());
+                }
+                let body = msg.data.object_mut()?;
+                for (from, to) in &self.names {
+                    if let Some(value) = body.shift_remove(from) {
+                        body.insert(to.clone(), value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody, upgraded};
+
+    const CLASS: &str = "transform.TbRenameKeysNode";
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn keys_get_other_names_one_after_another() {
+        let mut world = World::new().await;
+        let mapping = json!({"a": "b", "none": "x", "c": "d", "deviceName": "name"});
+        let node = world.node(CLASS, json!({ "renameKeysMapping": mapping }));
+        let body = json!({"a": 1, "b": 2, "c": {}});
+        for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+            let out = world.one(&node, msg).await;
+            assert_eq!((out.body(), out.meta("name")), (json!({"b": 1, "d": {}}), None));
+        }
+        let node = world.node(CLASS, json!({"renameKeysMapping": mapping, "renameIn": "METADATA"}));
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
+        let out = world.one(&node, msg).await;
+        assert_eq!((out.body(), out.meta("name").as_deref(), out.meta("deviceName")), (body, Some("thing"), None));
+        assert_eq!(world.wrong(CLASS, json!({"renameKeysMapping": {}})), "renameKeysMapping");
+        assert_eq!(world.wrong(CLASS, json!({"renameKeysMapping": {"a": 1}})), "renameKeysMapping.a");
+        assert_eq!(upgraded(CLASS, 0, json!({"fromMetadata": true})), json!({"renameIn": "METADATA"}));
+        assert_eq!(upgraded(CLASS, 1, json!({"fromMetadata": "DATA"})), json!({"renameIn": "DATA"}));
+    }
+}

@@ -1,0 +1,71 @@
+//! One message for each element of an array.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::message::{Data, Msg};
+use crate::node::{Ctx, Label, Node, Step};
+use crate::nodes::derived::branch;
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Makes a message of each element of the array in the body.",
+    ..NodeType::new("transform.TbSplitArrayMsgNode", "split array msg", Category::Transformation, |_| {
+        Ok(Arc::new(Split))
+    })
+}];
+
+struct Split;
+
+impl Node for Split {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let body = match msg.data.to_json() {
+            Ok(body) => body,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        match &*body {
+            Value::Array(items) => match items.as_slice() {
+                [] => Step::Done,
+                [only] => {
+                    msg.data = Data::json(only.clone());
+                    Step::success(msg)
+                }
+                items => {
+                    let branches = items.iter().enumerate().map(|(at, item)| {
+                        let mut next = branch(ctx.node, &msg, at);
+                        next.data = Data::json(item.clone());
+                        (next, Label::SUCCESS)
+                    });
+                    Step::Many(branches.collect())
+                }
+            },
+            _ => Step::fail(msg, "the body is no JSON array"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+    use serde_json::json;
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn each_element_becomes_a_message() {
+        let mut world = World::new().await;
+        let node = world.node("transform.TbSplitArrayMsgNode", json!({}));
+        for body in [json!([]), json!([{"a": 1}]), json!([{"a": 1}, 5, "x", null])] {
+            let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
+            let outs = world.send(&node, msg).await;
+            assert!(outs.iter().all(|out| out.label == "Success" && out.meta("deviceName").is_some()));
+            let ids: std::collections::HashSet<_> = outs.iter().map(|out| out.msg.id).collect();
+            assert_eq!(ids.len(), outs.len());
+            assert_eq!(Value::Array(outs.iter().map(crate::nodes::tests::Out::body).collect()), body);
+        }
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
+        assert_eq!(world.one(&node, msg).await.label, "Failure");
+    }
+}

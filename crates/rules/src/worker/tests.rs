@@ -1,0 +1,190 @@
+//! Workers over a real journal and real stores.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink};
+use fieldline_core::ports::Journal as _;
+use fieldline_journal::EmbeddedJournal;
+use fieldline_model::entity::{ProcessingStrategyType, SubmitStrategyType};
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::record::RecordBatch;
+use fieldline_model::{RuleChainId, RuleNodeId, Subject};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::book::TenantChains;
+use crate::chain::Chain;
+use crate::engine::{Common, QueueHandle};
+use crate::message::Msg;
+use crate::node::{Ctx, Label, Node, Step};
+use crate::nodes::tests::World;
+use crate::stats::Counts;
+use crate::strategy::Strategy as QueueStrategy;
+
+/// What a node of a made-up chain does with every message.
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    Passes(&'static str),
+    Fails,
+    Ends,
+    Panics,
+    Multiplies(usize),
+    Waits(&'static str),
+    WaitsAndPanics,
+    WaitsTwice,
+}
+
+impl Node for Does {
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        ctx.keep(msg.subject(), 0, None, b"seen");
+        match *self {
+            Self::Passes(label) => Step::Next(msg, label.into()),
+            Self::Fails => Step::fail(msg, "as it should"),
+            Self::Ends => Step::Done,
+            Self::Panics => panic!("as it should"),
+            Self::Multiplies(count) => Step::Many(vec![(msg, Label::SUCCESS); count]),
+            Self::Waits(label) => Step::wait(async move {
+                tokio::task::yield_now().await;
+                Step::Next(msg, label.into())
+            }),
+            Self::WaitsAndPanics => Step::wait(async move {
+                tokio::task::yield_now().await;
+                panic!("as it should")
+            }),
+            Self::WaitsTwice => Step::wait(async move {
+                tokio::task::yield_now().await;
+                Step::then(move |_| Step::wait(async move { Step::success(msg) }))
+            }),
+        }
+    }
+}
+
+fn does() -> impl Strategy<Value = Does> {
+    let label = prop::sample::select(vec!["Success", "success", "Failure", "True", "Nowhere"]);
+    prop_oneof![
+        4 => label.clone().prop_map(Does::Passes),
+        1 => Just(Does::Fails),
+        1 => Just(Does::Ends),
+        1 => Just(Does::Panics),
+        2 => (0_usize..4).prop_map(Does::Multiplies),
+        2 => label.prop_map(Does::Waits),
+        1 => Just(Does::WaitsAndPanics),
+        1 => Just(Does::WaitsTwice),
+    ]
+}
+
+/// A chain without circles: edges lead to later nodes.
+#[derive(Debug, Clone)]
+struct Graph {
+    nodes: Vec<Does>,
+    edges: Vec<(usize, usize, &'static str)>,
+}
+
+fn graph() -> impl Strategy<Value = Graph> {
+    prop::collection::vec(does(), 1..7).prop_flat_map(|nodes| {
+        let count = nodes.len();
+        let label = prop::sample::select(vec!["Success", "Failure", "True"]);
+        let edge = (0..count, 0..count, label).prop_map(|(a, b, label)| (a.min(b), a.max(b), label));
+        let edges = prop::collection::vec(edge, 0..12)
+            .prop_map(|edges| edges.into_iter().filter(|(from, to, _)| from < to).collect());
+        (Just(nodes), edges).prop_map(|(nodes, edges)| Graph { nodes, edges })
+    })
+}
+
+fn queue_strategy() -> impl Strategy<Value = QueueStrategy> {
+    use SubmitStrategyType as Submit;
+    let submit = prop::sample::select(vec![
+        Submit::Burst,
+        Submit::Batch,
+        Submit::Sequential,
+        Submit::SequentialByOriginator,
+        Submit::SequentialByTenant,
+    ]);
+    let processing = prop::sample::select(vec![
+        ProcessingStrategyType::SkipAllFailures,
+        ProcessingStrategyType::RetryAll,
+        ProcessingStrategyType::RetryFailed,
+        ProcessingStrategyType::RetryFailedAndTimedOut,
+    ]);
+    (submit, processing, 1_usize..4).prop_map(|(submit, processing, batch)| QueueStrategy {
+        submit,
+        processing,
+        batch,
+        retries: 2,
+        pause: Duration::ZERO,
+        max_pause: Duration::ZERO,
+        timeout: Duration::from_secs(60),
+        ..QueueStrategy::default()
+    })
+}
+
+/// Sends messages of two devices through a graph until all are done with, and returns what was counted.
+async fn run(graph: &Graph, strategy: &QueueStrategy, messages: i64) -> Counts {
+    let world = World::new().await;
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
+    let uplink = Uplink::open(journal.clone(), 2).unwrap();
+    let mut devices = Vec::new();
+    for name in ["a", "b"] {
+        devices.push(world.device(name, serde_json::json!(null)).await);
+    }
+    for n in 0..messages {
+        let subject = Subject {
+            tenant: world.tenant,
+            entity: devices[n as usize % 2],
+        };
+        let mut batch = RecordBatch::new();
+        let mut telemetry = batch.telemetry(subject, n, 0);
+        telemetry.begin_row(n);
+        pack("n", ValueRef::Long(n), telemetry.buffer());
+        telemetry.count_point();
+        telemetry.finish();
+        uplink.append(subject, &batch).await.unwrap().await.unwrap();
+    }
+    let nodes = graph.nodes.iter().map(|does| (RuleNodeId::new(), Arc::new(*does) as Arc<dyn Node>));
+    let chain = Chain::of(RuleChainId::new(), nodes.collect(), &graph.edges);
+    let common = Common {
+        services: world.services.clone(),
+        book: world.parts.common.book.clone(),
+        events: world.parts.common.events.clone(),
+        script_limits: fieldline_script::Limits::default(),
+    };
+    let root = chain.id;
+    common.book.put(world.tenant, TenantChains::of(Some(root), [Arc::new(chain)], 0));
+    let queue = QueueHandle::new("Main", uplink.partitions(), strategy.clone());
+    let stores = IngestStores {
+        store: world.store.clone(),
+        activity: world.services.activity.clone(),
+        processors: queue.processors(&Arc::new(common)),
+    };
+    let service = IngestService::start(&uplink, stores, &Options::default()).await.unwrap();
+    journal.close().await;
+    let has_replayed = service.has_replayed();
+    let failure = service.failure();
+    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(60))).await.unwrap();
+    assert_eq!(failure(), None);
+    assert!(has_replayed(), "a message was never acknowledged: {graph:?} {strategy:?}");
+    let counts = queue.counts.lock();
+    counts.tenants.get(&world.tenant).map(|(counts, _)| *counts).unwrap_or_default()
+}
+
+#[test]
+fn every_message_is_acknowledged_once_whatever_the_nodes_do() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut runner = TestRunner::new(Config {
+        cases: 48,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let checked = runner.run(&(graph(), queue_strategy(), 1_i64..12), |(graph, strategy, messages)| {
+        let counts = runtime.block_on(run(&graph, &strategy, messages));
+        let all = counts.successful + counts.failed + counts.timeout;
+        prop_assert_eq!((counts.total, all), (messages as u64, messages as u64));
+        prop_assert_eq!(counts.timeout, 0);
+        Ok(())
+    });
+    let _ = std::panic::take_hook();
+    checked.unwrap();
+}
