@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import requests
+
 from harness.disk import flip, written_length
 from harness.load import Load, Tally
 from harness.rest import now_ms, telemetry

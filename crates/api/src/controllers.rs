@@ -8,6 +8,7 @@ mod alarm_query;
 mod asset;
 mod asset_list;
 mod asset_profile;
+mod alarm_rule;
 mod auth;
 mod calculated_field;
 mod calculated_field_list;
@@ -40,6 +41,7 @@ use crate::endpoint::Routes;
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .merge(auth::routes())
+        .merge(alarm_rule::routes())
         .merge(calculated_field::routes())
         .merge(calculated_field_list::routes())
         .merge(tenant::routes())

@@ -4,11 +4,12 @@
 //! entity that is found passes [`allows`] before it is handed out.
 
 use fieldline_model::entity::{
-    Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, Device, DeviceProfile, EntityView, Queue, RuleChain, RuleNode, Tenant, TenantProfile, User,
+    Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, Device, DeviceProfile, EntityView,
+    Queue, RuleChain, RuleNode, Tenant, TenantProfile, User,
 };
 use fieldline_model::{
-    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, EntityViewId, QueueId, RuleChainId, RuleNodeId, Subject,
-    TenantId, TenantProfileId, UserId,
+    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
+    EntityType, EntityViewId, QueueId, RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId, UserId,
 };
 
 use serde_json::Value;
@@ -205,9 +206,11 @@ impl Entity {
                 profile.tenant_id,
                 CustomerId::NULL,
             ),
-            Self::EntityView(view) => {
-                resource(view.id.unwrap_or_default().into(), view.tenant_id, view.customer_id)
-            }
+            Self::EntityView(view) => resource(
+                view.id.unwrap_or_default().into(),
+                view.tenant_id,
+                view.customer_id,
+            ),
             Self::Alarm(alarm) => resource(
                 alarm.id.unwrap_or_default().into(),
                 alarm.tenant_id,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
-    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityViewId, RuleChainId, Subject, TenantId, TenantProfileId, UserId,
+    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
+    EntityViewId, RuleChainId, Subject, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::RwLock;
 

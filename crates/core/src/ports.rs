@@ -11,6 +11,7 @@ mod events;
 mod ingest;
 mod journal;
 mod relations;
+mod replay;
 mod rpc;
 mod rules;
 mod queues;
@@ -38,6 +39,7 @@ pub use journal::{
     Records,
 };
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
+pub use replay::{NoRuleReplay, RuleReplay};
 pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, RestCalls};
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use queues::QueueStore;

@@ -10,6 +10,7 @@ pub mod kv;
 pub mod message;
 pub mod page;
 pub mod record;
+pub mod replay;
 pub mod timeseries;
 
 pub use id::{

@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::chain::Chain;
 use crate::events::{Events, Life};
+use crate::fields::FieldBook;
 use crate::node::Source;
 use crate::services::Services;
 
@@ -74,6 +75,7 @@ pub struct Book {
     loading: tokio::sync::Mutex<()>,
     generation: AtomicU64,
     sources: Mutex<HashMap<RuleNodeId, (usize, JoinHandle<()>)>>,
+    fields: Arc<FieldBook>,
 }
 
 #[derive(Default)]
@@ -85,15 +87,22 @@ struct Stale {
 impl Book {
     /// An empty book; register it as a listener of entity events.
     pub fn new(services: Arc<Services>, events: Arc<Events>) -> Arc<Self> {
+        let fields = FieldBook::new(services.clone(), events.clone());
         Arc::new(Self {
             services,
             events,
+            fields,
             tenants: RwLock::default(),
             stale: Mutex::default(),
             loading: tokio::sync::Mutex::default(),
             generation: AtomicU64::new(1),
             sources: Mutex::default(),
         })
+    }
+
+    /// The calculated fields in force.
+    pub fn fields(&self) -> &Arc<FieldBook> {
+        &self.fields
     }
 
     /// Grows with every change: whoever keeps the chains of a tenant asks again when it has grown.
@@ -132,8 +141,7 @@ impl Book {
         }
     }
 
-    /// Puts chains in force that no store has.
-    #[cfg(test)]
+    /// Puts chains in force that no store has. Their nodes do not work by themselves.
     pub(crate) fn put(&self, tenant: TenantId, chains: TenantChains) {
         self.tenants.write().insert(tenant, Arc::new(chains));
     }
@@ -321,6 +329,7 @@ pub struct BookListener(pub Arc<Book>);
 
 impl EntityListener for BookListener {
     fn on_change(&self, change: EntityChange) {
+        self.0.fields.on_change(change);
         match change {
             EntityChange::RuleChainChanged(tenant, chain) | EntityChange::RuleChainDeleted(tenant, chain) => {
                 self.0.mark(tenant, Some(chain));

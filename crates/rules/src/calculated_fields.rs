@@ -25,7 +25,9 @@
 //! relations no longer finds are dropped.
 
 mod aggregation;
+mod check;
 mod codec;
+mod describe;
 mod field;
 mod geofencing;
 mod interval;
@@ -46,6 +48,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use check::check;
 pub use codec::DecodeError;
 pub use field::Field;
 pub use fieldline_model::entity::calculated_field::{

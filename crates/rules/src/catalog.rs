@@ -5,14 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fieldline_core::ports::{FieldScriptTest, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse};
 use fieldline_model::TenantId;
-use fieldline_model::entity::{
-    ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
-    ConfigurationDescriptor, NodeDefinition, RuleChainMetaData, RuleChainType, RuleNode,
-};
+use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
+use fieldline_model::entity::{CalculatedField, ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType, ConfigurationDescriptor, NodeDefinition, RuleChainMetaData, RuleChainType, RuleNode};
 use fieldline_script::{Arg, Host, Lang, Limits, Script};
 use serde_json::Value;
 
-use crate::calculated_fields::test_script;
+use crate::calculated_fields;
 use crate::chain;
 use crate::registry::{self, Category, NodeType};
 use crate::services::Services;
@@ -59,6 +57,10 @@ impl RuleNodeCatalog for Catalog {
 
     fn check_chain(&self, metadata: &RuleChainMetaData) -> Result<(), String> {
         chain::check(&self.services, metadata)
+    }
+
+    fn check_field(&self, field: &CalculatedField, limits: &CalculatedFieldLimits) -> Result<(), String> {
+        calculated_fields::check(field, limits).map_err(|error| error.to_string())
     }
 }
 
@@ -121,7 +123,7 @@ impl ScriptTester for Tester {
 
     async fn test_field(&self, request: FieldScriptTest) -> Result<Value, String> {
         let limits = self.limits.clone();
-        let tested = tokio::task::spawn_blocking(move || test_script(&request, limits)).await;
+        let tested = tokio::task::spawn_blocking(move || calculated_fields::test_script(&request, limits)).await;
         tested.unwrap_or_else(|_| Err("the script engine has failed".to_owned()))
     }
 }

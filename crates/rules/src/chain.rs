@@ -103,6 +103,17 @@ impl Chain {
         metadata: &RuleChainMetaData,
         before: Option<&Self>,
     ) -> Self {
+        let make = |node: &RuleNode| make(services, tenant, node).map_err(Into::into);
+        Self::compile_with(chain, metadata, before, &make)
+    }
+
+    /// The same with nodes that `make` makes.
+    pub(crate) fn compile_with(
+        chain: &RuleChain,
+        metadata: &RuleChainMetaData,
+        before: Option<&Self>,
+        make: &dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>>,
+    ) -> Self {
         let mut nodes: Vec<Compiled> = metadata
             .nodes
             .iter()
@@ -117,7 +128,7 @@ impl Chain {
                     class: node.node_type.strip_prefix(registry::PREFIX).unwrap_or(&node.node_type).into(),
                     node: match kept {
                         Some(kept) => kept.node.clone(),
-                        None => make(services, tenant, node).map_err(Into::into),
+                        None => make(node),
                     },
                     queue: node.queue_name.as_deref().filter(|name| !name.is_empty()).map(Into::into),
                     debug: Debug::of(node.debug_settings.as_ref()),

@@ -159,6 +159,7 @@ impl Engine {
             rpc: deps.rpc,
             rest_calls: deps.rest_calls,
             activity: deps.activity,
+            external: crate::external::External::default(),
             originators: originators.clone(),
             clock: deps.clock,
             runtime: deps.runtime,

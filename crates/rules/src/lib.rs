@@ -7,7 +7,8 @@
 //! | `chain`, `book` | chains compiled into index graphs; those of all tenants, swapped as they are saved |
 //! | `worker` | takes packs of records through the chains, and stores what they do |
 //! | `strategy`, `stats`, `events` | retries of queues; what is counted; what people who look for mistakes are shown |
-//! | `alarm_rules`, `feed` | alarm rules of profiles and fields; how they learn of changed values |
+//! | `alarm_rules`, `calculated_fields` | evaluators of alarm rules and of fields, without I/O |
+//! | `fields`, `feed` | the fields in force of all tenants; how they learn of changed values |
 //! | `push`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
 //! | `engine` | all of it together |
 
@@ -18,7 +19,9 @@ pub mod catalog;
 pub mod chain;
 pub mod engine;
 pub mod events;
+pub mod external;
 pub mod feed;
+pub mod fields;
 pub mod message;
 pub mod node;
 pub mod nodes;
@@ -28,5 +31,6 @@ pub mod registry;
 pub mod services;
 pub mod stats;
 pub mod strategy;
+pub mod usage;
 mod values;
 pub mod worker;

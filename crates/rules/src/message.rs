@@ -13,6 +13,9 @@ use uuid::Uuid;
 use crate::node::NodeError;
 use crate::originators::Originator;
 
+/// Name under which the fields that have led to a message go through queues; no rule node sees it.
+const FIELDS: &str = "\u{1}previousCalculatedFieldIds";
+
 /// A message on its way.
 #[derive(Debug, Clone)]
 pub struct Msg {
@@ -65,7 +68,8 @@ impl Msg {
     }
 
     /// A message from a queue.
-    pub fn of(tenant: TenantId, message: Message) -> Self {
+    pub fn of(tenant: TenantId, mut message: Message) -> Self {
+        let fields = message.metadata.remove(FIELDS);
         Self {
             id: message.id,
             ts: message.ts,
@@ -79,19 +83,24 @@ impl Msg {
             ttl_seconds: 0,
             hops: 0,
             callers: None,
-            fields: None,
+            fields: fields.map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect()),
         }
     }
 
     /// The message as it waits in a queue.
     pub fn to_message(&self) -> Message {
+        let mut metadata = self.meta.to_metadata();
+        if let Some(fields) = &self.fields {
+            let ids: Vec<String> = fields.iter().map(Uuid::to_string).collect();
+            metadata.set(FIELDS, ids.join(","));
+        }
         Message {
             id: self.id,
             ts: self.ts,
             msg_type: self.kind.clone(),
             originator: self.originator,
             customer: self.customer,
-            metadata: self.meta.to_metadata(),
+            metadata,
             data_type: self.data_type,
             data: self.data.to_text().into_owned(),
             queue: None,

@@ -260,7 +260,7 @@ impl Ctx<'_> {
 
     /// Tells calculated fields and alarm rules that values have changed.
     pub fn feed(&mut self, update: crate::feed::Update<'_>) {
-        self.parts.feed(self.services, self.now_ms, update);
+        self.parts.feed(update);
     }
 
     fn key(&self, subject: Subject, number: u64) -> StateKey {

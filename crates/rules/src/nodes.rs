@@ -3,10 +3,12 @@
 mod action;
 pub(crate) mod derived;
 pub(crate) mod entities;
+mod external;
 pub(crate) mod fence;
 mod enrichment;
 mod filter;
 mod flow;
+pub(crate) mod json_path;
 pub(crate) mod part;
 pub(crate) mod pattern;
 mod profile;
@@ -14,6 +16,7 @@ pub(crate) mod relations;
 pub(crate) mod script;
 pub(crate) mod text;
 pub(crate) mod time;
+mod transformation;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -36,6 +39,16 @@ pub const GROUPS: &[&[NodeType]] = &[
     action::copy_to_view::NODES,
     action::math::NODES,
     action::unavailable::NODES,
+    external::rest::NODES,
+    external::mqtt::NODES,
+    external::kafka::NODES,
+    external::rabbitmq::NODES,
+    external::aws::NODES,
+    external::pubsub::NODES,
+    external::mail::NODES,
+    external::sms::NODES,
+    external::notification::NODES,
+    external::ai::NODES,
     profile::NODES,
     filter::scripts::NODES,
     filter::types::NODES,
@@ -50,4 +63,13 @@ pub const GROUPS: &[&[NodeType]] = &[
     enrichment::telemetry::NODES,
     enrichment::credentials::NODES,
     enrichment::delta::NODES,
+    transformation::script::NODES,
+    transformation::originator::NODES,
+    transformation::copy::NODES,
+    transformation::remove::NODES,
+    transformation::rename::NODES,
+    transformation::json_path::NODES,
+    transformation::split::NODES,
+    transformation::deduplication::NODES,
+    transformation::email::NODES,
 ];

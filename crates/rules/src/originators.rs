@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId, Subject, TenantId};
+use fieldline_model::{
+    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId, Subject, TenantId,
+};
 use quick_cache::sync::Cache;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -157,6 +159,24 @@ impl Originators {
         Ok(Some(found))
     }
 
+    async fn asset_profile(&self, tenant: TenantId, id: AssetProfileId) -> StoreResult<Option<Arc<Profile>>> {
+        if let Some((_, known)) = self.profiles.get(&(tenant, id.0)) {
+            return Ok(Some(known));
+        }
+        let Some(profile) = self.stores.asset_profiles.get(tenant, id).await? else {
+            return Ok(None);
+        };
+        let found = Arc::new(Profile {
+            id: id.into(),
+            rule_chain: profile.default_rule_chain_id.map(|id| RuleChainId(id.id)),
+            queue: profile.default_queue_name.filter(|name| !name.is_empty()).map(Into::into),
+            data: Value::Null,
+            alarm_rules: OnceLock::new(),
+        });
+        self.profiles.insert((tenant, id.0), (Arc::from(profile.name.as_str()), found.clone()));
+        Ok(Some(found))
+    }
+
     async fn load(&self, subject: Subject) -> StoreResult<Option<Originator>> {
         let (tenant, id) = (subject.tenant, subject.entity.id);
         let plain = |name: String| Originator {
@@ -174,6 +194,22 @@ impl Originators {
                     Some(device) => Some(self.of_device(tenant, id, device).await?),
                     None => None,
                 }
+            }
+            EntityType::Asset => {
+                let Some(asset) = self.stores.assets.get(tenant, AssetId(id)).await? else {
+                    return Ok(None);
+                };
+                let profile = match asset.asset_profile_id {
+                    Some(profile) => self.asset_profile(tenant, profile).await?,
+                    None => None,
+                };
+                Some(Originator {
+                    label: asset.label.unwrap_or_default().into(),
+                    profile_name: asset.asset_type.as_str().into(),
+                    customer: Some(asset.customer_id).filter(|id| !id.is_null()),
+                    profile,
+                    ..plain(asset.name)
+                })
             }
             EntityType::Customer => {
                 let found = self.stores.customers.get(tenant, CustomerId(id)).await?;
@@ -203,7 +239,14 @@ impl EntityListener for Originators {
             EntityChange::DeviceSaved(tenant, id) | EntityChange::DeviceDeleted(tenant, id) => {
                 self.known.remove(&Subject::device(tenant, id));
             }
+            EntityChange::AssetSaved(tenant, id) | EntityChange::AssetDeleted(tenant, id) => {
+                self.known.remove(&Subject {
+                    tenant,
+                    entity: id.into(),
+                });
+            }
             EntityChange::DeviceProfileChanged(tenant, id) => self.forget_profile(tenant, id.0),
+            EntityChange::AssetProfileChanged(tenant, id) => self.forget_profile(tenant, id.0),
             EntityChange::CustomerDeleted(tenant, id) => {
                 self.known
                     .retain(|subject, known| subject.tenant != tenant || known.customer != Some(id));

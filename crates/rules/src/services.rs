@@ -8,6 +8,7 @@ use fieldline_core::ports::{AttributeStore, DeviceRpc, EntityStores, RestCalls, 
 use fieldline_core::services::Services as Rules;
 use tokio::runtime::Handle;
 
+use crate::external::External;
 use crate::originators::Originators;
 
 /// Everything that is the same for all nodes of the program.
@@ -28,6 +29,8 @@ pub struct Services {
     pub rest_calls: Arc<dyn RestCalls>,
     /// Whether devices are alive.
     pub activity: Arc<ActivityTracker>,
+    /// What nodes need that send messages out.
+    pub external: External,
     /// Names, profiles and customers of originators.
     pub originators: Arc<Originators>,
     /// The time.

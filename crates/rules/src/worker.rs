@@ -7,12 +7,17 @@
 mod alarms;
 mod build;
 pub mod effects;
+mod field_results;
+mod field_values;
+pub mod fields;
 mod pack;
 pub mod parts;
+mod replay;
 pub mod states;
 #[cfg(test)]
 mod tests;
 mod walk;
+pub(crate) mod watch;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,6 +30,7 @@ use fieldline_core::ports::{AlarmTouch, Offset, Partition, QueueId};
 use fieldline_model::entity::SubmitStrategyType;
 use fieldline_model::{EntityId, TenantId};
 use fieldline_script::Host;
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -34,6 +40,7 @@ use uuid::Uuid;
 use self::pack::{Due, Gate, Origin, Pack};
 use self::parts::Parts;
 use self::walk::Resumed;
+use self::watch::Watch;
 use crate::book::TenantChains;
 use crate::engine::{Common, QueueHandle};
 use crate::strategy::{Attempts, Outcome, Strategy, Verdict};
@@ -62,6 +69,8 @@ pub struct Worker {
     touches: FxHashMap<Uuid, AlarmTouch>,
     /// Where the store stands in each partition.
     positions: FxHashMap<Partition, Offset>,
+    /// Who watches the nodes, in a replay.
+    watch: Option<Arc<Mutex<Watch>>>,
 }
 
 impl Worker {
@@ -91,6 +100,7 @@ impl Worker {
             due: Vec::new(),
             touches: FxHashMap::default(),
             positions: FxHashMap::default(),
+            watch: None,
         }
     }
 
@@ -100,6 +110,7 @@ impl Worker {
 
     /// The chains of a tenant, waiting until they can be loaded: a message that cannot find its chain must not be lost.
     async fn chains(&mut self, tenant: TenantId, store: &Applier) -> Result<Arc<TenantChains>, Stopping> {
+        self.know_fields(tenant, store).await?;
         let generation = self.common.book.generation();
         if generation != self.generation {
             self.tenants.clear();

@@ -10,27 +10,42 @@ const TRANSFORM: &str = "msg.temperature = msg.temperature * 1.8 + 32;\n\
 const FILTER: &str = "return msg.temperature > 20;";
 
 fn main() {
-    let metadata: Vec<(String, String)> =
-        [("deviceName", "Thermostat 17"), ("deviceType", "thermostat"), ("ts", "1732230000000")]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into();
+    let metadata: Vec<(String, String)> = [
+        ("deviceName", "Thermostat 17"),
+        ("deviceType", "thermostat"),
+        ("ts", "1732230000000"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into();
     let body = r#"{"temperature":21.5,"humidity":40,"active":true}"#;
     let only = std::env::args().nth(1);
     for lang in [Lang::JavaScript, Lang::Tbel] {
         let mut host = Host::new(Limits::default());
-        let Ok(transform) = Script::new(lang, PARAMS, TRANSFORM) else { continue };
-        let Ok(filter) = Script::new(lang, PARAMS, FILTER) else { continue };
-        let args = [Arg::Json(body), Arg::Map(&metadata), Arg::Text("POST_TELEMETRY_REQUEST")];
+        let Ok(transform) = Script::new(lang, PARAMS, TRANSFORM) else {
+            continue;
+        };
+        let Ok(filter) = Script::new(lang, PARAMS, FILTER) else {
+            continue;
+        };
+        let args = [
+            Arg::Json(body),
+            Arg::Map(&metadata),
+            Arg::Text("POST_TELEMETRY_REQUEST"),
+        ];
         let run = |name: &str| only.as_deref().is_none_or(|only| only == name);
         println!("{:?}", host.transform(&transform, &args));
         if run("transform") {
-            measure(&format!("{lang:?} transform"), || host.transform(&transform, &args).is_ok());
+            measure(&format!("{lang:?} transform"), || {
+                host.transform(&transform, &args).is_ok()
+            });
         }
         if run("call") {
             measure(&format!("{lang:?} call"), || host.call(&transform, &args).is_ok());
         }
         if run("filter") {
-            measure(&format!("{lang:?} filter"), || host.filter(&filter, &args).is_ok());
+            measure(&format!("{lang:?} filter"), || {
+                host.filter(&filter, &args).is_ok()
+            });
         }
         if run("object") {
             let fields = |object: &mut fieldline_script::ObjectBuilder<'_, '_>| {
@@ -38,8 +53,14 @@ fn main() {
                 object.long("humidity", 40);
                 object.bool("active", true);
             };
-            let args = [Arg::Object(&fields), Arg::Map(&metadata), Arg::Text("POST_TELEMETRY_REQUEST")];
-            measure(&format!("{lang:?} filter of a built object"), || host.filter(&filter, &args).is_ok());
+            let args = [
+                Arg::Object(&fields),
+                Arg::Map(&metadata),
+                Arg::Text("POST_TELEMETRY_REQUEST"),
+            ];
+            measure(&format!("{lang:?} filter of a built object"), || {
+                host.filter(&filter, &args).is_ok()
+            });
         }
         if run("memory") {
             memory(lang);
@@ -66,7 +87,10 @@ fn measure(name: &str, mut call: impl FnMut() -> bool) {
 }
 
 fn memory(lang: Lang) {
-    let mut host = Host::new(Limits { cached_scripts: 2000, ..Limits::default() });
+    let mut host = Host::new(Limits {
+        cached_scripts: 2000,
+        ..Limits::default()
+    });
     let args = [Arg::Json("{}"), Arg::Json("{}"), Arg::Text("")];
     let script = |n: u32| Script::new(lang, PARAMS, &format!("msg.n = {n};\n{TRANSFORM}"));
     let Ok(first) = script(0) else { return };

@@ -64,14 +64,16 @@ impl Arg<'_> {
             Self::Text(text) | Self::Json(text) => chars(text),
             Self::Value(value) => values::json_size(value),
             Self::Map(entries) => {
-                entries.iter().map(|(key, value)| chars(key) + chars(value) + 6).sum::<usize>() + 2
+                entries
+                    .iter()
+                    .map(|(key, value)| chars(key) + chars(value) + 6)
+                    .sum::<usize>()
+                    + 2
             }
             Self::Object(_) => 2,
             Self::Single { value, .. } => OBJECT_SIZE + value.size(),
             Self::Rolling { values, .. } => 12 + values.len() * OBJECT_SIZE,
-            Self::Context { args, .. } => {
-                OBJECT_SIZE + args.iter().map(|(_, arg)| arg.size()).sum::<usize>()
-            }
+            Self::Context { args, .. } => OBJECT_SIZE + args.iter().map(|(_, arg)| arg.size()).sum::<usize>(),
         }
     }
 
@@ -97,17 +99,26 @@ impl Arg<'_> {
                 fill(&mut builder);
                 builder.finish()?
             }
-            Self::Single { ts, value } => {
-                hooks.single(ctx, values::long(ctx, &hooks.dialect, *ts), value.build(ctx, hooks)?)?
-            }
-            Self::Rolling { start_ts, end_ts, values } => {
+            Self::Single { ts, value } => hooks.single(
+                ctx,
+                values::long(ctx, &hooks.dialect, *ts),
+                value.build(ctx, hooks)?,
+            )?,
+            Self::Rolling {
+                start_ts,
+                end_ts,
+                values,
+            } => {
                 let times = Array::new(ctx_of())?;
                 let numbers = Array::new(ctx_of())?;
                 for (at, (ts, value)) in values.iter().enumerate() {
                     times.set(at, values::long(ctx, &hooks.dialect, *ts))?;
                     numbers.set(at, values::double(ctx, &hooks.dialect, *value)?)?;
                 }
-                let window = (values::long(ctx, &hooks.dialect, *start_ts), values::long(ctx, &hooks.dialect, *end_ts));
+                let window = (
+                    values::long(ctx, &hooks.dialect, *start_ts),
+                    values::long(ctx, &hooks.dialect, *end_ts),
+                );
                 hooks.rolling(ctx, window, times, numbers)?
             }
             Self::Context { args, latest_ts } => {
@@ -126,7 +137,11 @@ impl Arg<'_> {
 
 /// UTF-16 units would be exact; bytes are counted first because they are never fewer.
 fn chars(text: &str) -> usize {
-    if text.len() < 1024 { text.len() } else { text.chars().count() }
+    if text.len() < 1024 {
+        text.len()
+    } else {
+        text.chars().count()
+    }
 }
 
 /// Fills an object argument without a detour by JSON text.
@@ -162,7 +177,11 @@ impl From<values::ParseError> for BuildError {
 
 impl<'js, 'h> ObjectBuilder<'js, 'h> {
     fn new(ctx: &Ctx<'js>, hooks: &'h Hooks) -> Result<Self, BuildError> {
-        Ok(Self { object: Object::new(ctx.clone())?, hooks, error: None })
+        Ok(Self {
+            object: Object::new(ctx.clone())?,
+            hooks,
+            error: None,
+        })
     }
 
     fn finish(self) -> Result<Value<'js>, BuildError> {

@@ -20,6 +20,8 @@ use crate::values::Dialect;
 
 /// Native stack that a script may use, bytes; well below what threads have.
 const STACK: usize = 384 << 10;
+/// Memory beyond that of the realm at which cycles are looked for, bytes.
+const GARBAGE: usize = 512 << 10;
 /// Compilations after which the memory of the realm and its functions is measured again.
 const MEASURE_EVERY: u32 = 64;
 
@@ -72,7 +74,10 @@ impl Hooks {
         times: Array<'js>,
         values: Array<'js>,
     ) -> rquickjs::Result<Value<'js>> {
-        self.rolling.clone().restore(ctx)?.call((window.0, window.1, times, values))
+        self.rolling
+            .clone()
+            .restore(ctx)?
+            .call((window.0, window.1, times, values))
     }
 
     /// A text with lone surrogates replaced, which UTF-8 cannot carry.
@@ -81,7 +86,10 @@ impl Hooks {
         ctx: &Ctx<'js>,
         text: &rquickjs::String<'js>,
     ) -> rquickjs::Result<String> {
-        self.well_formed.clone().restore(ctx)?.call::<_, String>((text.clone(),))
+        self.well_formed
+            .clone()
+            .restore(ctx)?
+            .call::<_, String>((text.clone(),))
     }
 }
 
@@ -99,7 +107,10 @@ impl Watch {
     }
 
     fn check(&self) -> bool {
-        let over = self.deadline.get().is_some_and(|deadline| self.clock.now() >= deadline);
+        let over = self
+            .deadline
+            .get()
+            .is_some_and(|deadline| self.clock.now() >= deadline);
         if over {
             self.fired.set(true);
         }
@@ -147,7 +158,11 @@ impl Engine {
             let made = globals::prepare(&ctx, &dialect)?;
             Hooks::new(&ctx, dialect, &made)
         })?;
-        let watch = Rc::new(Watch { clock, deadline: Cell::new(None), fired: Cell::new(false) });
+        let watch = Rc::new(Watch {
+            clock,
+            deadline: Cell::new(None),
+            fired: Cell::new(false),
+        });
         let seen = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || seen.check())));
         let mut engine = Self {
@@ -172,7 +187,8 @@ impl Engine {
     }
 
     fn bound(&self) {
-        self.runtime.set_memory_limit(self.base.saturating_add(self.limits.memory));
+        self.runtime
+            .set_memory_limit(self.base.saturating_add(self.limits.memory));
     }
 
     pub(crate) fn forget(&mut self, id: u64) {
@@ -200,7 +216,13 @@ impl Engine {
                 Err(error) => Err(self.failure(&ctx, &error)),
             }
         })?;
-        self.cache.insert(script.id(), Compiled { function: made.clone(), used: self.calls });
+        self.cache.insert(
+            script.id(),
+            Compiled {
+                function: made.clone(),
+                used: self.calls,
+            },
+        );
         self.compiled += 1;
         if self.compiled.is_multiple_of(MEASURE_EVERY) {
             self.measure();
@@ -227,9 +249,12 @@ impl Engine {
         finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
     ) -> Result<R, ScriptError> {
         self.watch.start(self.limits.time);
+        // Cycles that the call before left must be collected before they cost this one its memory.
+        self.runtime.set_gc_threshold(self.base + self.base / 2 + GARBAGE);
         let result = self.function(script).and_then(|function| {
             self.context.with(|ctx| {
-                let done = run(&ctx, &self.hooks, function, args).and_then(|value| finish(&ctx, &self.hooks, value));
+                let done =
+                    run(&ctx, &self.hooks, function, args).and_then(|value| finish(&ctx, &self.hooks, value));
                 done.map_err(|stop| match stop {
                     Stop::Engine(error) => self.failure(&ctx, &error),
                     Stop::Script(error) => error,
@@ -245,28 +270,40 @@ impl Engine {
     fn drain(&self) -> Result<(), ScriptError> {
         while self.runtime.is_job_pending() {
             if self.watch.check() {
-                return Err(ScriptError::Time { limit: self.limits.time });
+                return Err(ScriptError::Time {
+                    limit: self.limits.time,
+                });
             }
             // What a job throws reaches nobody; only running out of time or memory matters.
             if self.runtime.execute_pending_job().is_err() {
                 let thrown = self.context.with(|ctx| thrown(&ctx, &self.hooks));
                 if matches!(thrown, Thrown::OutOfMemory) && !self.watch.fired.get() {
-                    return Err(ScriptError::Memory { limit: self.limits.memory });
+                    return Err(ScriptError::Memory {
+                        limit: self.limits.memory,
+                    });
                 }
             }
         }
-        if self.watch.fired.get() { Err(ScriptError::Time { limit: self.limits.time }) } else { Ok(()) }
+        if self.watch.fired.get() {
+            Err(ScriptError::Time {
+                limit: self.limits.time,
+            })
+        } else {
+            Ok(())
+        }
     }
 
     fn failure(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> ScriptError {
         let thrown = matches!(error, rquickjs::Error::Exception).then(|| thrown(ctx, &self.hooks));
         if self.watch.fired.get() {
-            return ScriptError::Time { limit: self.limits.time };
+            return ScriptError::Time {
+                limit: self.limits.time,
+            };
         }
         match (thrown, error) {
-            (Some(Thrown::OutOfMemory), _) | (None, rquickjs::Error::Allocation) => {
-                ScriptError::Memory { limit: self.limits.memory }
-            }
+            (Some(Thrown::OutOfMemory), _) | (None, rquickjs::Error::Allocation) => ScriptError::Memory {
+                limit: self.limits.memory,
+            },
             (Some(Thrown::Other { message, line }), _) => ScriptError::Runtime { message, line },
             (None, error) => ScriptError::runtime(error.to_string()),
         }
@@ -342,20 +379,26 @@ fn thrown(ctx: &Ctx<'_>, hooks: &Hooks) -> Thrown {
             _ if hooks.dialect.lang == Lang::Tbel => globals::readable(&message),
             _ => format!("{name}: {message}"),
         };
-        return Thrown::Other { message, line: place(&stack).map(|(line, _)| line) };
+        return Thrown::Other {
+            message,
+            line: place(&stack).map(|(line, _)| line),
+        };
     }
     if value.is_null() {
         // Nothing at all waits when the engine could not even make an error.
         return Thrown::OutOfMemory;
     }
-    let message = json::display(ctx, hooks, &value, 1000).unwrap_or_else(|_| "an object was thrown".to_owned());
+    let message =
+        json::display(ctx, hooks, &value, 1000).unwrap_or_else(|_| "an object was thrown".to_owned());
     Thrown::Other { message, line: None }
 }
 
 /// Line and column of the body, from the innermost frame that is the script's.
 fn place(stack: &str) -> Option<(u32, u32)> {
     let at = stack.find(globals::SCRIPT_FILE)?;
-    let mut numbers = stack[at + globals::SCRIPT_FILE.len()..].strip_prefix(':')?.split(|c: char| !c.is_ascii_digit());
+    let mut numbers = stack[at + globals::SCRIPT_FILE.len()..]
+        .strip_prefix(':')?
+        .split(|c: char| !c.is_ascii_digit());
     let line: u32 = numbers.next()?.parse().ok()?;
     let column = numbers.next().and_then(|text| text.parse().ok()).unwrap_or(1);
     Some((line.saturating_sub(1).max(1), column))
@@ -384,14 +427,19 @@ pub(crate) fn check(lang: Lang, source: &str) -> Result<(), SyntaxError> {
     let context = Context::custom::<CheckRealm>(&runtime).map_err(|error| fail(&error))?;
     context.with(|ctx| {
         if lang == Lang::Tbel {
-            ctx.eval::<(), _>(globals::CHECK_TBEL).map_err(|error| fail(&error))?;
+            ctx.eval::<(), _>(globals::CHECK_TBEL)
+                .map_err(|error| fail(&error))?;
         }
-        let Err(error) = ctx.eval_with_options::<Function<'_>, _>(source, options()) else { return Ok(()) };
+        let Err(error) = ctx.eval_with_options::<Function<'_>, _>(source, options()) else {
+            return Ok(());
+        };
         if !matches!(error, rquickjs::Error::Exception) {
             return Err(fail(&error));
         }
         let value = ctx.catch();
-        let Some(error) = value.as_object() else { return Err(fail(&"it cannot be compiled")) };
+        let Some(error) = value.as_object() else {
+            return Err(fail(&"it cannot be compiled"));
+        };
         let message = error.get::<_, String>("message").unwrap_or_default();
         let stack = error.get::<_, String>("stack").unwrap_or_default();
         let (line, column) = place(&stack).unwrap_or((1, 1));
@@ -399,6 +447,10 @@ pub(crate) fn check(lang: Lang, source: &str) -> Result<(), SyntaxError> {
             Lang::JavaScript => message,
             Lang::Tbel => globals::readable(&message),
         };
-        Err(SyntaxError { line, column, message })
+        Err(SyntaxError {
+            line,
+            column,
+            message,
+        })
     })
 }

@@ -62,7 +62,10 @@ pub enum ScriptError {
 
 impl ScriptError {
     pub(crate) fn runtime(message: impl Into<String>) -> Self {
-        Self::Runtime { message: message.into(), line: None }
+        Self::Runtime {
+            message: message.into(),
+            line: None,
+        }
     }
 
     /// Whether the error counts towards blocking the script: everything that costs the host more than a throw.

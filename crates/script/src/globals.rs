@@ -53,7 +53,10 @@ fn options(file: &str) -> EvalOptions {
 fn natives<'js>(ctx: &Ctx<'js>, dialect: &Rc<Dialect>, native: &Object<'js>) -> rquickjs::Result<()> {
     let function = |name: &str, function: Function<'js>| native.set(name, function);
     // Whether QuickJS keeps a number as a double, though it may be whole.
-    function("isDouble", Function::new(ctx.clone(), |value: Value<'js>| value.is_float())?)?;
+    function(
+        "isDouble",
+        Function::new(ctx.clone(), |value: Value<'js>| value.is_float())?,
+    )?;
     let remembers = Rc::clone(dialect);
     let literal = move |digits: String| -> f64 {
         let value: i128 = digits.parse().unwrap_or_default();
@@ -73,9 +76,22 @@ fn natives<'js>(ctx: &Ctx<'js>, dialect: &Rc<Dialect>, native: &Object<'js>) -> 
         })
     };
     function("parse", Function::new(ctx.clone(), parse)?)?;
-    function("zoneOffset", Function::new(ctx.clone(), |zone: String, ms: f64| zones::offset(&zone, ms))?)?;
-    function("localOffset", Function::new(ctx.clone(), |zone: String, ms: f64| zones::local_offset(&zone, ms))?)?;
-    function("zoneName", Function::new(ctx.clone(), |zone: String, ms: f64| zones::abbreviation(&zone, ms))?)
+    function(
+        "zoneOffset",
+        Function::new(ctx.clone(), |zone: String, ms: f64| zones::offset(&zone, ms))?,
+    )?;
+    function(
+        "localOffset",
+        Function::new(ctx.clone(), |zone: String, ms: f64| {
+            zones::local_offset(&zone, ms)
+        })?,
+    )?;
+    function(
+        "zoneName",
+        Function::new(ctx.clone(), |zone: String, ms: f64| {
+            zones::abbreviation(&zone, ms)
+        })?,
+    )
 }
 
 /// The expression that makes the function of a JavaScript body.
@@ -96,7 +112,11 @@ pub(crate) fn readable(message: &str) -> String {
     let property = |message: &str| -> Option<String> {
         let name = message.split('\'').nth(1)?;
         let name = name.strip_prefix("$_").unwrap_or(name);
-        let doing = if message.contains("set property") { "set" } else { "read" };
+        let doing = if message.contains("set property") {
+            "set"
+        } else {
+            "read"
+        };
         Some(format!("cannot {doing} {name:?} of null"))
     };
     if message.starts_with("cannot read property") || message.starts_with("cannot set property") {

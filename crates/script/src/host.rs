@@ -25,7 +25,12 @@ impl Host {
 
     /// A host that takes the time from `clock`.
     pub fn with_clock(limits: Limits, clock: Clock) -> Self {
-        Self { limits, clock, javascript: None, tbel: None }
+        Self {
+            limits,
+            clock,
+            javascript: None,
+            tbel: None,
+        }
     }
 
     /// The limits.
@@ -39,7 +44,9 @@ impl Host {
     /// If the script is blocked, throws, breaks a limit, or an argument is no JSON though it says so.
     pub fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Output, ScriptError> {
         let max = self.limits.max_result;
-        self.run(script, args, |ctx, hooks, value| output::output(ctx, hooks, &value, max))
+        self.run(script, args, |ctx, hooks, value| {
+            output::output(ctx, hooks, &value, max)
+        })
     }
 
     /// Calls a script that has to return `{msg, metadata, msgType}` or an array of such; what it left out is
@@ -49,7 +56,9 @@ impl Host {
     /// As [`Self::call`], and if the result has another form.
     pub fn transform(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Vec<Parts>, ScriptError> {
         let max = self.limits.max_result;
-        self.run(script, args, |ctx, hooks, value| output::messages(ctx, hooks, &value, max))
+        self.run(script, args, |ctx, hooks, value| {
+            output::messages(ctx, hooks, &value, max)
+        })
     }
 
     /// Calls a script that has to return true or false.
@@ -57,7 +66,11 @@ impl Host {
     /// # Errors
     /// As [`Self::call`], and if the result is something else.
     pub fn filter(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<bool, ScriptError> {
-        self.run(script, args, |_, _, value| value.as_bool().ok_or_else(|| output::wrong("boolean", &value).into()))
+        self.run(script, args, |_, _, value| {
+            value
+                .as_bool()
+                .ok_or_else(|| output::wrong("boolean", &value).into())
+        })
     }
 
     /// Calls a script that has to return a text or an array of texts.
@@ -66,7 +79,9 @@ impl Host {
     /// As [`Self::call`], and if the result is something else.
     pub fn labels(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Vec<String>, ScriptError> {
         let max = self.limits.max_result;
-        self.run(script, args, |ctx, hooks, value| output::labels(ctx, hooks, &value, max))
+        self.run(script, args, |ctx, hooks, value| {
+            output::labels(ctx, hooks, &value, max)
+        })
     }
 
     /// Drops what is compiled of a script.
@@ -78,7 +93,11 @@ impl Host {
 
     /// Bytes that the realms and compiled scripts take.
     pub fn memory(&self) -> usize {
-        [&self.javascript, &self.tbel].into_iter().flatten().map(Engine::memory).sum()
+        [&self.javascript, &self.tbel]
+            .into_iter()
+            .flatten()
+            .map(Engine::memory)
+            .sum()
     }
 
     fn run<R>(
@@ -115,8 +134,12 @@ impl Host {
         }
         let lang = script.lang();
         if self.slot(lang).is_none() {
-            let made =
-                Engine::new(lang, self.limits.of(lang), self.limits.cached_scripts, self.clock.clone())?;
+            let made = Engine::new(
+                lang,
+                self.limits.of(lang),
+                self.limits.cached_scripts,
+                self.clock.clone(),
+            )?;
             *self.slot(lang) = Some(made);
         }
         match self.slot(lang) {

@@ -6,12 +6,56 @@
 use std::collections::BTreeSet;
 
 /// Globals that an assignment must not hide.
-const KEPT: &[&str] = &["undefined", "NaN", "Infinity", "arguments", "eval", "this", "globalThis"];
+const KEPT: &[&str] = &[
+    "undefined",
+    "NaN",
+    "Infinity",
+    "arguments",
+    "eval",
+    "this",
+    "globalThis",
+];
 const WORDS: &[&str] = &[
-    "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else", "enum",
-    "export", "extends", "false", "finally", "for", "function", "if", "import", "in", "instanceof", "let", "new",
-    "null", "return", "static", "super", "switch", "throw", "true", "try", "typeof", "var", "void", "while", "with",
-    "yield", "await", "of",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "instanceof",
+    "let",
+    "new",
+    "null",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+    "await",
+    "of",
 ];
 
 /// The names, in order.
@@ -29,7 +73,11 @@ pub(crate) fn names<'a>(params: &[&str], body: &'a str) -> Vec<&'a str> {
         } else if byte == b'/' && matches!(bytes.get(at + 1), Some(b'/' | b'*')) {
             at = after_comment(bytes, at);
         } else if byte.is_ascii_alphabetic() || byte == b'_' || byte == b'$' {
-            let end = at + bytes[at..].iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$').count();
+            let end = at
+                + bytes[at..]
+                    .iter()
+                    .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$')
+                    .count();
             let name = &body[at..end];
             let known = params.contains(&name) || WORDS.contains(&name) || KEPT.contains(&name);
             if before != b'.' && !known && !declares && is_assigned(&bytes[end..], before) {
@@ -57,7 +105,12 @@ fn is_assigned(rest: &[u8], before: u8) -> bool {
     let operator = rest.iter().take_while(|b| b"+-*/%&|^<>?".contains(b)).count();
     let equals = rest.get(operator) == Some(&b'=') && !matches!(rest.get(operator + 1), Some(b'=' | b'>'));
     let compares = operator == 1 && matches!(rest[0], b'<' | b'>');
-    looped || (equals && !compares) || rest.starts_with(b"++") || rest.starts_with(b"--") || before == b'+' || before == b'-'
+    looped
+        || (equals && !compares)
+        || rest.starts_with(b"++")
+        || rest.starts_with(b"--")
+        || before == b'+'
+        || before == b'-'
 }
 
 fn after_text(bytes: &[u8], start: usize) -> usize {
@@ -70,7 +123,14 @@ fn after_text(bytes: &[u8], start: usize) -> usize {
 }
 
 fn after_comment(bytes: &[u8], start: usize) -> usize {
-    let (end, size): (&[u8], usize) = if bytes[start + 1] == b'/' { (b"\n", 1) } else { (b"*/", 2) };
+    let (end, size): (&[u8], usize) = if bytes[start + 1] == b'/' {
+        (b"\n", 1)
+    } else {
+        (b"*/", 2)
+    };
     let from = start + 2;
-    bytes[from..].windows(size).position(|window| window == end).map_or(bytes.len(), |found| from + found + size)
+    bytes[from..]
+        .windows(size)
+        .position(|window| window == end)
+        .map_or(bytes.len(), |found| from + found + size)
 }

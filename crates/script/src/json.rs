@@ -16,7 +16,9 @@ const LARGEST_INT: f64 = 2_147_483_648.0;
 
 /// The text of a string value.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, hooks: &Hooks, value: &Value<'js>) -> Result<String, Stop> {
-    let Some(string) = value.as_string() else { return Ok(String::new()) };
+    let Some(string) = value.as_string() else {
+        return Ok(String::new());
+    };
     match string.to_string() {
         Err(rquickjs::Error::Utf8(_)) => Ok(hooks.well_formed(ctx, string)?),
         other => Ok(other?),
@@ -38,7 +40,11 @@ pub(crate) fn display<'js>(
     value: &Value<'js>,
     max: usize,
 ) -> Result<String, Stop> {
-    if value.is_string() { text(ctx, hooks, value) } else { stringify(ctx, hooks, value, max) }
+    if value.is_string() {
+        text(ctx, hooks, value)
+    } else {
+        stringify(ctx, hooks, value, max)
+    }
 }
 
 /// A value as JSON text; what JSON cannot say is null.
@@ -54,7 +60,13 @@ pub(crate) fn stringify<'js>(
             None => Ok("null".to_owned()),
         };
     }
-    let mut writer = Writer { ctx, hooks, out: String::with_capacity(128), max, depth: 0 };
+    let mut writer = Writer {
+        ctx,
+        hooks,
+        out: String::with_capacity(128),
+        max,
+        depth: 0,
+    };
     writer.value(value)?;
     Ok(writer.out)
 }
@@ -70,7 +82,11 @@ struct Writer<'a, 'js> {
 impl<'js> Writer<'_, 'js> {
     fn value(&mut self, value: &Value<'js>) -> Result<(), Stop> {
         match value.type_of() {
-            Type::Bool => self.out.push_str(if value.as_bool() == Some(true) { "true" } else { "false" }),
+            Type::Bool => self.out.push_str(if value.as_bool() == Some(true) {
+                "true"
+            } else {
+                "false"
+            }),
             Type::Int => {
                 let _ = write!(self.out, "{}", value.as_int().unwrap_or_default());
             }
@@ -113,7 +129,11 @@ impl<'js> Writer<'_, 'js> {
             // TBEL's JSON has NaN as text, as Java's mapper writes it; JSON itself has no word for it.
             match self.hooks.dialect.lang {
                 Lang::Tbel if value.is_nan() => self.out.push_str("\"NaN\""),
-                Lang::Tbel => self.out.push_str(if value > 0.0 { "\"Infinity\"" } else { "\"-Infinity\"" }),
+                Lang::Tbel => self.out.push_str(if value > 0.0 {
+                    "\"Infinity\""
+                } else {
+                    "\"-Infinity\""
+                }),
                 Lang::JavaScript => self.out.push_str("null"),
             }
             return;

@@ -40,8 +40,14 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            javascript: LangLimits { time: Duration::from_millis(8000), memory: 100 << 20 },
-            tbel: LangLimits { time: Duration::from_millis(500), memory: 8 << 20 },
+            javascript: LangLimits {
+                time: Duration::from_millis(8000),
+                memory: 100 << 20,
+            },
+            tbel: LangLimits {
+                time: Duration::from_millis(500),
+                memory: 8 << 20,
+            },
             max_args: 100_000,
             max_result: 300_000,
             max_errors: 3,

@@ -79,7 +79,9 @@ pub(crate) fn wrong(expected: &str, value: &Value<'_>) -> ScriptError {
         Type::Function | Type::Constructor => "a function",
         _ => "an object",
     };
-    ScriptError::runtime(format!("wrong result: expected {expected}, the script returned {got}"))
+    ScriptError::runtime(format!(
+        "wrong result: expected {expected}, the script returned {got}"
+    ))
 }
 
 /// Room that is left for a result.
@@ -95,7 +97,11 @@ impl Room {
 
     fn take(&mut self, text: &str) -> Result<(), Stop> {
         // Bytes are never fewer than characters; only long results are counted twice.
-        let length = if text.len() <= self.left { text.len() } else { text.chars().count() };
+        let length = if text.len() <= self.left {
+            text.len()
+        } else {
+            text.chars().count()
+        };
         self.left = self
             .left
             .checked_sub(length)
@@ -122,7 +128,11 @@ pub(crate) fn output<'js>(
         _ => {
             let text = json::stringify(ctx, hooks, value, max)?;
             room.take(&text)?;
-            if text == "null" { Output::Null } else { Output::Json(text) }
+            if text == "null" {
+                Output::Null
+            } else {
+                Output::Json(text)
+            }
         }
     })
 }
@@ -175,7 +185,10 @@ pub(crate) fn messages<'js>(
             if array.len() > max {
                 return Err(ScriptError::ResultTooLarge { limit: max }.into());
             }
-            array.iter::<Value<'js>>().map(|item| one(&item?, &mut room)).collect()
+            array
+                .iter::<Value<'js>>()
+                .map(|item| one(&item?, &mut room))
+                .collect()
         }
         None => Ok(vec![one(value, &mut room)?]),
     }
@@ -218,7 +231,10 @@ fn parts<'js>(
 }
 
 fn entries<'js>(ctx: &Ctx<'js>, hooks: &Hooks, value: &Value<'js>) -> Result<Vec<(String, String)>, Stop> {
-    let Some(object) = value.as_object().filter(|_| !value.is_array() && !value.is_function()) else {
+    let Some(object) = value
+        .as_object()
+        .filter(|_| !value.is_array() && !value.is_function())
+    else {
         return Err(wrong("metadata to be an object of texts", value).into());
     };
     let mut all = Vec::new();
@@ -227,7 +243,10 @@ fn entries<'js>(ctx: &Ctx<'js>, hooks: &Hooks, value: &Value<'js>) -> Result<Vec
         if value.is_undefined() || value.is_null() {
             continue;
         }
-        all.push((json::key(ctx, hooks, &key)?, json::display(ctx, hooks, &value, usize::MAX)?));
+        all.push((
+            json::key(ctx, hooks, &key)?,
+            json::display(ctx, hooks, &value, usize::MAX)?,
+        ));
     }
     Ok(all)
 }

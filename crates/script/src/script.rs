@@ -51,7 +51,11 @@ impl Script {
     /// # Errors
     /// If the body is longer than [`MAX_BODY`], or is no program of the language.
     pub fn new(lang: Lang, params: &[&str], body: &str) -> Result<Self, SyntaxError> {
-        let whole = |message: String| SyntaxError { line: 1, column: 1, message };
+        let whole = |message: String| SyntaxError {
+            line: 1,
+            column: 1,
+            message,
+        };
         if body.len() > MAX_BODY && body.chars().count() > MAX_BODY {
             return Err(whole(format!("the script is longer than {MAX_BODY} characters")));
         }

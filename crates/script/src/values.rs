@@ -46,7 +46,9 @@ impl Exact {
     /// The long that became this number.
     pub(crate) fn restore(&self, number: f64) -> Option<i128> {
         let all = self.0.borrow();
-        all.iter().find(|(bits, _)| *bits == number.to_bits()).map(|(_, value)| *value)
+        all.iter()
+            .find(|(bits, _)| *bits == number.to_bits())
+            .map(|(_, value)| *value)
     }
 }
 
@@ -59,7 +61,10 @@ pub(crate) struct Dialect {
 
 impl Dialect {
     pub(crate) fn new(lang: Lang) -> Self {
-        Self { lang, exact: Exact::default() }
+        Self {
+            lang,
+            exact: Exact::default(),
+        }
     }
 
     /// Null; TBEL does not tell it from a value that is not there.
@@ -77,7 +82,11 @@ pub(crate) fn long<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: i64) -> Value<
         Ok(value) => Value::new_int(ctx.clone(), value),
         Err(_) => {
             let exact = value.unsigned_abs() <= EXACT;
-            let number = if exact { value as f64 } else { dialect.exact.remember(value.into()) };
+            let number = if exact {
+                value as f64
+            } else {
+                dialect.exact.remember(value.into())
+            };
             Value::new_float(ctx.clone(), number)
         }
     }
@@ -101,9 +110,15 @@ pub(crate) enum ParseError {
 /// Parses JSON text.
 pub(crate) fn parse<'js>(ctx: &Ctx<'js>, dialect: &Dialect, text: &str) -> Result<Value<'js>, ParseError> {
     let failed = RefCell::new(None);
-    let seed = Seed { ctx, dialect, failed: &failed };
+    let seed = Seed {
+        ctx,
+        dialect,
+        failed: &failed,
+    };
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    let value = seed
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| match failed.into_inner() {
         Some(error) => ParseError::Engine(error),
         None => ParseError::Json(error.to_string()),
@@ -187,7 +202,9 @@ impl<'de, 'js> Visitor<'de> for Seed<'_, 'js> {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(self.engine(rquickjs::String::from_str(self.ctx.clone(), text))?.into_value())
+        Ok(self
+            .engine(rquickjs::String::from_str(self.ctx.clone(), text))?
+            .into_value())
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
@@ -267,7 +284,11 @@ pub(crate) fn json_size(json: &serde_json::Value) -> usize {
         serde_json::Value::String(text) => text.len() + 2,
         serde_json::Value::Array(items) => items.iter().map(|item| json_size(item) + 1).sum::<usize>() + 2,
         serde_json::Value::Object(entries) => {
-            entries.iter().map(|(key, value)| key.len() + json_size(value) + 4).sum::<usize>() + 2
+            entries
+                .iter()
+                .map(|(key, value)| key.len() + json_size(value) + 4)
+                .sum::<usize>()
+                + 2
         }
     }
 }

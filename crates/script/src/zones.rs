@@ -29,5 +29,9 @@ pub(crate) fn local_offset(zone: &str, ms: f64) -> Option<f64> {
 pub(crate) fn abbreviation(zone: &str, ms: f64) -> Option<String> {
     let zone: Tz = zone.parse().ok()?;
     let offset = zone.offset_from_utc_datetime(&utc(ms)?);
-    Some(offset.abbreviation().map_or_else(|| offset.fix().to_string(), str::to_owned))
+    Some(
+        offset
+            .abbreviation()
+            .map_or_else(|| offset.fix().to_string(), str::to_owned),
+    )
 }

@@ -14,12 +14,22 @@ fn script(lang: Lang, body: &str) -> Script {
 
 /// Limits that a test reaches soon.
 fn tight() -> Limits {
-    let lang = LangLimits { time: Duration::from_millis(100), memory: 4 << 20 };
-    Limits { javascript: lang, tbel: lang, ..Limits::default() }
+    let lang = LangLimits {
+        time: Duration::from_millis(100),
+        memory: 4 << 20,
+    };
+    Limits {
+        javascript: lang,
+        tbel: lang,
+        ..Limits::default()
+    }
 }
 
 fn one(host: &mut Host, lang: Lang) {
-    assert_eq!(host.call(&script(lang, "return 1;"), &[]), Ok(Output::Json("1".to_owned())));
+    assert_eq!(
+        host.call(&script(lang, "return 1;"), &[]),
+        Ok(Output::Json("1".to_owned()))
+    );
 }
 
 #[test]
@@ -28,7 +38,10 @@ fn an_endless_loop_is_stopped_and_the_host_goes_on() {
         let mut host = Host::new(tight());
         let body = "var n = 0; while (true) { n++; } return n;";
         let start = Instant::now();
-        assert!(matches!(host.call(&script(lang, body), &[]), Err(ScriptError::Time { .. })), "{lang:?}");
+        assert!(
+            matches!(host.call(&script(lang, body), &[]), Err(ScriptError::Time { .. })),
+            "{lang:?}"
+        );
         assert!(start.elapsed() < Duration::from_secs(5));
         one(&mut host, lang);
     }
@@ -51,7 +64,7 @@ fn built_in_loops_end_too() {
         "return new Set(new Array(4294967295)).size;",
         "var a = []; for (var i = 0; i < 60; i++) { a = [a, a]; } return a.flat(Infinity).length;",
         "var a = []; a.length = 4294967295; return JSON.stringify(a.fill(0)).length;",
-        "Promise.resolve().then(function again() { return Promise.resolve().then(again); }); return 1;",
+        "Promise.resolve().then(function again() { Promise.resolve().then(again); }); return 1;",
         "var s = 'a'.repeat(1000000); return s.indexOf(s.slice(500000) + 'b');",
     ];
     for body in bodies {
@@ -59,17 +72,28 @@ fn built_in_loops_end_too() {
         let start = Instant::now();
         let result = host.call(&script(Lang::JavaScript, body), &[]);
         assert!(result.is_err(), "{body} {result:?}");
-        assert!(start.elapsed() < Duration::from_secs(8), "{body} took {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(8),
+            "{body} took {:?}",
+            start.elapsed()
+        );
         one(&mut host, Lang::JavaScript);
     }
-    let bodies = ["return 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.matches('(a+)+');",
-        "var l = []; l[4294967294] = 1; return l.indexOf(2);", "return new int[2000000000];"];
+    let bodies = [
+        "return 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.matches('(a+)+');",
+        "var l = []; l[4294967294] = 1; return l.indexOf(2);",
+        "return new int[2000000000];",
+    ];
     for body in bodies {
         let mut host = Host::new(tight());
         let start = Instant::now();
         let result = host.call(&script(Lang::Tbel, body), &[]);
         assert!(result.is_err(), "{body} {result:?}");
-        assert!(start.elapsed() < Duration::from_secs(8), "{body} took {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(8),
+            "{body} took {:?}",
+            start.elapsed()
+        );
     }
 }
 
@@ -77,19 +101,66 @@ fn built_in_loops_end_too() {
 fn a_memory_bomb_costs_its_call_only() {
     let bodies = [
         (Lang::JavaScript, "var t = 'abc'; while (true) { t += t; }"),
-        (Lang::JavaScript, "var all = []; while (true) { all.push(new Array(1000).fill('x' + all.length)); }"),
+        (
+            Lang::JavaScript,
+            "var all = []; while (true) { all.push(new Array(1000).fill('x' + all.length)); }",
+        ),
         (Lang::Tbel, "t = 'abc'; while(true) { t += t}; t"),
-        (Lang::Tbel, "m = []; while(true) { m.add('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' + Math.random())}; m"),
-        (Lang::Tbel, "m = {}; m.a = {}; i = 0; while(true) { m.a[i++] = 'aaaaaaaaaaaaaaaaaa' + i;}; m"),
-        (Lang::Tbel, "a = ['aaaaaaaaaaaaa']; b = []; while(true) { b.addAll(a); b.addAll(b)}; m"),
+        (
+            Lang::Tbel,
+            "m = []; while(true) { m.add('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' + Math.random())}; m",
+        ),
+        (
+            Lang::Tbel,
+            "m = {}; m.a = {}; i = 0; while(true) { m.a[i++] = 'aaaaaaaaaaaaaaaaaa' + i;}; m",
+        ),
+        (
+            Lang::Tbel,
+            "a = ['aaaaaaaaaaaaa']; b = []; while(true) { b.addAll(a); b.addAll(b)}; m",
+        ),
     ];
     for (lang, body) in bodies {
-        let slow = LangLimits { time: Duration::from_secs(20), memory: 4 << 20 };
-        let mut host = Host::new(Limits { javascript: slow, tbel: slow, ..Limits::default() });
+        let slow = LangLimits {
+            time: Duration::from_secs(20),
+            memory: 4 << 20,
+        };
+        let mut host = Host::new(Limits {
+            javascript: slow,
+            tbel: slow,
+            ..Limits::default()
+        });
         one(&mut host, lang);
         let result = host.call(&script(lang, body), &[]);
-        assert!(matches!(result, Err(ScriptError::Memory { limit: 4_194_304 })), "{body} {result:?}");
+        assert!(
+            matches!(result, Err(ScriptError::Memory { limit: 4_194_304 })),
+            "{body} {result:?}"
+        );
         one(&mut host, lang);
+    }
+}
+
+#[test]
+fn garbage_of_one_call_does_not_cost_the_next_one() {
+    let body = "var all = []; for (var i = 0; i < 12000; i++) { var o = {all: all}; o.self = o; all.push(o); } \
+        return all.length;";
+    for lang in LANGS {
+        let slow = LangLimits {
+            time: Duration::from_secs(20),
+            memory: 4 << 20,
+        };
+        let mut host = Host::new(Limits {
+            javascript: slow,
+            tbel: slow,
+            ..Limits::default()
+        });
+        let script = script(lang, body);
+        for round in 0..5 {
+            assert_eq!(
+                host.call(&script, &[]),
+                Ok(Output::Json("12000".to_owned())),
+                "{lang:?} {round}"
+            );
+        }
     }
 }
 
@@ -99,7 +170,10 @@ fn deep_recursion_is_an_error() {
         let mut host = Host::new(Limits::default());
         let body = "function deeper(n) { return deeper(n + 1) + 1; } return deeper(0);";
         let result = host.call(&script(lang, body), &[]);
-        assert!(matches!(&result, Err(ScriptError::Runtime { .. })), "{lang:?} {result:?}");
+        assert!(
+            matches!(&result, Err(ScriptError::Runtime { .. })),
+            "{lang:?} {result:?}"
+        );
         one(&mut host, lang);
     }
 }
@@ -107,14 +181,33 @@ fn deep_recursion_is_an_error() {
 #[test]
 fn results_and_arguments_have_a_size() {
     for lang in LANGS {
-        let mut host = Host::new(Limits { max_args: 1000, max_result: 1000, ..Limits::default() });
-        let long = script(lang, "var s = 'x'; while (s.length < 2000) { s += s; } return {s: s};");
-        assert_eq!(host.call(&long, &[]), Err(ScriptError::ResultTooLarge { limit: 1000 }));
-        let list = script(lang, "var l = []; for (var i = 0; i < 2000; i++) { l.push(i); } return l;");
-        assert_eq!(host.call(&list, &[]), Err(ScriptError::ResultTooLarge { limit: 1000 }));
+        let mut host = Host::new(Limits {
+            max_args: 1000,
+            max_result: 1000,
+            ..Limits::default()
+        });
+        let long = script(
+            lang,
+            "var s = 'x'; while (s.length < 2000) { s += s; } return {s: s};",
+        );
+        assert_eq!(
+            host.call(&long, &[]),
+            Err(ScriptError::ResultTooLarge { limit: 1000 })
+        );
+        let list = script(
+            lang,
+            "var l = []; for (var i = 0; i < 2000; i++) { l.push(i); } return l;",
+        );
+        assert_eq!(
+            host.call(&list, &[]),
+            Err(ScriptError::ResultTooLarge { limit: 1000 })
+        );
         let text = "x".repeat(1001);
         let echo = script(lang, "return 1;");
-        assert_eq!(host.call(&echo, &[Arg::Text(&text)]), Err(ScriptError::ArgsTooLarge { limit: 1000 }));
+        assert_eq!(
+            host.call(&echo, &[Arg::Text(&text)]),
+            Err(ScriptError::ArgsTooLarge { limit: 1000 })
+        );
         assert!(host.call(&echo, &[Arg::Text(&text[..1000])]).is_ok());
         let cycle = script(lang, "var a = {}; a.a = a; return a;");
         assert!(host.call(&cycle, &[]).is_err());
@@ -130,26 +223,48 @@ fn offenders_are_blocked_on_all_hosts_for_a_while() {
             let ms = Arc::clone(&ms);
             Clock::new(move || start + Duration::from_millis(ms.load(Ordering::Relaxed)))
         };
-        let limits = Limits { max_result: 10, ..Limits::default() };
+        let limits = Limits {
+            max_result: 10,
+            ..Limits::default()
+        };
         let mut first = Host::with_clock(limits.clone(), clock.clone());
         let mut second = Host::with_clock(limits, clock.clone());
         let bad = script(lang, "return '01234567890';");
         let throws = script(lang, "return msg.none.none;");
         for _ in 0..2 {
-            assert!(matches!(first.call(&bad, &[]), Err(ScriptError::ResultTooLarge { .. })));
+            assert!(matches!(
+                first.call(&bad, &[]),
+                Err(ScriptError::ResultTooLarge { .. })
+            ));
             assert_eq!(bad.blocked_until(clock.now()), None);
         }
-        assert!(matches!(second.call(&bad, &[]), Err(ScriptError::ResultTooLarge { .. })));
+        assert!(matches!(
+            second.call(&bad, &[]),
+            Err(ScriptError::ResultTooLarge { .. })
+        ));
         let until = start + Duration::from_secs(60);
         assert_eq!(bad.blocked_until(clock.now()), Some(until));
         assert_eq!(first.call(&bad, &[]), Err(ScriptError::Blocked { until }));
-        assert_eq!(second.call(&bad.clone(), &[]), Err(ScriptError::Blocked { until }));
+        assert_eq!(
+            second.call(&bad.clone(), &[]),
+            Err(ScriptError::Blocked { until })
+        );
         for _ in 0..5 {
-            assert!(matches!(first.call(&throws, &[Arg::Json("{}")]), Err(ScriptError::Runtime { .. })));
+            assert!(matches!(
+                first.call(&throws, &[Arg::Json("{}")]),
+                Err(ScriptError::Runtime { .. })
+            ));
         }
-        assert_eq!(throws.blocked_until(clock.now()), None, "an ordinary error blocks nobody");
+        assert_eq!(
+            throws.blocked_until(clock.now()),
+            None,
+            "an ordinary error blocks nobody"
+        );
         ms.store(60_000, Ordering::Relaxed);
-        assert!(matches!(first.call(&bad, &[]), Err(ScriptError::ResultTooLarge { .. })));
+        assert!(matches!(
+            first.call(&bad, &[]),
+            Err(ScriptError::ResultTooLarge { .. })
+        ));
         assert_eq!(bad.blocked_until(clock.now()), None, "counting begins anew");
     }
 }
@@ -192,13 +307,19 @@ fn scripts_do_not_see_each_other() {
     let mut host = Host::new(Limits::default());
     let probe = script(Lang::JavaScript, probe);
     let expected = host.call(&probe, &[]).unwrap();
-    assert_eq!(expected.clone().into_json(), r#"["undefined",null,2,2,"{\"a\":1}","x",true,true,2,null]"#);
+    assert_eq!(
+        expected.clone().into_json(),
+        r#"["undefined",null,2,2,"{\"a\":1}","x",true,true,2,null]"#
+    );
     for attempt in attempts {
         let _ = host.call(&script(Lang::JavaScript, attempt), &[]);
         assert_eq!(host.call(&probe, &[]).unwrap(), expected, "{attempt}");
     }
     let mut host = Host::new(Limits::default());
-    let probe = script(Lang::Tbel, "[{}.leak, [1].size(), Math.max(1, 2), parseInt('5'), ' x '.trim(), msg.leak]");
+    let probe = script(
+        Lang::Tbel,
+        "[{}.leak, [1].size(), Math.max(1, 2), parseInt('5'), ' x '.trim(), msg.leak]",
+    );
     let expected = host.call(&probe, &[Arg::Json("{}")]).unwrap();
     assert_eq!(expected.clone().into_json(), r#"[null,1,2,5,"x",null]"#);
     for attempt in [
@@ -211,22 +332,34 @@ fn scripts_do_not_see_each_other() {
         "var f = ''.constructor.constructor; f('leak = 1')",
     ] {
         let _ = host.call(&script(Lang::Tbel, attempt), &[Arg::Json("{}")]);
-        assert_eq!(host.call(&probe, &[Arg::Json("{}")]).unwrap(), expected, "{attempt}");
+        assert_eq!(
+            host.call(&probe, &[Arg::Json("{}")]).unwrap(),
+            expected,
+            "{attempt}"
+        );
     }
 }
 
 #[test]
 fn nothing_of_a_call_outlives_it() {
     let mut host = Host::new(Limits::default());
-    let counts = script(Lang::JavaScript, "if (typeof n === 'undefined') n = 0; n++; return n;");
+    let counts = script(
+        Lang::JavaScript,
+        "if (typeof n === 'undefined') n = 0; n++; return n;",
+    );
     assert_eq!(host.call(&counts, &[]).unwrap().into_json(), "1");
     assert_eq!(host.call(&counts, &[]).unwrap().into_json(), "1");
 }
 
 #[test]
 fn hosts_forget_and_evict() {
-    let mut host = Host::new(Limits { cached_scripts: 10, ..Limits::default() });
-    let scripts: Vec<Script> = (0..50).map(|n| script(Lang::Tbel, &format!("return {n};"))).collect();
+    let mut host = Host::new(Limits {
+        cached_scripts: 10,
+        ..Limits::default()
+    });
+    let scripts: Vec<Script> = (0..50)
+        .map(|n| script(Lang::Tbel, &format!("return {n};")))
+        .collect();
     for _ in 0..2 {
         for (n, script) in scripts.iter().enumerate() {
             assert_eq!(host.call(script, &[]).unwrap().into_json(), n.to_string());

@@ -14,7 +14,7 @@ use fieldline_core::services::{self, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::json::JsonRules;
-use fieldline_rules::catalog::Catalog;
+use fieldline_rules::catalog::{Catalog, Tester};
 use fieldline_rules::engine::{Engine, QueueListener};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql::Database;
@@ -100,7 +100,7 @@ impl Stores {
                 .map_err(ServeError::start)?,
             rule_engine: core.rules.pusher(),
             rule_nodes: core.catalog.clone(),
-            scripts: Arc::new(fieldline_core::ports::NoScripts),
+            scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }

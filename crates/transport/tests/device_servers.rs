@@ -119,6 +119,7 @@ impl World {
         let ingest_stores = IngestStores {
             store: store.clone(),
             activity: activity.clone(),
+            processors: ingest::Direct::processors(),
         };
         let ingest = IngestService::start(&uplink, ingest_stores, &ingest::Options::default())
             .await

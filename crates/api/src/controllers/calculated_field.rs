@@ -30,7 +30,7 @@ pub(super) fn routes() -> Routes {
 }
 
 /// The field, if the caller may do that with the entity that has it.
-async fn load(
+pub(super) async fn load(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
@@ -61,7 +61,7 @@ async fn get(
 /// Creates a calculated field, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/calculatedField", tag = "calculated-field", operation_id = "saveCalculatedField",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
-async fn save(
+pub(super) async fn save(
     State(api): State<Api>,
     Caller(caller): Caller,
     Body(field): Body<CalculatedField>,
@@ -94,7 +94,7 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 #[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}/debug", tag = "calculated-field",
     operation_id = "getLatestCalculatedFieldDebugEvent", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
-async fn debug_event(
+pub(super) async fn debug_event(
     State(api): State<Api>,
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
@@ -115,7 +115,7 @@ async fn debug_event(
 
 /// A script and the arguments it is tried on.
 #[derive(Deserialize, utoipa::ToSchema)]
-struct TestScriptRequest {
+pub(super) struct TestScriptRequest {
     /// Body of the script.
     expression: Option<String>,
     /// `{"name": {"type": "SINGLE_VALUE", "ts", "value"}}` or
@@ -126,7 +126,7 @@ struct TestScriptRequest {
 
 /// What a script has returned.
 #[derive(Serialize, utoipa::ToSchema)]
-struct TestScriptResult {
+pub(super) struct TestScriptResult {
     /// JSON text; empty after an error.
     output: String,
     /// Why it failed; empty otherwise.
@@ -137,7 +137,7 @@ struct TestScriptResult {
 #[utoipa::path(post, path = "/api/calculatedField/testScript", tag = "calculated-field",
     operation_id = "testCalculatedFieldScript", request_body = TestScriptRequest,
     responses((status = 200, body = TestScriptResult)))]
-async fn test_script(
+pub(super) async fn test_script(
     State(api): State<Api>,
     Caller(caller): Caller,
     Body(request): Body<TestScriptRequest>,

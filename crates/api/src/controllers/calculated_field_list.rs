@@ -68,7 +68,7 @@ async fn of_entity_legacy(
     fields_of(&api, &caller, &entity_type, &id, kind.kind.as_deref(), page).await
 }
 
-async fn fields_of(
+pub(super) async fn fields_of(
     api: &ApiState,
     caller: &Principal,
     entity_type: &str,
@@ -102,6 +102,12 @@ async fn fields_of(
 struct FilterParams {
     /// Comma-joined types; all but alarm rules where absent.
     types: Option<String>,
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EntityParams {
     /// Type of the entities that have the fields.
     #[param(value_type = Option<String>)]
     entity_type: Option<String>,
@@ -109,26 +115,51 @@ struct FilterParams {
     entities: Option<String>,
 }
 
+/// The entity types and entities that fields are asked for of.
+type OfEntities = (Option<Vec<EntityType>>, Option<Vec<Uuid>>);
+
+impl EntityParams {
+    pub(super) fn parse(self) -> ApiResult<OfEntities> {
+        let types = match present(self.entity_type) {
+            Some(name) => Some(vec![entity_type_of(&name)?]),
+            None => None,
+        };
+        let entities = match present(self.entities) {
+            Some(ids) => Some(parse_uuids("entities", &ids, |id| id)?),
+            None => None,
+        };
+        Ok((types, entities))
+    }
+}
+
+fn present(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
 /// A page of the calculated fields of the tenant.
 #[utoipa::path(get, path = "/api/calculatedFields", tag = "calculated-field", operation_id = "getCalculatedFields",
-    params(FilterParams, PageParams, ("name" = Option<Vec<String>>, Query, description = "Names; may be repeated.")),
+    params(FilterParams, EntityParams, PageParams, ("name" = Option<Vec<String>>, Query, description = "Names; may be repeated.")),
     responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
 async fn list(
     State(api): State<Api>,
     Caller(caller): Caller,
     Query(filter): Query<FilterParams>,
+    Query(entities): Query<EntityParams>,
     Query(page): Query<PageParams>,
     Query(pairs): Query<Vec<(String, String)>>,
 ) -> ApiResult<Json<PageData<CalculatedFieldInfo>>> {
-    let filter = filter.filter(pairs)?;
+    let filter = filter.filter(entities, pairs)?;
     let link = page.link()?;
     let store = &api.entities.calculated_fields;
     Ok(Json(store.list(caller.tenant, &filter, &link).await?))
 }
 
 impl FilterParams {
-    fn filter(self, pairs: Vec<(String, String)>) -> ApiResult<CalculatedFieldFilter> {
-        let present = |text: Option<String>| text.filter(|text| !text.is_empty());
+    fn filter(
+        self,
+        entities: EntityParams,
+        pairs: Vec<(String, String)>,
+    ) -> ApiResult<CalculatedFieldFilter> {
         let types = match present(self.types) {
             Some(types) => types
                 .split(',')
@@ -136,17 +167,10 @@ impl FilterParams {
                 .collect::<ApiResult<_>>()?,
             None => all_but_alarms(),
         };
-        let entity_types = match present(self.entity_type) {
-            Some(name) => vec![entity_type_of(&name)?],
-            None => CALCULATED_FIELD_ENTITIES.to_vec(),
-        };
-        let entities: Option<Vec<Uuid>> = match present(self.entities) {
-            Some(ids) => Some(parse_uuids("entities", &ids, |id| id)?),
-            None => None,
-        };
+        let (entity_types, entities) = entities.parse()?;
         Ok(CalculatedFieldFilter {
             types: Some(types),
-            entity_types: Some(entity_types),
+            entity_types: Some(entity_types.unwrap_or_else(|| CALCULATED_FIELD_ENTITIES.to_vec())),
             entities,
             names: names_of(pairs)?,
         })

@@ -52,7 +52,8 @@ async fn get(
 }
 
 /// The entity view of an id with what lists show beside it.
-#[utoipa::path(get, path = "/api/entityView/info/{entityViewId}", tag = "entity-view", operation_id = "getEntityViewInfoById",
+#[utoipa::path(get, path = "/api/entityView/info/{entityViewId}", tag = "entity-view",
+    operation_id = "getEntityViewInfoById",
     params(("entityViewId" = Uuid, Path)), responses((status = 200, body = EntityViewInfo)))]
 async fn info(
     State(api): State<Api>,
@@ -85,7 +86,8 @@ async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityView) -
 }
 
 /// Creates an entity view, or updates it where it has an id.
-#[utoipa::path(post, path = "/api/entityView", tag = "entity-view", operation_id = "saveEntityView", params(ConflictParams),
+#[utoipa::path(post, path = "/api/entityView", tag = "entity-view",
+    operation_id = "saveEntityView", params(ConflictParams),
     request_body = EntityView, responses((status = 200, body = EntityView)))]
 async fn save(
     State(api): State<Api>,
@@ -107,7 +109,8 @@ async fn save(
 }
 
 /// Deletes an entity view with its relations and alarms.
-#[utoipa::path(delete, path = "/api/entityView/{entityViewId}", tag = "entity-view", operation_id = "deleteEntityView",
+#[utoipa::path(delete, path = "/api/entityView/{entityViewId}", tag = "entity-view",
+    operation_id = "deleteEntityView",
     params(("entityViewId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
     let view = load(&api, &caller, id, Operation::Delete).await?;

@@ -81,7 +81,8 @@ async fn of_tenant(
 }
 
 /// A page of entity views of the tenant with what lists show beside them.
-#[utoipa::path(get, path = "/api/tenant/entityViewInfos", tag = "entity-view", operation_id = "getTenantEntityViewInfos",
+#[utoipa::path(get, path = "/api/tenant/entityViewInfos", tag = "entity-view",
+    operation_id = "getTenantEntityViewInfos",
     params(PageParams, FilterParams), responses((status = 200, body = PageData<EntityViewInfo>)))]
 async fn infos_of_tenant(
     State(api): State<Api>,
@@ -159,7 +160,8 @@ struct EntityViewIds {
 }
 
 /// Those of the entity views that the caller may see.
-#[utoipa::path(get, path = "/api/entityViews", tag = "entity-view", operation_id = "getEntityViewsByIds", params(EntityViewIds),
+#[utoipa::path(get, path = "/api/entityViews", tag = "entity-view",
+    operation_id = "getEntityViewsByIds", params(EntityViewIds),
     responses((status = 200, body = Vec<EntityView>)))]
 async fn by_ids(
     State(api): State<Api>,

@@ -305,7 +305,11 @@ mod tests {
                 raw(100, Order::Descending),
             ),
         ] {
-            assert_eq!(RangeRead::from_params(&params(query), Window::ALL).unwrap(), read, "{query}");
+            assert_eq!(
+                RangeRead::from_params(&params(query), Window::ALL).unwrap(),
+                read,
+                "{query}"
+            );
         }
         assert!(matches!(
             RangeRead::from_params(&params("startTs=0&endTs=25&agg=MAX&interval=10&orderBy=nonsense"), Window::ALL).unwrap(),

@@ -5,11 +5,11 @@
 
 use fieldline_core::ports::{RowParts, TelemetryRow};
 use fieldline_model::Subject;
-use fieldline_model::json::{self, JsonRules, Nulls};
+use fieldline_model::json::{self, JsonRules, Nulls, write_string};
 use fieldline_model::kv::{Corrupt, unpack};
 use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
 
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
 
 use super::params::BadInput;
 
@@ -77,21 +77,48 @@ impl Points {
     }
 }
 
-/// Packed key-values as a JSON object.
-pub(super) fn object(values: &[u8]) -> Result<Value, Corrupt> {
-    let mut fields = Map::new();
-    for item in unpack(values) {
-        let (name, value) = item?;
-        fields.insert(name.to_owned(), value.to_value().to_json());
-    }
-    Ok(Value::Object(fields))
+/// Packed key-values as a JSON object. Texts are written as they are read: a tree of a large body would be many times its
+/// size.
+pub(super) fn object(values: &[u8]) -> Result<Box<RawValue>, Corrupt> {
+    let mut text = String::with_capacity(values.len() * 2);
+    write_object(values, &mut text)?;
+    raw(text)
 }
 
-/// Rows as a list of `{"ts", "values"}`.
-pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Value, Corrupt> {
-    rows.iter()
-        .map(|row| Ok(json!({ "ts": row.ts, "values": object(row.values)? })))
-        .collect()
+/// Rows as a JSON list of `{"ts", "values"}`.
+pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Box<RawValue>, Corrupt> {
+    let mut text = String::from("[");
+    for (index, row) in rows.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str("{\"ts\":");
+        text.push_str(&row.ts.to_string());
+        text.push_str(",\"values\":");
+        write_object(row.values, &mut text)?;
+        text.push('}');
+    }
+    text.push(']');
+    raw(text)
+}
+
+fn write_object(values: &[u8], out: &mut String) -> Result<(), Corrupt> {
+    out.push('{');
+    for (index, item) in unpack(values).enumerate() {
+        let (name, value) = item?;
+        if index > 0 {
+            out.push(',');
+        }
+        write_string(name, out);
+        out.push(':');
+        value.write_json(out);
+    }
+    out.push('}');
+    Ok(())
+}
+
+fn raw(text: String) -> Result<Box<RawValue>, Corrupt> {
+    RawValue::from_string(text).map_err(|_| Corrupt("values that make no JSON"))
 }
 
 /// Parses a body of attributes into packed key-values.

@@ -1,8 +1,14 @@
 //! The life of an alarm.
 
+use std::sync::Arc;
+
+use fieldline_core::ports::{AlarmDraft, Propagation};
+use fieldline_core::services::{AlarmGate, ServiceErrorKind, Services};
+use fieldline_model::entity::AlarmSeverity;
+use fieldline_model::{AlarmId, DeviceId, EntityId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id, no};
+use crate::world::{Client, NOW, World, id, no};
 
 async fn device(admin: &Client<'_>, name: &str) -> Value {
     admin
@@ -228,4 +234,99 @@ async fn who_goes_takes_alarms_along() {
     assert_eq!(admin.refused("GET", &path, &Value::Null).await.0, 404);
     let orphan = json!({ "type": "Hot", "originator": device["id"], "severity": "MAJOR" });
     assert_eq!(admin.refused("POST", "/api/alarm", &orphan).await.0, 404);
+}
+
+/// Lets no new alarm through.
+struct Shut;
+
+impl AlarmGate for Shut {
+    fn may_create(&self, _: TenantId) -> bool {
+        false
+    }
+    fn created(&self, _: TenantId) {
+        panic!("nothing is created");
+    }
+}
+
+#[tokio::test]
+async fn the_engine_raises_alarms_once_and_within_limits() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let device = device(&admin, "A1").await;
+    let house = admin.post("/api/asset", &json!({ "name": "House" })).await;
+    let relation = json!({ "from": house["id"], "to": device["id"], "type": "Contains" });
+    admin.post("/api/relation", &relation).await;
+    let entity = |value: &Value| serde_json::from_value::<EntityId>(value["id"].clone()).unwrap();
+    let draft = AlarmDraft {
+        id: Some(AlarmId::new()),
+        tenant: serde_json::from_value(device["tenantId"].clone()).unwrap(),
+        customer: None,
+        originator: entity(&device),
+        alarm_type: "Hot".into(),
+        severity: AlarmSeverity::Major,
+        start_ts: 0,
+        end_ts: 0,
+        details: None,
+        propagation: Propagation {
+            related: true,
+            tenant: true,
+            ..Propagation::default()
+        },
+        created_time: 0,
+        may_create: true,
+    };
+    let alarms = Services::new(world.context.clone()).alarms;
+    let shut = alarms.clone().with_gate(Arc::new(Shut));
+    let refused = shut.create_or_update(draft.clone(), None).await.unwrap_err();
+    assert_eq!(refused.kind(), ServiceErrorKind::TooManyRequests);
+    let raised = alarms.create_or_update(draft.clone(), None).await.unwrap();
+    assert!(raised.created);
+    assert_eq!(
+        raised.propagated,
+        [draft.originator, entity(&house), draft.tenant.into()]
+    );
+    assert_eq!(raised.alarm.end_ts, NOW);
+    // Updates need no permission, and a draft that was applied already changes nothing.
+    let worse = AlarmDraft {
+        id: None,
+        severity: AlarmSeverity::Critical,
+        ..draft.clone()
+    };
+    assert!(
+        shut.create_or_update(worse, None)
+            .await
+            .unwrap()
+            .severity_changed()
+    );
+    let replayed = alarms.create_or_update(draft.clone(), None).await.unwrap();
+    assert!(replayed.replayed && !replayed.modified);
+    assert_eq!(replayed.alarm.severity, Some(AlarmSeverity::Critical));
+    assert_eq!(replayed.propagated, raised.propagated);
+    let foreign = AlarmDraft {
+        originator: DeviceId::new().into(),
+        ..draft
+    };
+    let refused = alarms.create_or_update(foreign, None).await.unwrap_err();
+    assert_eq!(refused.kind(), ServiceErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn old_alarms_go_when_the_tenant_profile_says_so() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let device = device(&admin, "A1").await;
+    let alarm = json!({ "type": "Hot", "originator": device["id"], "severity": "MAJOR" });
+    let alarm = admin.post("/api/alarm", &alarm).await;
+    let path = format!("/api/alarm/{}", id(&alarm));
+    let alarms = Services::new(world.context.clone()).alarms;
+    world.clock.advance(3 * 86_400_000);
+    assert_eq!(alarms.expire().await.unwrap(), 0, "kept for ever by default");
+    let sysadmin = world.sysadmin().await;
+    let profiles = sysadmin.get("/api/tenantProfiles?pageSize=1&page=0").await;
+    let mut profile = profiles["data"][0].clone();
+    profile["profileData"]["configuration"]["alarmsTtlDays"] = json!(2);
+    sysadmin.post("/api/tenantProfile", &profile).await;
+    assert_eq!(alarms.expire().await.unwrap(), 1);
+    let admin = world.admin().await;
+    assert_eq!(admin.refused("GET", &path, &Value::Null).await.0, 404);
 }

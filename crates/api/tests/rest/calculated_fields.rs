@@ -191,11 +191,40 @@ async fn an_entity_has_five_fields_beside_its_alarm_rules() {
                 "expression": { "type": "TBEL", "expression": "return t > 50;" } } } },
         },
     });
-    admin.post(FIELD, &alarm).await;
+    let alarm = admin.post(FIELD, &alarm).await;
+    // The same under the paths of alarm rules.
+    let rule = admin.get(&format!("/api/alarm/rule/{}", id(&alarm))).await;
+    assert_eq!((&rule["name"], &rule["type"]), (&json!("Hot"), &Value::Null));
+    let mut renamed = rule;
+    renamed["name"] = json!("Very hot");
+    admin.post("/api/alarm/rule", &renamed).await;
+    let entity = format!("/api/alarm/rules/DEVICE/{}", pump["id"].as_str().unwrap());
+    for path in [entity.as_str(), "/api/alarm/rules"] {
+        let page = admin.get(&format!("{path}?pageSize=10&page=0")).await;
+        assert_eq!(page["data"][0]["name"], "Very hot", "{path}");
+    }
+    let names = admin.get("/api/alarm/rules/names?pageSize=10&page=0").await;
+    assert_eq!(names["data"], json!(["Very hot"]));
+    let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
+    let other = format!("/api/alarm/rule/{}", id(&fields["data"][0]));
+    assert_eq!(admin.refused("GET", &other, &Value::Null).await.0, 404);
+    // What a field names cannot be deleted.
+    let valve = device(&admin, "Valve").await;
+    let mut naming = doubling(&valve, "Naming");
+    naming["configuration"]["arguments"]["t"]["refEntityId"] = pump.clone();
+    let naming = admin.post(FIELD, &naming).await;
+    let pump_path = format!("/api/device/{}", pump["id"].as_str().unwrap());
+    assert_eq!(
+        admin.refused("DELETE", &pump_path, &Value::Null).await,
+        no(
+            400,
+            31,
+            "Can't delete device that is referenced in calculated fields!"
+        )
+    );
+    admin.delete(&format!("{FIELD}/{}", id(&naming))).await;
     // They go with their device.
-    admin
-        .delete(&format!("/api/device/{}", pump["id"].as_str().unwrap()))
-        .await;
+    admin.delete(&pump_path).await;
     for types in ["", "&types=ALARM"] {
         let list = format!("/api/calculatedFields?pageSize=10&page=0{types}");
         assert_eq!(admin.get(&list).await["totalElements"], 0);
@@ -216,7 +245,10 @@ async fn scripts_are_tried_on_their_arguments_and_the_newest_time_of_these() {
     let result = admin.post(&format!("{FIELD}/testScript"), &test).await;
     // The engine of these tests answers with what it was asked.
     let asked = result["output"].as_str().unwrap();
-    assert!(asked.contains("latest_ts: 7") && asked.contains("TS_ROLLING"), "{asked}");
+    assert!(
+        asked.contains("latest_ts: 7") && asked.contains("TS_ROLLING"),
+        "{asked}"
+    );
     assert_eq!(result["error"], "");
     let (status, code, _) = admin
         .refused("POST", &format!("{FIELD}/testScript"), &json!({}))

@@ -66,6 +66,7 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         ("componentType", "FILTER".to_owned()),
         ("componentDescriptorClazz", FILTER.to_owned()),
         ("ttl", "60".to_owned()),
+        ("alarmRuleId", text(&fields["data"][0]["id"])),
         ("calculatedFieldId", text(&fields["data"][0]["id"])),
     ])
 }
@@ -189,6 +190,31 @@ async fn ids_of_another_tenant_inside_a_body_are_of_no_use() {
             "/api/device",
             json!({ "name": "x", "deviceProfileId": profile["id"] }),
             400,
+        ),
+        (
+            "/api/asset",
+            json!({ "name": "x", "customerId": customer["id"] }),
+            400,
+        ),
+        (
+            "/api/entityView",
+            json!({ "name": "x", "type": "y", "entityId": device["id"] }),
+            400,
+        ),
+        (
+            "/api/alarm",
+            json!({ "type": "Hot", "originator": device["id"], "severity": "MAJOR" }),
+            404,
+        ),
+        (
+            "/api/relation",
+            json!({ "from": device["id"], "to": device["id"], "type": "Uses" }),
+            404,
+        ),
+        (
+            "/api/relations",
+            json!({ "parameters": { "rootId": id(&device), "rootType": "DEVICE" } }),
+            404,
         ),
         (
             "/api/user",

@@ -239,7 +239,7 @@ impl AiClient {
             "{}/v1/projects/{}/locations/{}/publishers/google/models/{model}:generateContent",
             self.base, provider.project_id, provider.location
         );
-        let token = tokens.token(&self.client).await?;
+        let token = tokens.token(&self.client).await.map_err(|error| error.message)?;
         Ok(self.client.post(url).bearer_auth(token.expose()))
     }
 

@@ -142,7 +142,11 @@ impl PubSubClient {
     }
 
     async fn publish(&self, body: &str) -> Result<String, Failure> {
-        let token = self.tokens.token(&self.client).await.map_err(Failure::Passing)?;
+        let token = match self.tokens.token(&self.client).await {
+            Ok(token) => token,
+            Err(error) if error.passing => return Err(Failure::Passing(error.message)),
+            Err(error) => return Err(Failure::Lasting(error.message)),
+        };
         let request = self
             .client
             .post(&self.url)

@@ -41,6 +41,14 @@ fn default_token_uri() -> String {
     "https://oauth2.googleapis.com/token".to_owned()
 }
 
+/// Why there is no token.
+#[derive(Debug)]
+pub(crate) struct TokenError {
+    pub(crate) message: String,
+    /// The same request may succeed later.
+    pub(crate) passing: bool,
+}
+
 /// Gets tokens of a service account, and keeps the one that is valid.
 pub(crate) struct TokenSource {
     client_email: String,
@@ -84,7 +92,7 @@ impl TokenSource {
     }
 
     /// Returns a valid token, a new one if there is none.
-    pub(crate) async fn token(&self, client: &Client) -> Result<Secret, String> {
+    pub(crate) async fn token(&self, client: &Client) -> Result<Secret, TokenError> {
         let mut current = self.current.lock().await;
         if let Some((token, renewal)) = current.as_ref()
             && Instant::now() < *renewal
@@ -104,8 +112,14 @@ impl TokenSource {
         }
     }
 
-    async fn fetch(&self, client: &Client) -> Result<(Secret, Duration), String> {
-        let assertion = self.assertion(chrono::Utc::now().timestamp())?;
+    async fn fetch(&self, client: &Client) -> Result<(Secret, Duration), TokenError> {
+        let failed = |passing: bool, reason: &str| TokenError {
+            message: format!("no access token: {reason}"),
+            passing,
+        };
+        let assertion = self
+            .assertion(chrono::Utc::now().timestamp())
+            .map_err(|error| failed(false, &error))?;
         let grant = percent::encode("urn:ietf:params:oauth:grant-type:jwt-bearer");
         let request = client
             .post(&self.token_uri)
@@ -113,7 +127,7 @@ impl TokenSource {
             .body(format!("grant_type={grant}&assertion={assertion}"));
         let answer = http::exchange(request)
             .await
-            .map_err(|error| format!("no access token: {error}"))?;
+            .map_err(|error| failed(true, &error))?;
         let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         match text("access_token") {
@@ -121,12 +135,13 @@ impl TokenSource {
                 let lifetime = body.get("expires_in").and_then(Value::as_u64).unwrap_or(3600);
                 Ok((Secret::new(token), Duration::from_secs(lifetime)))
             }
-            _ => Err(format!(
-                "no access token: {}",
-                text("error_description")
-                    .or(text("error"))
-                    .unwrap_or(answer.status.as_str())
-            )),
+            _ => {
+                let reason = text("error_description").or(text("error"));
+                Err(failed(
+                    answer.status.is_server_error(),
+                    reason.unwrap_or(answer.status.as_str()),
+                ))
+            }
         }
     }
 

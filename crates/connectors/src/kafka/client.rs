@@ -47,7 +47,6 @@ pub struct KafkaClient {
     topics: StdMutex<HashMap<String, Arc<Topic>>>,
 }
 
-#[derive(Debug)]
 struct Link {
     client: Option<Arc<Client>>,
     backoff: Backoff,
@@ -55,6 +54,15 @@ struct Link {
     failed: Option<(Instant, String)>,
     /// Topics that were not found, until when nobody looks for them again, and why.
     missing: HashMap<String, (Instant, String)>,
+}
+
+impl std::fmt::Debug for Link {
+    /// Leaves out the client, which would show its password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link")
+            .field("connected", &self.client.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::config::{ConfigError, NodeConfig, require, require_port};
+use crate::config::{ConfigError, NodeConfig, read, require, require_port};
 use crate::lenient;
 use crate::secret::Secret;
 
@@ -29,6 +29,25 @@ impl Default for SendEmailConfig {
 }
 
 impl NodeConfig for SendEmailConfig {
+    /// In two parts: of what is flattened, an error could not name the field.
+    fn from_json(configuration: &Value) -> Result<Self, ConfigError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Choice {
+            #[serde(default = "yes", deserialize_with = "lenient::boolean")]
+            use_system_smtp_settings: bool,
+        }
+        fn yes() -> bool {
+            true
+        }
+        let config = Self {
+            use_system_smtp_settings: read::<Choice>(configuration)?.use_system_smtp_settings,
+            smtp: read(configuration)?,
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
     fn validate(&self) -> Result<(), ConfigError> {
         if self.use_system_smtp_settings {
             Ok(())

@@ -177,7 +177,7 @@ mod tests {
             "multipart/related",
             "Content-ID: <i>",
             "image/png",
-            "AQID",
+            "/wD+",
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }

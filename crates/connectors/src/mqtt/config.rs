@@ -108,9 +108,6 @@ impl NodeConfig for MqttConfig {
             return Err(ConfigError::new("connectTimeoutSec", "must be at least 1"));
         }
         check_client_id(self.protocol_version, &self.client_id)?;
-        if !self.clean_session && self.client_id.is_empty() && self.protocol_version != MqttVersion::V5 {
-            return Err(ConfigError::new("cleanSession", "needs a clientId to be off"));
-        }
         self.credentials.tls().map(|_| ())
     }
 }

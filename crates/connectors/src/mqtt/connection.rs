@@ -87,7 +87,11 @@ impl Connection {
                 Ok(Err(error)) => error,
                 Err(_) => "no connection in time".to_owned(),
             };
-            tracing::debug!(broker = link.broker(), reason = failure, "no connection to MQTT broker");
+            tracing::debug!(
+                broker = link.broker(),
+                reason = failure,
+                "no connection to MQTT broker"
+            );
             if !self.pause(refused.pause(), &failure).await {
                 return;
             }

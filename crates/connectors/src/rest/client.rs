@@ -225,6 +225,18 @@ fn with_proxy(
         return Ok(builder.no_proxy());
     }
     if config.use_system_proxy_properties {
+        const NAMES: [&str; 3] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"];
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        if !NAMES
+            .iter()
+            .any(|name| is_set(name) || is_set(&name.to_lowercase()))
+        {
+            let problem = format!(
+                "the environment of the platform names no proxy in {}",
+                NAMES.join(", ")
+            );
+            return Err(ConfigError::new("useSystemProxyProperties", problem));
+        }
         return Ok(builder);
     }
     let host = &config.proxy_host;

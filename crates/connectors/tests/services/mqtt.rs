@@ -35,7 +35,14 @@ impl Subscriber {
     async fn to(topic: &str) -> Self {
         // Its output is wanted line by line.
         let mut child = Command::new("stdbuf")
-            .args(["-oL", "mosquitto_sub", "-h", "127.0.0.1", "-p", &port("FIELDLINE_TEST_MQTT").to_string()])
+            .args([
+                "-oL",
+                "mosquitto_sub",
+                "-h",
+                "127.0.0.1",
+                "-p",
+                &port("FIELDLINE_TEST_MQTT").to_string(),
+            ])
             .args(["-u", "alice", "-P", "alice-secret", "-q", "1", "-t", topic, "-d"])
             .args(["-F", "got %t %q %r %p"])
             .stdout(Stdio::piped())

@@ -1,7 +1,9 @@
 use std::fmt::Write;
 
 use fieldline_connectors::NodeConfig;
-use fieldline_connectors::aws::{LambdaClient, LambdaConfig, SnsClient, SnsConfig, SqsClient, SqsConfig, SqsMessage};
+use fieldline_connectors::aws::{
+    LambdaClient, LambdaConfig, SnsClient, SnsConfig, SqsClient, SqsConfig, SqsMessage,
+};
 use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
 use ring::{digest, hmac};
 use serde_json::json;
@@ -18,13 +20,17 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn mac(key: &[u8], text: &str) -> Vec<u8> {
-    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().to_vec()
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
+        .as_ref()
+        .to_vec()
 }
 
 /// Checks a signature as the documentation of Signature Version 4 says, from what came over the wire.
 pub(crate) fn is_signed(request: &Received, region: &str, service: &str) {
     let authorization = request.header("authorization");
-    let fields = authorization.strip_prefix("AWS4-HMAC-SHA256 ").expect("not signed");
+    let fields = authorization
+        .strip_prefix("AWS4-HMAC-SHA256 ")
+        .expect("not signed");
     let field = |name: &str| {
         let found = fields.split(", ").find_map(|field| field.strip_prefix(name));
         found.unwrap_or_else(|| panic!("{name} is missing in {authorization}"))
@@ -36,9 +42,15 @@ pub(crate) fn is_signed(request: &Received, region: &str, service: &str) {
 
     let names = field("SignedHeaders=");
     for needed in ["host", "x-amz-date", "content-type"] {
-        assert!(names.split(';').any(|name| name == needed), "{needed} is not signed");
+        assert!(
+            names.split(';').any(|name| name == needed),
+            "{needed} is not signed"
+        );
     }
-    let headers: String = names.split(';').map(|name| format!("{name}:{}\n", request.header(name))).collect();
+    let headers: String = names
+        .split(';')
+        .map(|name| format!("{name}:{}\n", request.header(name)))
+        .collect();
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     // The path is encoded already; services other than S3 encode it once more.
     let path = path.replace('%', "%25");
@@ -62,7 +74,10 @@ pub(crate) fn is_signed(request: &Received, region: &str, service: &str) {
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 #[tokio::test]
@@ -87,8 +102,12 @@ async fn sqs_messages_are_signed_and_complete() {
         group_id: "g",
     };
     let outcome = client.send(&message).await.unwrap();
-    let expected =
-        [("messageId", "m-1"), ("requestId", "r-1"), ("messageBodyMd5", "b"), ("messageAttributesMd5", "a")];
+    let expected = [
+        ("messageId", "m-1"),
+        ("requestId", "r-1"),
+        ("messageBodyMd5", "b"),
+        ("messageAttributesMd5", "a"),
+    ];
     assert_eq!(outcome.metadata, pairs(&expected));
     let request = server.last();
     is_signed(&request, "eu-central-1", "sqs");
@@ -105,7 +124,10 @@ async fn sqs_messages_are_signed_and_complete() {
     let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap()).unwrap();
     client.send(&message).await.unwrap();
     let body = server.last().json();
-    assert_eq!((&body["MessageDeduplicationId"], &body["MessageGroupId"]), (&json!("d"), &json!("g")));
+    assert_eq!(
+        (&body["MessageDeduplicationId"], &body["MessageGroupId"]),
+        (&json!("d"), &json!("g"))
+    );
     assert!(body.get("DelaySeconds").is_none());
 }
 
@@ -116,7 +138,13 @@ async fn sqs_refusals_keep_the_words_of_the_service() {
     let configuration = json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET});
     let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap()).unwrap();
     let url = format!("{}/q", server.url);
-    let message = SqsMessage { queue_url: &url, body: "x", attributes: &[], deduplication_id: "", group_id: "" };
+    let message = SqsMessage {
+        queue_url: &url,
+        body: "x",
+        attributes: &[],
+        deduplication_id: "",
+        group_id: "",
+    };
     let error = client.send(&message).await.unwrap_err();
     let expected =
         "no such queue (Service: AmazonSQS; Status Code: 400; Error Code: QueueDoesNotExist; Request ID: )";
@@ -131,8 +159,14 @@ async fn sns_publishes_to_topics_and_phones() {
     let server = Server::start(|_| answer(200, &[], PUBLISHED)).await;
     let keys = json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET, "region": "us-east-1"});
     let client = SnsClient::with_endpoint(&SnsConfig::from_json(&keys).unwrap(), Some(&server.url)).unwrap();
-    let outcome = client.send("arn:aws:sns:us-east-1:1:T", "a & b = ü").await.unwrap();
-    assert_eq!(outcome.metadata, pairs(&[("messageId", "m-2"), ("requestId", "r-2")]));
+    let outcome = client
+        .send("arn:aws:sns:us-east-1:1:T", "a & b = ü")
+        .await
+        .unwrap();
+    assert_eq!(
+        outcome.metadata,
+        pairs(&[("messageId", "m-2"), ("requestId", "r-2")])
+    );
     let request = server.last();
     is_signed(&request, "us-east-1", "sns");
     let expected = [
@@ -185,10 +219,16 @@ async fn lambda_results_become_the_body() {
         request.target,
         "/2015-03-31/functions/arn%3Aaws%3Alambda%3Aus-east-1%3A1%3Afunction%3Af/invocations?Qualifier=%24LATEST"
     );
-    assert_eq!((request.header("x-amz-invocation-type"), request.body.as_str()), ("RequestResponse", r#"{"t":1}"#));
+    assert_eq!(
+        (request.header("x-amz-invocation-type"), request.body.as_str()),
+        ("RequestResponse", r#"{"t":1}"#)
+    );
 
     let error = client.send("f", "v1", "\"bad\"").await.unwrap_err();
-    assert_eq!(error.metadata, pairs(&[("error", r#"{"errorMessage":"oops"}"#), ("requestId", "r-3")]));
+    assert_eq!(
+        error.metadata,
+        pairs(&[("error", r#"{"errorMessage":"oops"}"#), ("requestId", "r-3")])
+    );
     configuration["tellFailureIfFuncThrowsExc"] = json!(false);
     let config = LambdaConfig::from_json(&configuration).unwrap();
     let client = LambdaClient::with_endpoint(&config, Some(&server.url)).unwrap();

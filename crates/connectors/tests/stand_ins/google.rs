@@ -33,13 +33,20 @@ pub(crate) fn token(request: &Received) -> String {
     UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key().as_ref())
         .verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap())
         .expect("the signature is wrong");
-    let part = |text: &str| -> Value { serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).unwrap()).unwrap() };
+    let part =
+        |text: &str| -> Value { serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).unwrap()).unwrap() };
     let (header, claims) = signed.split_once('.').unwrap();
-    assert_eq!(part(header), json!({"alg": "RS256", "typ": "JWT", "kid": "key-1"}));
+    assert_eq!(
+        part(header),
+        json!({"alg": "RS256", "typ": "JWT", "kid": "key-1"})
+    );
     let claims = part(claims);
     assert_eq!(claims["iss"], "test@project.iam.gserviceaccount.com");
     assert!(claims["aud"].as_str().unwrap().ends_with("/token"));
-    assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 3600);
+    assert_eq!(
+        claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(),
+        3600
+    );
     json!({"access_token": "token-1", "expires_in": 3600, "scope": claims["scope"]}).to_string()
 }
 
@@ -48,7 +55,11 @@ fn client(server: &Server) -> PubSubClient {
         "projectId": "p", "topicName": "t", "serviceAccountKey": key_file(&server.url),
         "serviceAccountKeyFileName": "key.json",
     });
-    PubSubClient::with_endpoint(&PubSubConfig::from_json(&configuration).unwrap(), Some(&server.url)).unwrap()
+    PubSubClient::with_endpoint(
+        &PubSubConfig::from_json(&configuration).unwrap(),
+        Some(&server.url),
+    )
+    .unwrap()
 }
 
 #[tokio::test]
@@ -69,7 +80,10 @@ async fn pubsub_messages_go_with_a_token_that_is_kept() {
     }
     assert_eq!(server.count(), 4, "the token was not kept");
     let data = STANDARD.encode(r#"{"t":1}"#);
-    assert_eq!(server.last().json(), json!({"messages": [{"data": data, "attributes": {"k": "v"}}]}));
+    assert_eq!(
+        server.last().json(),
+        json!({"messages": [{"data": data, "attributes": {"k": "v"}}]})
+    );
 }
 
 #[tokio::test]

@@ -44,7 +44,9 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts a server that answers as `answer` says.
-    pub(crate) async fn start(answer: impl Fn(&Received) -> Response<Body> + Clone + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(&Received) -> Response<Body> + Clone + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -71,7 +73,12 @@ impl Server {
 
     /// The last request.
     pub(crate) fn last(&self) -> Received {
-        self.received.lock().unwrap().last().cloned().expect("no request came")
+        self.received
+            .lock()
+            .unwrap()
+            .last()
+            .cloned()
+            .expect("no request came")
     }
 
     pub(crate) fn count(&self) -> usize {

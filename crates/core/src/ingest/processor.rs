@@ -12,7 +12,7 @@ use super::metrics;
 use super::service::{Shared, Stopping};
 use crate::logging::LogGate;
 use crate::ports::{
-    AttributeRow, Effects, Offset, Partition, Records, RowParts, StateRow, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+    AttributeRow, Effects, IngestStore, Offset, Partition, Records, RowParts, StateRow, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
 };
 
 static RETRY_GATE: LogGate = LogGate::new(2);
@@ -59,16 +59,36 @@ pub type Processors = Arc<dyn Fn() -> Box<dyn Processor> + Send + Sync>;
 
 /// The store as processors see it: it applies effects until they are stored or refused for good.
 pub struct Applier {
-    pub(super) shared: Arc<Shared>,
+    store: Arc<dyn IngestStore>,
+    /// `None` where no journal is read.
+    shared: Option<Arc<Shared>>,
 }
 
 impl Applier {
+    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            store: shared.store.clone(),
+            shared: Some(shared.clone()),
+        }
+    }
+
+    /// A store that nothing from a journal goes to: positions and figures mean nothing, what the store refuses is lost.
+    pub fn detached(store: Arc<dyn IngestStore>) -> Self {
+        Self { store, shared: None }
+    }
+
     /// Applies the effects of the records before `next`, trying as long as the store is the reason why it fails. What the
     /// store refuses for good is left out, logged and counted.
     ///
     /// # Errors
     /// The program stops.
     pub async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> Result<(), Stopping> {
+        let Some(shared) = &self.shared else {
+            if let Err(error) = self.store.apply(partition, next, effects).await {
+                warn!(%partition, %error, "the store refuses what records do");
+            }
+            return Ok(());
+        };
         match self.try_apply(partition, next, effects).await? {
             Ok(()) => {
                 ::metrics::counter!(metrics::POINTS).increment(effects.telemetry.len() as u64);
@@ -78,8 +98,8 @@ impl Applier {
                 self.apply_one_by_one(partition, next, effects).await?;
             }
         }
-        self.shared.arrived_at(partition, next);
-        self.shared.show_lag(partition);
+        shared.arrived_at(partition, next);
+        shared.show_lag(partition);
         Ok(())
     }
 
@@ -120,7 +140,7 @@ impl Applier {
     ) -> Result<Result<(), StoreError>, Stopping> {
         loop {
             let started = Instant::now();
-            let error = match self.shared.store.apply(partition, next, effects).await {
+            let error = match self.store.apply(partition, next, effects).await {
                 Ok(()) => {
                     ::metrics::histogram!(metrics::APPLY_SECONDS).record(started.elapsed());
                     return Ok(Ok(()));
@@ -145,7 +165,7 @@ impl Applier {
     /// The program stops.
     pub async fn states(&self, partition: Partition) -> Result<Vec<StateRow>, Stopping> {
         loop {
-            match self.shared.store.states(partition).await {
+            match self.store.states(partition).await {
                 Ok(states) => return Ok(states),
                 Err(error) => {
                     error!(%partition, %error, "cannot read what the rule engine has kept");
@@ -157,7 +177,7 @@ impl Applier {
 
     /// Where the store stands in a partition; the beginning where nothing was ever stored.
     pub async fn position(&self, partition: Partition) -> StoreResult<Offset> {
-        let position = self.shared.store.resume_position(partition).await?;
+        let position = self.store.resume_position(partition).await?;
         Ok(position.unwrap_or_default())
     }
 
@@ -166,7 +186,7 @@ impl Applier {
     /// # Errors
     /// The program stops.
     pub async fn pause(&self) -> Result<(), Stopping> {
-        self.shared.pause(super::worker::RETRY_PAUSE).await
+        self.pause_for(super::worker::RETRY_PAUSE).await
     }
 
     /// The same for a time.
@@ -174,7 +194,13 @@ impl Applier {
     /// # Errors
     /// The program stops.
     pub async fn pause_for(&self, time: std::time::Duration) -> Result<(), Stopping> {
-        self.shared.pause(time).await
+        match &self.shared {
+            Some(shared) => shared.pause(time).await,
+            None => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
+        }
     }
 }
 

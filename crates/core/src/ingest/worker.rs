@@ -39,7 +39,7 @@ struct Progress {
 impl Worker {
     pub(super) fn new(shared: Arc<Shared>, consumer: Box<dyn Consumer>, processor: Box<dyn Processor>) -> Self {
         Self {
-            store: Applier { shared: shared.clone() },
+            store: Applier::new(&shared),
             shared,
             processor,
             consumer,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use fieldline_model::TenantId;
-use fieldline_model::entity::{ComponentDescriptor, RuleChainMetaData};
+use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
+use fieldline_model::entity::{CalculatedField, ComponentDescriptor, RuleChainMetaData};
 use serde_json::Value;
 
 use super::FieldScriptTest;
@@ -38,6 +39,15 @@ pub trait RuleNodeCatalog: Send + Sync {
             self.check(&node.node_type, node.configuration_version, &node.configuration)
                 .map_err(|error| format!("'{}' node configuration is invalid: {error}", node.name))?;
         }
+        Ok(())
+    }
+
+    /// Whether a calculated field, alarm rules included, can be evaluated with these limits of its tenant. Its
+    /// configuration has been checked as far as that goes without the scripts.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the name of the setting.
+    fn check_field(&self, _: &CalculatedField, _: &CalculatedFieldLimits) -> Result<(), String> {
         Ok(())
     }
 

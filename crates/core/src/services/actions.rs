@@ -9,7 +9,8 @@ use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{AlarmId, CustomerId, EntityId, TenantId};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::Context;
 use crate::access::{Entity, Principal};
@@ -20,6 +21,12 @@ static GATE: LogGate = LogGate::new(2);
 /// Messages about what people do with entities.
 #[derive(Clone)]
 pub struct Actions(Arc<Context>);
+
+/// The body that tells of points.
+#[derive(Serialize)]
+struct Points<'a> {
+    timeseries: &'a RawValue,
+}
 
 /// What one message is made of.
 struct Action<'a> {
@@ -109,19 +116,19 @@ impl Actions {
             .await;
     }
 
-    /// A person has saved attributes: `values` is an object of names and values.
+    /// A person has saved attributes: `values` is a JSON object of names and values.
     pub async fn attributes_updated(
         &self,
         who: &Principal,
         entity: EntityId,
         scope: AttributeScope,
-        values: &Value,
+        values: &RawValue,
     ) {
         let action = Action {
             texts: vec![("scope", scope.name().to_owned())],
             ..bare(who, MsgType::AttributesUpdated, entity)
         };
-        self.push(action, values).await;
+        self.push(action, &values).await;
     }
 
     /// A person has deleted attributes.
@@ -140,9 +147,9 @@ impl Actions {
     }
 
     /// A person has saved points: `points` is a list of `{"ts", "values"}`.
-    pub async fn timeseries_updated(&self, who: &Principal, entity: EntityId, points: &Value) {
+    pub async fn timeseries_updated(&self, who: &Principal, entity: EntityId, points: &RawValue) {
         let action = bare(who, MsgType::TimeseriesUpdated, entity);
-        self.push(action, &json!({ "timeseries": points })).await;
+        self.push(action, &Points { timeseries: points }).await;
     }
 
     /// A person has deleted points of these series; of a range of time where one is given.

@@ -131,9 +131,10 @@ impl Assets {
     /// Deletes an asset with its data, relations and alarms.
     ///
     /// # Errors
-    /// Entity views show it, or the store failed; asking again goes on where it stopped.
+    /// Entity views show it, calculated fields name it, or the store failed; asking again goes on where it stopped.
     pub async fn delete(&self, tenant: TenantId, id: AssetId) -> ServiceResult<()> {
         super::entity_views::refuse_viewed(&self.0, tenant, id.into(), "asset").await?;
+        super::calculated_fields::refuse_referenced(&self.0, tenant, id.into(), "asset").await?;
         let subject = Subject {
             tenant,
             entity: id.into(),

@@ -186,7 +186,8 @@ impl CalculatedFields {
         for entity in configuration.referenced_entities() {
             self.check_exists(tenant, entity).await?;
         }
-        Ok(())
+        let checked = self.0.rule_nodes.check_field(field, limits);
+        checked.map_err(|error| ServiceError::invalid(format!("Validation error: {error}")))
     }
 
     /// Two creations at the same moment may both pass: the limit is a plan, not an invariant.
@@ -236,6 +237,22 @@ impl CalculatedFields {
         self.0
             .tell(EntityChange::CalculatedFieldChanged(tenant, entity, id));
     }
+}
+
+/// Refuses to delete what the arguments of other entities' fields name. `kind` is what it is called in messages.
+pub(super) async fn refuse_referenced(
+    context: &Context,
+    tenant: TenantId,
+    entity: EntityId,
+    kind: &str,
+) -> ServiceResult<()> {
+    let stores = &context.stores.calculated_fields;
+    if stores.is_referenced(tenant, entity).await? {
+        return Err(ServiceError::invalid(format!(
+            "Can't delete {kind} that is referenced in calculated fields!"
+        )));
+    }
+    Ok(())
 }
 
 /// Deletes the fields of an entity that is gone.

@@ -109,8 +109,9 @@ impl Customers {
     /// Deletes the customer with its users, data, relations and alarms, and unassigns its devices, assets and entity views.
     ///
     /// # Errors
-    /// The store failed.
+    /// Calculated fields name it, or the store failed.
     pub async fn delete(&self, tenant: TenantId, id: CustomerId) -> ServiceResult<()> {
+        super::calculated_fields::refuse_referenced(&self.0, tenant, id.into(), "customer").await?;
         let subject = Subject {
             tenant,
             entity: id.into(),

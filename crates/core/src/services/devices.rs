@@ -251,9 +251,10 @@ impl Devices {
     /// Deletes a device with its credentials, data, relations and alarms.
     ///
     /// # Errors
-    /// Entity views show it, or the store failed; asking again goes on where it stopped.
+    /// Entity views show it, calculated fields name it, or the store failed; asking again goes on where it stopped.
     pub async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
         super::entity_views::refuse_viewed(&self.0, tenant, id.into(), "device").await?;
+        super::calculated_fields::refuse_referenced(&self.0, tenant, id.into(), "device").await?;
         let subject = Subject::device(tenant, id);
         self.0.forget_data(subject).await?;
         self.0.stores.devices.delete(tenant, id).await?;

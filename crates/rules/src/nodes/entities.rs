@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use fieldline_model::{
-    AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, RuleChainId, Subject, TenantId, UserId,
+    AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, RuleChainId, Subject,
+    TenantId, UserId,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -87,16 +88,20 @@ pub(crate) async fn owner(services: &Arc<Services>, subject: Subject) -> Result<
             customer: device.customer,
             name: device.name.to_string(),
         }),
-        EntityType::Asset => {
-            stores.assets.get(tenant, AssetId(id)).await?.map(|asset| owner(asset.customer_id, asset.name))
-        }
+        EntityType::Asset => stores
+            .assets
+            .get(tenant, AssetId(id))
+            .await?
+            .map(|asset| owner(asset.customer_id, asset.name)),
         EntityType::EntityView => {
             let found = stores.entity_views.get(tenant, EntityViewId(id)).await?;
             found.map(|view| owner(view.customer_id, view.name))
         }
-        EntityType::User => {
-            stores.users.get(tenant, UserId(id)).await?.map(|user| owner(user.customer_id, user.email))
-        }
+        EntityType::User => stores
+            .users
+            .get(tenant, UserId(id))
+            .await?
+            .map(|user| owner(user.customer_id, user.email)),
         EntityType::Alarm => {
             let found = stores.alarms.get(tenant, AlarmId(id)).await?;
             found.map(|alarm| owner(alarm.customer_id.unwrap_or_default(), alarm.alarm_type))
@@ -106,7 +111,9 @@ pub(crate) async fn owner(services: &Arc<Services>, subject: Subject) -> Result<
             found.map(|customer| owner(CustomerId(id), customer.title))
         }
         other => {
-            return Err(NodeError::new(format!("entities of type {other} have no customer")));
+            return Err(NodeError::new(format!(
+                "entities of type {other} have no customer"
+            )));
         }
     })
 }
@@ -115,7 +122,10 @@ pub(crate) async fn owner(services: &Arc<Services>, subject: Subject) -> Result<
 ///
 /// # Errors
 /// The store failed, or entities of that type have no customer.
-pub(crate) async fn customer_of(services: &Arc<Services>, subject: Subject) -> Result<Option<CustomerId>, NodeError> {
+pub(crate) async fn customer_of(
+    services: &Arc<Services>,
+    subject: Subject,
+) -> Result<Option<CustomerId>, NodeError> {
     if subject.entity.entity_type == EntityType::Customer {
         return Ok(Some(CustomerId(subject.entity.id)));
     }
@@ -123,8 +133,13 @@ pub(crate) async fn customer_of(services: &Arc<Services>, subject: Subject) -> R
 }
 
 /// Types of entities that are found by name.
-pub(crate) const NAMED: &[EntityType] =
-    &[EntityType::Device, EntityType::Asset, EntityType::EntityView, EntityType::Edge, EntityType::User];
+pub(crate) const NAMED: &[EntityType] = &[
+    EntityType::Device,
+    EntityType::Asset,
+    EntityType::EntityView,
+    EntityType::Edge,
+    EntityType::User,
+];
 
 /// The entity of a type and name; users are found by their e-mail address.
 ///
@@ -138,13 +153,30 @@ pub(crate) async fn by_name(
 ) -> Result<EntityId, NodeError> {
     let stores = &services.stores;
     let id = match entity_type {
-        EntityType::Device => stores.devices.by_name(tenant, name).await?.and_then(|it| it.id).map(EntityId::from),
-        EntityType::Asset => stores.assets.by_name(tenant, name).await?.and_then(|it| it.id).map(EntityId::from),
-        EntityType::EntityView => {
-            stores.entity_views.by_name(tenant, name).await?.and_then(|it| it.id).map(EntityId::from)
-        }
+        EntityType::Device => stores
+            .devices
+            .by_name(tenant, name)
+            .await?
+            .and_then(|it| it.id)
+            .map(EntityId::from),
+        EntityType::Asset => stores
+            .assets
+            .by_name(tenant, name)
+            .await?
+            .and_then(|it| it.id)
+            .map(EntityId::from),
+        EntityType::EntityView => stores
+            .entity_views
+            .by_name(tenant, name)
+            .await?
+            .and_then(|it| it.id)
+            .map(EntityId::from),
         EntityType::User => {
-            let user = stores.users.by_email(name).await?.filter(|user| user.tenant_id == tenant);
+            let user = stores
+                .users
+                .by_email(name)
+                .await?
+                .filter(|user| user.tenant_id == tenant);
             user.and_then(|it| it.id).map(EntityId::from)
         }
         _ => None,

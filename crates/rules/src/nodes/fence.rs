@@ -122,7 +122,9 @@ impl Fence {
                 Source::Fixed(Perimeter::Circle {
                     middle: (
                         config.center_latitude.ok_or_else(|| missing("centerLatitude"))?,
-                        config.center_longitude.ok_or_else(|| missing("centerLongitude"))?,
+                        config
+                            .center_longitude
+                            .ok_or_else(|| missing("centerLongitude"))?,
                     ),
                     radius: unit.metres(range),
                 })
@@ -133,9 +135,10 @@ impl Fence {
                 Source::Fixed(polygons.map_err(|problem| ConfigError::new("polygonsDefinition", problem))?)
             }
         };
-        for (field, key) in
-            [("latitudeKeyName", &config.latitude_key_name), ("longitudeKeyName", &config.longitude_key_name)]
-        {
+        for (field, key) in [
+            ("latitudeKeyName", &config.latitude_key_name),
+            ("longitudeKeyName", &config.longitude_key_name),
+        ] {
             if key.is_empty() {
                 return Err(missing(field));
             }
@@ -152,7 +155,10 @@ impl Fence {
     /// # Errors
     /// The message has no place, or no perimeter where it should.
     pub(crate) fn contains(&self, msg: &mut Msg) -> Result<bool, NodeError> {
-        let place = (coordinate(msg, &self.latitude)?, coordinate(msg, &self.longitude)?);
+        let place = (
+            coordinate(msg, &self.latitude)?,
+            coordinate(msg, &self.longitude)?,
+        );
         let inside = |perimeter: &Perimeter, place: Place| perimeter.contains(place);
         match &self.source {
             Source::Fixed(perimeter) => Ok(inside(perimeter, place)),
@@ -172,7 +178,8 @@ fn polygon(text: &str) -> Result<Perimeter, String> {
 
 fn from_meta(msg: &Msg, key: &str, kind: Kind) -> Result<Perimeter, NodeError> {
     let text = msg.meta.get(key).filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| NodeError::new(format!("missing perimeter definition: the metadata has no {key}")))?;
+    let text = text
+        .ok_or_else(|| NodeError::new(format!("missing perimeter definition: the metadata has no {key}")))?;
     let wrong = |problem: String| NodeError::new(format!("wrong perimeter in {key}: {problem}"));
     if kind == Kind::Polygon {
         return polygon(&text).map_err(wrong);
@@ -211,13 +218,19 @@ fn from_old_meta(msg: &Msg) -> Result<Perimeter, NodeError> {
 fn coordinate(msg: &mut Msg, key: &str) -> Result<f64, NodeError> {
     let no_number = || NodeError::new(format!("{key} of the message is no number"));
     let in_body = if let Data::Packed(bytes) = &msg.data {
-        match unpack(bytes).filter_map(Result::ok).filter(|(name, _)| *name == key).last() {
+        match unpack(bytes)
+            .filter_map(Result::ok)
+            .filter(|(name, _)| *name == key)
+            .last()
+        {
             Some((_, ValueRef::Text(text))) => Some(text.trim().parse().map_err(|_| no_number())?),
             found => found.and_then(|(_, value)| value.as_number()),
         }
     } else {
         let body = msg.data.to_json()?;
-        let body = body.as_object().ok_or_else(|| NodeError::new("the body is no JSON object"))?;
+        let body = body
+            .as_object()
+            .ok_or_else(|| NodeError::new("the body is no JSON object"))?;
         match body.get(key) {
             Some(Value::Number(number)) => number.as_f64(),
             Some(Value::String(text)) => Some(text.trim().parse().map_err(|_| no_number())?),
@@ -231,6 +244,11 @@ fn coordinate(msg: &mut Msg, key: &str) -> Result<f64, NodeError> {
             None => None,
         },
     };
-    let value = value.ok_or_else(|| NodeError::new(format!("the message has no {key} in body or metadata")))?;
-    if value.is_finite() { Ok(value) } else { Err(no_number()) }
+    let value =
+        value.ok_or_else(|| NodeError::new(format!("the message has no {key} in body or metadata")))?;
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(no_number())
+    }
 }

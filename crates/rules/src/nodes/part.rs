@@ -73,7 +73,9 @@ pub(crate) fn required(part: Option<Part>, field: &str) -> Result<Part, ConfigEr
 
 /// Replaces a yes-or-no field of an old configuration by one that names a part. What is neither yes nor no stays.
 pub(crate) fn upgrade_flag(configuration: &mut Value, old: &str, new: &str, yes: Part) {
-    let Some(fields) = configuration.as_object_mut() else { return };
+    let Some(fields) = configuration.as_object_mut() else {
+        return;
+    };
     let (yes, no) = match yes {
         Part::Data => ("DATA", "METADATA"),
         Part::Metadata => ("METADATA", "DATA"),
@@ -100,7 +102,11 @@ impl Keys {
     /// Names as they are configured.
     pub(crate) fn new(names: &[String]) -> Self {
         let patterns: Vec<_> = names.iter().map(|name| Pattern::new(name)).collect();
-        if patterns.iter().all(Pattern::is_plain) { Self::Fixed(names.into()) } else { Self::Patterns(patterns) }
+        if patterns.iter().all(Pattern::is_plain) {
+            Self::Fixed(names.into())
+        } else {
+            Self::Patterns(patterns)
+        }
     }
 
     /// The names for a message.
@@ -110,9 +116,10 @@ impl Keys {
     pub(crate) fn of(&self, msg: &mut Msg) -> Result<Arc<[String]>, NodeError> {
         match self {
             Self::Fixed(names) => Ok(Arc::clone(names)),
-            Self::Patterns(patterns) => {
-                patterns.iter().map(|pattern| Ok(pattern.resolve(msg)?.into_owned())).collect()
-            }
+            Self::Patterns(patterns) => patterns
+                .iter()
+                .map(|pattern| Ok(pattern.resolve(msg)?.into_owned()))
+                .collect(),
         }
     }
 }

@@ -90,7 +90,9 @@ impl Pattern {
                     }
                 }
                 Piece::AllBody => {
-                    msg.data.to_json().map_err(|error| NodeError::new(format!("failed to process a pattern: {error}")))?;
+                    msg.data
+                        .to_json()
+                        .map_err(|error| NodeError::new(format!("failed to process a pattern: {error}")))?;
                     out.push_str(&msg.data.to_text());
                 }
                 piece => write_piece(piece, &msg.meta, put, &mut out),
@@ -148,11 +150,19 @@ fn pieces(text: &str, with_body: bool) -> Vec<Piece> {
 }
 
 fn meta_piece(key: &str) -> Piece {
-    if key == "*" { Piece::AllMeta } else { Piece::Meta(key.to_owned()) }
+    if key == "*" {
+        Piece::AllMeta
+    } else {
+        Piece::Meta(key.to_owned())
+    }
 }
 
 fn body_piece(path: &str) -> Piece {
-    if path == "*" { Piece::AllBody } else { Piece::Body(pieces(path, false)) }
+    if path == "*" {
+        Piece::AllBody
+    } else {
+        Piece::Body(pieces(path, false))
+    }
 }
 
 /// Splits behind the bracket that ends a path; brackets within `${…}` do not.
@@ -185,7 +195,12 @@ fn write_piece(piece: &Piece, meta: &Meta, put: fn(&str, &mut String), out: &mut
 /// The metadata as a JSON object.
 pub(crate) fn meta_json(meta: &Meta) -> Value {
     let metadata = meta.to_metadata();
-    Value::Object(metadata.iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect())
+    Value::Object(
+        metadata
+            .iter()
+            .map(|(key, value)| (key.to_owned(), Value::from(value)))
+            .collect(),
+    )
 }
 
 /// A value of the body that is no object and no array, as text.
@@ -193,7 +208,10 @@ fn body_value(data: &mut Data, path: &str) -> Result<Option<String>, NodeError> 
     if let Data::Packed(bytes) = &*data
         && !path.contains('.')
     {
-        let found = unpack(bytes).filter_map(Result::ok).filter(|(key, _)| *key == path).last();
+        let found = unpack(bytes)
+            .filter_map(Result::ok)
+            .filter(|(key, _)| *key == path)
+            .last();
         if !matches!(found, Some((_, fieldline_model::kv::ValueRef::Json(_)))) {
             return Ok(found.map(|(_, value)| value.to_value().to_text()));
         }
@@ -220,8 +238,16 @@ mod tests {
     use super::*;
 
     fn msg(body: &Value) -> Msg {
-        let metadata: Metadata = [("name", "pump"), ("key", "temp"), ("quote", "a\"b")].into_iter().collect();
-        let message = Message::new(MsgType::PostTelemetry, DeviceId::new().into(), 0, metadata, body.to_string());
+        let metadata: Metadata = [("name", "pump"), ("key", "temp"), ("quote", "a\"b")]
+            .into_iter()
+            .collect();
+        let message = Message::new(
+            MsgType::PostTelemetry,
+            DeviceId::new().into(),
+            0,
+            metadata,
+            body.to_string(),
+        );
         Msg::of(TenantId::new(), message)
     }
 
@@ -234,7 +260,10 @@ mod tests {
             ("<${name}|$[temp]|$[a.b]|$[t]>", "<pump|20.0|7|x>"),
             ("$[${key}] degrees", "20.0 degrees"),
             ("$[a.n]", "null"),
-            ("${none} $[none] $[a.b.c] $[a.o] $[]", "${none} $[none] $[a.b.c] $[a.o] $[]"),
+            (
+                "${none} $[none] $[a.b.c] $[a.o] $[]",
+                "${none} $[none] $[a.b.c] $[a.o] $[]",
+            ),
             ("$ $$ ${ $[ x$", "$ $$ ${ $[ x$"),
             ("$${name}", "$pump"),
         ] {
@@ -259,7 +288,10 @@ mod tests {
     #[test]
     fn values_are_escaped_for_json() {
         let pattern = Pattern::new(r#"{"q":"${quote}"}"#);
-        assert_eq!(pattern.resolve_escaped(&mut msg(&json!({}))).unwrap(), r#"{"q":"a\"b"}"#);
+        assert_eq!(
+            pattern.resolve_escaped(&mut msg(&json!({}))).unwrap(),
+            r#"{"q":"a\"b"}"#
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::{RelationFilter, RelationsQuery, RelationsSearchParameters, RelationTypeGroup, SearchDirection};
+use fieldline_model::entity::{
+    RelationFilter, RelationTypeGroup, RelationsQuery, RelationsSearchParameters, SearchDirection,
+};
 use fieldline_model::{DeviceId, EntityId, EntityType, TenantId};
 use serde::Deserialize;
 
@@ -49,7 +51,10 @@ impl RelationsConfig {
             filters: self.filters.clone().unwrap_or_default(),
         };
         let relations = services.stores.relations.search(tenant, &query).await?;
-        Ok(relations.iter().map(|relation| relation.found(self.direction)).collect())
+        Ok(relations
+            .iter()
+            .map(|relation| relation.found(self.direction))
+            .collect())
     }
 
     /// The first entity that the search finds.
@@ -95,17 +100,27 @@ impl DeviceRelationsConfig {
             direction: self.direction,
             max_level: self.max_level,
             filters: Some(vec![RelationFilter {
-                relation_type: Some(self.relation_type.clone().unwrap_or_else(|| "Contains".to_owned())),
+                relation_type: Some(
+                    self.relation_type
+                        .clone()
+                        .unwrap_or_else(|| "Contains".to_owned()),
+                ),
                 entity_types: vec![EntityType::Device],
                 negate: false,
             }]),
             fetch_last_level_only: self.fetch_last_level_only,
         };
-        let ids: Vec<DeviceId> =
-            search.find(services, tenant, from).await?.into_iter().map(|found| DeviceId(found.id)).collect();
+        let ids: Vec<DeviceId> = search
+            .find(services, tenant, from)
+            .await?
+            .into_iter()
+            .map(|found| DeviceId(found.id))
+            .collect();
         let devices = services.stores.devices.by_ids(tenant, &ids).await?;
         let fits = |id: &DeviceId| {
-            devices.iter().any(|device| device.id == Some(*id) && self.device_types.contains(&device.device_type))
+            devices
+                .iter()
+                .any(|device| device.id == Some(*id) && self.device_types.contains(&device.device_type))
         };
         Ok(ids.iter().find(|id| fits(id)).map(|id| (*id).into()))
     }

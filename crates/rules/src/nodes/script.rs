@@ -22,7 +22,13 @@ pub(crate) fn compile(
     tbel_field: &str,
     params: &[&str],
 ) -> Result<Script, ConfigError> {
-    let text = |field: &str| config.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let text = |field: &str| {
+        config
+            .value
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let lang = match config.value.get("scriptLang").filter(|lang| !lang.is_null()) {
         Some(lang) => match lang.as_str() {
             Some("TBEL") => Lang::Tbel,

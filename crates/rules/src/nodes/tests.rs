@@ -1,35 +1,35 @@
 //! What tests of nodes share: stores in a directory of their own, a tenant, and messages that go through one node.
 
+mod ports;
+
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
-    AttributeRow, DeviceRpc, DeviceRpcError, DeviceRpcRequest, IngestStore as _, NoRuleNodes, Offset, Partition, QueueId,
-    RestCalls, RowParts, RuleEngine, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+    AttributeRow, IngestStore as _, NoRuleNodes, Offset, Partition, QueueId, RowParts, TelemetryRow,
 };
 use fieldline_core::services::{Context, Services as Rules};
 use fieldline_model::entity::{
-    Asset, AssetProfile, Customer, Device, DeviceCredentials, DeviceProfile, EntityRelation, Tenant, TenantProfile,
+    Asset, AssetProfile, Customer, Device, DeviceCredentials, DeviceProfile, EntityRelation, Tenant,
+    TenantProfile,
 };
 use fieldline_model::kv::{self, ValueRef};
 use fieldline_model::message::{DataType, Message, Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
-    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, Subject,
-    TenantId, TenantProfileId, new_uuid,
+    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId,
+    Subject, TenantId, TenantProfileId, new_uuid,
 };
 use fieldline_script::{Host, Limits};
 use fieldline_storage::{series, sql};
 use fieldline_testkit::clock::ManualClock;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use uuid::Uuid;
 
+pub(crate) use self::ports::{Callers, Queue};
 use crate::book::Book;
 use crate::engine::Common;
 use crate::events::{DebugLimit, Events};
@@ -44,70 +44,6 @@ use crate::worker::states::States;
 
 /// The time at which every test begins.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
-
-/// Takes messages for queues, and keeps them for the test.
-#[derive(Default)]
-pub(crate) struct Queue {
-    messages: Mutex<Vec<Message>>,
-    full: Mutex<bool>,
-}
-
-impl Queue {
-    /// What was pushed since this was last asked.
-    pub(crate) fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut self.messages.lock())
-    }
-
-    /// From now on everything is refused, or taken.
-    pub(crate) fn set_full(&self, full: bool) {
-        *self.full.lock() = full;
-    }
-}
-
-#[async_trait]
-impl RuleEngine for Queue {
-    async fn push(&self, _: TenantId, message: Message) -> StoreResult<()> {
-        if *self.full.lock() {
-            return Err(StoreError::new(StoreErrorKind::Unavailable, "the queue is full"));
-        }
-        self.messages.lock().push(message);
-        Ok(())
-    }
-}
-
-/// Devices and REST clients: what they are asked and told is kept for the test.
-#[derive(Default)]
-pub(crate) struct Callers {
-    /// What devices were asked.
-    pub(crate) requests: Mutex<Vec<DeviceRpcRequest>>,
-    /// What devices answer; nothing is that they are not connected.
-    pub(crate) answer: Mutex<Option<String>>,
-    /// What devices were answered: server, session, request, body.
-    pub(crate) answers: Mutex<Vec<(String, Uuid, i32, String)>>,
-    /// What clients of the REST API were answered: server, request, message.
-    pub(crate) rest: Mutex<Vec<(String, Uuid, Message)>>,
-}
-
-#[async_trait]
-impl DeviceRpc for Callers {
-    async fn send(&self, request: DeviceRpcRequest) -> Result<Option<String>, DeviceRpcError> {
-        self.requests.lock().push(request);
-        match self.answer.lock().clone() {
-            Some(answer) => Ok(Some(answer)),
-            None => Err(DeviceRpcError::NoActiveConnection),
-        }
-    }
-
-    fn answer(&self, service: &str, session: Uuid, request: i32, body: String) {
-        self.answers.lock().push((service.to_owned(), session, request, body));
-    }
-}
-
-impl RestCalls for Callers {
-    fn answer(&self, service: &str, request: Uuid, message: Message) {
-        self.rest.lock().push((service.to_owned(), request, message));
-    }
-}
 
 /// Stores, a tenant with a customer, and what a worker has.
 pub(crate) struct World {
@@ -170,8 +106,12 @@ impl World {
         let stores = sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
             .await
             .unwrap();
-        let store =
-            series::SeriesStore::open(&dir.path().join("series"), &series::Options::default(), clock.clone()).unwrap();
+        let store = series::SeriesStore::open(
+            &dir.path().join("series"),
+            &series::Options::default(),
+            clock.clone(),
+        )
+        .unwrap();
         let tenant_profile = TenantProfile {
             id: Some(TenantProfileId::new()),
             created_time: NOW,
@@ -180,8 +120,20 @@ impl World {
             profile_data: json!({"configuration": {"type": "DEFAULT"}}),
             ..TenantProfile::default()
         };
-        let tenant_profile = stores.tenant_profiles.save(tenant_profile, true).await.unwrap().id.unwrap();
-        let tenant = stores.tenants.save(tenant("Acme", tenant_profile), true).await.unwrap().id.unwrap();
+        let tenant_profile = stores
+            .tenant_profiles
+            .save(tenant_profile, true)
+            .await
+            .unwrap()
+            .id
+            .unwrap();
+        let tenant = stores
+            .tenants
+            .save(tenant("Acme", tenant_profile), true)
+            .await
+            .unwrap()
+            .id
+            .unwrap();
         let customer = Customer {
             id: Some(CustomerId::new()),
             created_time: NOW,
@@ -207,22 +159,35 @@ impl World {
         let runtime = tokio::runtime::Handle::current();
         let originators = Originators::new(stores.clone(), 1000);
         events.listen(originators.clone());
-        let activity = ActivityTracker::new(stores.clone(), store.clone(), clock.clone(), &Default::default());
-        let debug = Events::start(stores.events.clone(), clock.clone(), "here", DebugLimit::default(), &runtime);
-        let services = Arc::new(Services {
-            stores,
-            rules: Rules::new(context),
-            series: store.clone(),
-            attributes: store.clone(),
-            engine: queue.clone(),
-            rpc: callers.clone(),
-            rest_calls: callers.clone(),
-            activity,
-            originators,
-            clock: clock.clone(),
-            runtime,
-            service_id: "here".into(),
-        });
+        let activity =
+            ActivityTracker::new(stores.clone(), store.clone(), clock.clone(), &Default::default());
+        let debug = Events::start(
+            stores.events.clone(),
+            clock.clone(),
+            "here",
+            DebugLimit::default(),
+            &runtime,
+        );
+        let rules = Rules::new(context);
+        let make_services = || {
+            Arc::new(Services {
+                stores: stores.clone(),
+                rules: rules.clone(),
+                series: store.clone(),
+                attributes: store.clone(),
+                engine: queue.clone(),
+                rpc: callers.clone(),
+                rest_calls: callers.clone(),
+                activity: activity.clone(),
+                external: crate::external::External::default(),
+                originators: originators.clone(),
+                clock: clock.clone(),
+                runtime: runtime.clone(),
+                service_id: "here".into(),
+            })
+        };
+        // Those of the worker are its own, so that a test may change what nodes see.
+        let (services, of_worker) = (make_services(), make_services());
         let parts = Parts {
             scripts: Host::new(Limits::default()),
             effects: Pending::default(),
@@ -233,9 +198,10 @@ impl World {
             },
             partitions: 1,
             branches: Vec::new(),
+            feeding: Default::default(),
             common: Arc::new(Common {
-                services: services.clone(),
-                book: Book::new(services.clone(), debug.clone()),
+                book: Book::new(of_worker.clone(), debug.clone()),
+                services: of_worker,
                 events: debug,
                 script_limits: Limits::default(),
             }),
@@ -269,7 +235,12 @@ impl World {
             name: name.into(),
             ..DeviceProfile::default()
         };
-        let saved = self.services.stores.device_profiles.save(patched(&profile, patch), true).await;
+        let saved = self
+            .services
+            .stores
+            .device_profiles
+            .save(patched(&profile, patch), true)
+            .await;
         saved.unwrap().id.unwrap()
     }
 
@@ -299,7 +270,13 @@ impl World {
             name: profile.into(),
             ..AssetProfile::default()
         };
-        let profile = self.services.stores.asset_profiles.save(profile, true).await.unwrap();
+        let profile = self
+            .services
+            .stores
+            .asset_profiles
+            .save(profile, true)
+            .await
+            .unwrap();
         let asset = Asset {
             id: Some(AssetId::new()),
             created_time: NOW,
@@ -309,14 +286,24 @@ impl World {
             asset_profile_id: profile.id,
             ..Asset::default()
         };
-        let saved = self.services.stores.assets.save(patched(&asset, patch), true).await;
+        let saved = self
+            .services
+            .stores
+            .assets
+            .save(patched(&asset, patch), true)
+            .await;
         saved.unwrap().id.unwrap().into()
     }
 
     /// Relates two entities.
     pub(crate) async fn relate(&self, from: EntityId, to: EntityId, relation_type: &str) {
         let relation = EntityRelation::new(from, to, relation_type);
-        self.services.stores.relations.save(self.tenant, relation).await.unwrap();
+        self.services
+            .stores
+            .relations
+            .save(self.tenant, relation)
+            .await
+            .unwrap();
     }
 
     /// An entity of the tenant as an owner of data.
@@ -335,7 +322,9 @@ impl World {
             ts: NOW,
             values: &packed(&values),
         };
-        fieldline_core::ports::AttributeStore::save(&*self.store, &[row]).await.unwrap();
+        fieldline_core::ports::AttributeStore::save(&*self.store, &[row])
+            .await
+            .unwrap();
     }
 
     /// Saves values of a time.
@@ -347,7 +336,9 @@ impl World {
             parts: RowParts::Both,
             values: &packed(&values),
         };
-        fieldline_core::ports::TimeSeriesStore::save(&*self.store, &[row]).await.unwrap();
+        fieldline_core::ports::TimeSeriesStore::save(&*self.store, &[row])
+            .await
+            .unwrap();
     }
 
     /// Makes a node, from a configuration that is complete and of the current version.
@@ -363,7 +354,8 @@ impl World {
         queue: Option<&str>,
         configuration: &Value,
     ) -> Result<Arc<dyn Node>, ConfigError> {
-        let node_type = registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
+        let node_type =
+            registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
         (node_type.make)(&NodeConfig {
             value: configuration,
             name,
@@ -390,7 +382,12 @@ impl World {
 
     /// A message with a body of JSON and the metadata `{"deviceName": "thing"}`.
     pub(crate) fn msg(&self, kind: MsgType, originator: impl Into<EntityId>, body: &Value) -> Msg {
-        self.msg_with(kind, originator, body, [("deviceName", "thing")].into_iter().collect())
+        self.msg_with(
+            kind,
+            originator,
+            body,
+            [("deviceName", "thing")].into_iter().collect(),
+        )
     }
 
     /// A message with a body of JSON.
@@ -408,7 +405,13 @@ impl World {
                 self.tenant,
                 Message {
                     data_type: DataType::Json,
-                    ..Message::new(kind, originator.into(), self.services.now_ms(), Metadata::new(), String::new())
+                    ..Message::new(
+                        kind,
+                        originator.into(),
+                        self.services.now_ms(),
+                        Metadata::new(),
+                        String::new(),
+                    )
                 },
             )
         }
@@ -457,7 +460,10 @@ impl World {
         let partition = self.parts.partition;
         let rows = self.parts.states.take_changes(partition);
         self.parts.states = States::default();
-        self.parts.states.load(partition, rows.into_iter().filter(|row| !row.value.is_empty()).collect());
+        self.parts.states.load(
+            partition,
+            rows.into_iter().filter(|row| !row.value.is_empty()).collect(),
+        );
     }
 
     /// What a node may use.
@@ -492,7 +498,10 @@ impl World {
         }
         self.applied += 1;
         let effects = self.parts.effects.with(Vec::new());
-        let done = self.store.apply(self.parts.partition, Offset(self.applied), &effects).await;
+        let done = self
+            .store
+            .apply(self.parts.partition, Offset(self.applied), &effects)
+            .await;
         done.unwrap();
         self.parts.effects.clear();
     }

@@ -36,7 +36,11 @@ pub(crate) fn round_half_up(value: f64, places: i32) -> f64 {
     // The shortest decimal text of the number is what a person takes it for: 0.125 lies in the middle, 0.1249999 does not.
     let text = format!("{}", value.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|digit| digit - b'0').collect();
+    let digits: Vec<u8> = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .map(|digit| digit - b'0')
+        .collect();
     let keep = whole.len() as i64 + i64::from(places);
     if keep >= digits.len() as i64 {
         return value;
@@ -46,7 +50,9 @@ pub(crate) fn round_half_up(value: f64, places: i32) -> f64 {
     }
     let keep = keep as usize;
     let up = digits.get(keep).is_some_and(|digit| *digit >= 5);
-    let mut kept: Vec<u8> = std::iter::once(0).chain(digits.iter().take(keep).copied()).collect();
+    let mut kept: Vec<u8> = std::iter::once(0)
+        .chain(digits.iter().take(keep).copied())
+        .collect();
     if up {
         for digit in kept.iter_mut().rev() {
             *digit = (*digit + 1) % 10;

@@ -1,5 +1,6 @@
 //! Alarm rules on a worker: values are gathered, rules evaluated, and what they say is done with alarms.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,14 +12,18 @@ use fieldline_model::kv::{Value, ValueRef, unpack};
 use fieldline_model::message::{Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{AlarmId, CustomerId, EntityId, Subject};
+use fieldline_script::{Arg, Host, Script};
 use tracing::warn;
 use uuid::Uuid;
 
 use super::Worker;
+use super::fields::Shown;
 use super::walk::{Move, Place, Ticket};
 use crate::alarm_rules::{
-    Action, ActionKind, ActiveAlarm, Changes, Event, NeedKind, NeedOf, Rules, State, Values, evaluate,
+    Action, ActionKind, ActiveAlarm, Arguments, Change, Changes, Event, Form, NeedKind, NeedOf, Outcome, Rules, State,
+    Values, evaluate,
 };
+use crate::fields::{Entry, Kind, News};
 use crate::message::{Data, Msg, derive_id};
 use crate::node::{Label, Step};
 use crate::originators::Originator;
@@ -27,10 +32,14 @@ use crate::originators::Originator;
 const MAX_TOUCHES: usize = 10_000;
 
 /// What a message says to alarm rules, with whatever memory it needs.
-enum Told {
+pub(super) enum Told {
     Values(NeedKind, i64, Bytes),
     Owned(NeedKind, Vec<(i64, String, Value)>),
     Removed(AttributeScope, Vec<String>),
+    /// Values by the positions of their needs.
+    Needs(Vec<(u16, i64, Value)>),
+    RemovedNeeds(Vec<usize>),
+    Started,
     Acknowledged(Uuid),
     Cleared(Uuid),
     Deleted(Uuid),
@@ -42,17 +51,61 @@ enum Told {
 pub(super) enum Out {
     /// Through the connections of the node that keeps the rules.
     Node(Place),
-    /// Into the chain of the originator, as messages of their own.
-    Chain,
+    /// Into the chain of the originator, as messages of their own: those of a calculated field.
+    Chain(Arc<Entry>),
+}
+
+impl Out {
+    fn scripts(&self) -> &[Script] {
+        match self {
+            Self::Chain(entry) => match &entry.kind {
+                Kind::Alarm(_, scripts) => scripts,
+                _ => &[],
+            },
+            Self::Node(_) => &[],
+        }
+    }
 }
 
 /// Values as they were gathered, by the positions of the needs.
 struct Gathered(Vec<Option<(i64, Value)>>);
 
-impl Values for Gathered {
+/// Gathered values, and scripts over them.
+struct Evaluated<'a> {
+    gathered: &'a Gathered,
+    scripts: &'a [Script],
+    host: RefCell<&'a mut Host>,
+}
+
+impl Values for Evaluated<'_> {
     fn get(&self, need: usize) -> Option<(i64, ValueRef<'_>)> {
-        let (ts, value) = self.0.get(need)?.as_ref()?;
+        let (ts, value) = self.gathered.0.get(need)?.as_ref()?;
         Some((*ts, value.as_ref()))
+    }
+
+    fn expression(&self, expression: usize, arguments: &Arguments<'_>) -> Result<bool, String> {
+        let script = self.scripts.get(expression).ok_or("there is no such expression")?;
+        let given: Vec<(&str, i64, Arg<'_>)> =
+            arguments.iter().map(|(name, ts, value)| (name, ts, argument(value))).collect();
+        let named: Vec<(&str, Arg<'_>)> =
+            given.iter().map(|(name, ts, value)| (*name, Arg::Single { ts: *ts, value })).collect();
+        let mut args = vec![Arg::Context {
+            args: &named,
+            latest_ts: arguments.latest_ts(),
+        }];
+        args.extend(given.iter().map(|(_, _, value)| *value));
+        let output = self.host.borrow_mut().call(script, &args).map_err(|error| error.to_string())?;
+        output.as_bool().ok_or_else(|| "the expression must return true or false".to_owned())
+    }
+}
+
+fn argument(value: ValueRef<'_>) -> Arg<'_> {
+    match value {
+        ValueRef::Bool(value) => Arg::Bool(value),
+        ValueRef::Long(value) => Arg::Long(value),
+        ValueRef::Double(value) => Arg::Double(value),
+        ValueRef::Text(text) => Arg::Text(text),
+        ValueRef::Json(text) => Arg::Json(text),
     }
 }
 
@@ -139,7 +192,7 @@ impl Worker {
     }
 
     #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
-    async fn evaluate_alarms(
+    pub(super) async fn evaluate_alarms(
         &mut self,
         ticket: Ticket,
         key: StateKey,
@@ -163,16 +216,27 @@ impl Worker {
                     changes.add(rules, *kind, name, *ts, value.as_ref());
                 }
             }
+            Told::Needs(values) => {
+                for (need, ts, value) in values {
+                    changes.push(Change {
+                        need: *need,
+                        ts: *ts,
+                        value: value.as_ref(),
+                    });
+                }
+            }
+            Told::RemovedNeeds(needs) => removed.extend(needs),
             Told::Removed(scope, names) => {
                 removed.extend(names.iter().filter_map(|name| rules.find(NeedKind::Attribute(Some(*scope)), name)));
             }
             _ => {}
         }
         let event = match &told {
-            Told::Values(..) | Told::Owned(..) if changes.is_empty() => return Ok(()),
-            Told::Values(..) | Told::Owned(..) => Event::Update(changes.as_slice()),
-            Told::Removed(..) if removed.is_empty() => return Ok(()),
-            Told::Removed(..) => Event::Removed(&removed),
+            Told::Values(..) | Told::Owned(..) | Told::Needs(_) if changes.is_empty() => return Ok(()),
+            Told::Values(..) | Told::Owned(..) | Told::Needs(_) => Event::Update(changes.as_slice()),
+            Told::Removed(..) | Told::RemovedNeeds(_) if removed.is_empty() => return Ok(()),
+            Told::Removed(..) | Told::RemovedNeeds(_) => Event::Removed(&removed),
+            Told::Started => Event::Started,
             Told::Acknowledged(id) => Event::AlarmAcknowledged(*id),
             Told::Cleared(id) => Event::AlarmCleared(*id),
             Told::Deleted(id) => Event::AlarmDeleted(*id),
@@ -186,7 +250,8 @@ impl Worker {
             self.resolve(&mut state, rules, key.subject, store).await?;
         }
         let covered = match &event {
-            Event::Update(changes) => rules.needs().len() <= changes.len(),
+            // Fields drop what comes later than what is stored, and have to see it.
+            Event::Update(changes) => rules.form() == Form::DeviceProfile && rules.needs().len() <= changes.len(),
             _ => false,
         };
         let values = if covered {
@@ -195,9 +260,19 @@ impl Worker {
             self.apply_pending(ticket.partition, store).await?;
             self.gather(rules, key.subject, originator, store).await?
         };
-        let outcome = evaluate(rules, &mut state, &event, &values, now);
-        if let Some(error) = &outcome.error {
-            self.common.events.error(key.subject.tenant, key.subject.entity, "alarm rules", &error.message);
+        let seen = Evaluated {
+            gathered: &values,
+            scripts: out.scripts(),
+            host: RefCell::new(&mut self.parts.scripts),
+        };
+        let outcome = evaluate(rules, &mut state, &event, &seen, now);
+        match out {
+            Out::Chain(entry) => self.show_alarm_field(entry, rules, &values, key.subject, msg, &outcome),
+            Out::Node(_) => {
+                if let Some(error) = &outcome.error {
+                    self.common.events.error(key.subject.tenant, key.subject.entity, "alarm rules", &error.message);
+                }
+            }
         }
         let had_actions = !outcome.actions.is_empty();
         for (number, action) in (1..).zip(&outcome.actions) {
@@ -216,6 +291,53 @@ impl Worker {
             self.parts.states.schedule(&key, outcome.next_check, &bytes);
         }
         Ok(())
+    }
+
+    /// Shows people who look for mistakes what an evaluation of a field's rules came to.
+    fn show_alarm_field(
+        &self,
+        entry: &Entry,
+        rules: &Rules,
+        values: &Gathered,
+        subject: Subject,
+        msg: &Msg,
+        outcome: &Outcome,
+    ) {
+        let now = self.now_ms();
+        let is_shown = if outcome.error.is_some() {
+            entry.debug.stores_failures(now)
+        } else {
+            entry.debug.stores_all(now)
+        };
+        if outcome.error.is_some() {
+            metrics::counter!("fieldline_rules_field_errors_total").increment(1);
+        }
+        if !is_shown {
+            return;
+        }
+        let arguments: serde_json::Map<String, serde_json::Value> = rules
+            .needs()
+            .iter()
+            .zip(&values.0)
+            .filter_map(|(need, value)| {
+                let (ts, value) = value.as_ref()?;
+                Some((need.key.to_string(), serde_json::json!({"ts": ts, "value": value.to_json()})))
+            })
+            .collect();
+        let actions: Vec<String> = outcome.actions.iter().map(|action| format!("{:?}", action.kind)).collect();
+        let news = News {
+            subject,
+            change: crate::fields::Change::Moved,
+            msg: msg.id,
+            kind: msg.kind.name().into(),
+            previous: Arc::default(),
+        };
+        let shown = Shown {
+            arguments: Some(serde_json::Value::Object(arguments).to_string()),
+            result: (!actions.is_empty()).then(|| actions.join(", ")),
+            error: outcome.error.as_ref().map(|error| error.message.clone()),
+        };
+        self.show_field(entry, subject.entity, &news, shown);
     }
 
     /// Asks the store which alarms of the rules are active.
@@ -537,7 +659,7 @@ impl Worker {
                 told.kind = MsgType::Alarm;
                 moves.push(Move::Leave(told, place.clone(), Label::from(label)));
             }
-            Out::Chain => {
+            Out::Chain(_) => {
                 told.kind = kind;
                 let tenant = told.tenant;
                 moves.push(Move::Answer(Step::EnterDefault(told), None, tenant));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Delivered, Stopping};
 use fieldline_core::ports::{Offset, Partition};
-use fieldline_model::message::{DataType, MsgType};
+use fieldline_model::message::{DataType, Message, MsgType};
 use fieldline_model::record::{Record, RecordBody, message, rows};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityType, Subject};
+use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracing::warn;
 use uuid::Uuid;
@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::Worker;
 use super::pack::Origin;
 use super::walk::{Move, Place};
+use crate::fields::FIELD_MESSAGE;
 use crate::message::{Data, Meta, Msg, derive_id};
 use crate::node::{Label, Step};
 use crate::originators::Originator;
@@ -55,12 +56,9 @@ impl Worker {
                 self.walk(ticket, Move::Due(due, place), store).await
             }
             None => {
-                let services = self.common.services.clone();
-                self.parts.keeper_due(&services, due.key, &due.value);
-                for branch in std::mem::take(&mut self.parts.branches) {
-                    self.pack.begin_of(index);
-                    self.walk(ticket, Move::Answer(Step::Wait(branch), None, tenant), store).await?;
-                }
+                let mut moves = Vec::new();
+                self.field_due(ticket, due.key, due.value, store, &mut moves).await?;
+                self.walk_all(ticket, moves, store).await?;
                 self.end(ticket, None);
                 Ok(())
             }
@@ -128,15 +126,29 @@ impl Worker {
         (record, bytes): (&Record<'_>, &[u8]),
         store: &Applier,
     ) -> Result<(), Stopping> {
-        let ticket = self.ticket(index);
         let subject = record.subject;
-        let decoded = match message::decode(subject.entity, record.received_ms, bytes) {
-            Ok(decoded) => decoded,
+        match message::decode(subject.entity, record.received_ms, bytes) {
+            Ok(decoded) => self.submit_decoded(index, subject.tenant, decoded, store).await,
             Err(error) => {
                 warn!(%error, "skipped a message that cannot be decoded");
-                self.end(ticket, None);
-                return Ok(());
+                self.end(self.ticket(index), None);
+                Ok(())
             }
+        }
+    }
+
+    /// Starts a message that waited in a queue.
+    pub(super) async fn submit_decoded(
+        &mut self,
+        index: u32,
+        tenant: TenantId,
+        decoded: Message,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
+        let ticket = self.ticket(index);
+        let subject = Subject {
+            tenant,
+            entity: decoded.originator,
         };
         let chains = self.chains(subject.tenant, store).await?;
         let (from, chain) = (decoded.from.clone(), decoded.rule_chain);
@@ -144,6 +156,14 @@ impl Worker {
         if msg.customer.is_none() {
             msg.customer = self.find(subject, store).await?.and_then(|found| found.customer);
         }
+        if from.is_none() && msg.kind.name() == FIELD_MESSAGE {
+            let mut moves = Vec::new();
+            self.field_message(ticket, &msg, store, &mut moves).await?;
+            self.walk_all(ticket, moves, store).await?;
+            self.end(ticket, None);
+            return Ok(());
+        }
+        let news = if from.is_none() { self.news_of(&mut msg) } else { None };
         let first = match from {
             Some((node, label)) => match chains.node(node) {
                 Some((chain, at)) => {
@@ -171,7 +191,12 @@ impl Worker {
                 Move::Answer(step, None, subject.tenant)
             }
         };
-        self.walk(ticket, first, store).await
+        let mut moves = vec![first];
+        if let Some(news) = news {
+            self.pack.begin_of(index);
+            moves.push(Move::Feed(vec![news]));
+        }
+        self.walk_all(ticket, moves, store).await
     }
 
     /// The originator of a record. Those that the records after it need are looked up together with it.

@@ -7,11 +7,12 @@ use fieldline_model::Subject;
 use fieldline_script::Host;
 
 use super::effects::Pending;
+use super::fields::Feeding;
 use super::states::States;
 use crate::engine::Common;
 use crate::feed::Update;
+use crate::fields::News;
 use crate::node::Waiting;
-use crate::services::Services;
 
 /// What a worker has on its own thread.
 pub struct Parts {
@@ -27,6 +28,8 @@ pub struct Parts {
     pub partitions: u16,
     /// Further work that the message has led to; it is acknowledged when that is done too.
     pub branches: Vec<Waiting>,
+    /// The calculated fields of tenants, and what they are to be told.
+    pub feeding: Feeding,
     pub(crate) common: Arc<Common>,
 }
 
@@ -40,12 +43,10 @@ impl Parts {
             partition,
             partitions,
             branches: Vec::new(),
+            feeding: Feeding::default(),
             common,
         }
     }
-
-    /// Something that no node has kept has come due: an alarm rule or a calculated field has.
-    pub(super) fn keeper_due(&mut self, _services: &Arc<Services>, _key: StateKey, _value: &[u8]) {}
 
     /// Keeps something.
     pub fn keep(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
@@ -62,6 +63,12 @@ impl Parts {
         fieldline_core::ingest::partition_index(subject.entity.id, self.partitions) == self.partition.index
     }
 
-    /// Tells calculated fields and alarm rules.
-    pub fn feed(&mut self, _services: &Arc<Services>, _now_ms: i64, _update: Update<'_>) {}
+    /// Tells calculated fields, which are evaluated before the message goes on.
+    pub fn feed(&mut self, update: Update<'_>) {
+        if let Some(fields) = self.feeding.of(update.subject.tenant)
+            && let Some(news) = News::of_update(fields, &update)
+        {
+            self.feeding.fed.push(news);
+        }
+    }
 }

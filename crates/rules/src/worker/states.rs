@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use bytes::Bytes;
 use fieldline_core::ports::{Partition, StateKey, StateRow};
 use rustc_hash::FxHashMap;
+use uuid::Uuid;
 
 const NEVER: i64 = i64::MAX;
 
@@ -76,6 +77,18 @@ impl States {
         let (partition, _, value) = self.rows.remove(key)?;
         self.changed.insert(key.clone(), partition);
         Some((partition, value))
+    }
+
+    /// Keeps nothing of these keepers any longer.
+    pub fn drop_keepers(&mut self, keepers: &[Uuid]) {
+        let States { rows, changed, .. } = self;
+        rows.retain(|key, (partition, ..)| {
+            let stays = !keepers.contains(&key.keeper);
+            if !stays {
+                changed.insert(key.clone(), *partition);
+            }
+            stays
+        });
     }
 
     /// When the next one comes due.

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_core::ports::Partition;
@@ -14,6 +15,7 @@ use super::Worker;
 use super::pack::Due;
 use crate::book::TenantChains;
 use crate::chain::{Chain, Compiled};
+use crate::fields::News;
 use crate::message::{Caller, Msg};
 use crate::node::{Ctx, Label, NodeError, Step, Waiting};
 use crate::stats::LastFailure;
@@ -52,6 +54,18 @@ pub(super) enum Move {
     Answer(Step, Option<Place>, TenantId),
     /// Something that a node kept has come due.
     Due(Due, Place),
+    /// Calculated fields are told what has changed.
+    Feed(Vec<News>),
+}
+
+impl Move {
+    fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Come(_, place) | Self::Leave(_, place, _) | Self::Due(_, place) => Some(place),
+            Self::Answer(_, place, _) => place.as_ref(),
+            Self::Feed(_) => None,
+        }
+    }
 }
 
 /// What was suspended and has come back.
@@ -111,11 +125,18 @@ impl Worker {
         }
     }
 
+    fn note_failure(&self, place: &Place, error: &str) {
+        if let Some(watch) = &self.watch {
+            watch.lock().failed(place, error);
+        }
+    }
+
     fn panicked(&mut self, ticket: Ticket, place: Option<&Place>, tenant: TenantId) {
         let error = "the rule node has panicked";
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
             tracing::error!(chain = %place.chain.name, node = %node.name, error);
             self.common.events.error(tenant, node.id.into(), "onMsg", error);
+            self.note_failure(place, error);
         }
         metrics::counter!("fieldline_rules_panics_total").increment(1);
         self.fail(ticket, place, error);
@@ -123,11 +144,25 @@ impl Worker {
 
     /// Moves a message, and all that it becomes, until it ends or waits. The entry has counted it already.
     pub(super) async fn walk(&mut self, ticket: Ticket, first: Move, store: &Applier) -> Result<(), Stopping> {
-        let mut moves = vec![first];
+        self.walk_all(ticket, vec![first], store).await
+    }
+
+    /// The same for several moves, the last one first.
+    pub(super) async fn walk_all(
+        &mut self,
+        ticket: Ticket,
+        mut moves: Vec<Move>,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
         while let Some(next) = moves.pop() {
+            let watched = self.watch.as_ref().and_then(|_| Some((next.place()?.clone(), Instant::now())));
             match next {
                 Move::Come(msg, place) => self.come(ticket, msg, place, &mut moves),
                 Move::Due(due, place) => self.come_due(ticket, due, place, &mut moves),
+                Move::Feed(fed) => {
+                    self.feed_fields(ticket, fed, store, &mut moves).await?;
+                    self.end(ticket, None);
+                }
                 Move::Leave(msg, place, label) => self.leave(ticket, msg, place, &label, None, &mut moves),
                 Move::Answer(Step::Wait(work), place, tenant) => {
                     if let Some(step) = self.wait(ticket, work, place.clone(), tenant, store).await? {
@@ -169,6 +204,9 @@ impl Worker {
                 Move::Answer(Step::AlarmRules(_) | Step::AlarmRulesDue(..), None, _) => self.end(ticket, None),
                 Move::Answer(step, place, tenant) => self.answer(ticket, step, place, tenant, &mut moves),
             }
+            if let (Some(watch), Some((place, since))) = (&self.watch, watched) {
+                watch.lock().took(&place, since.elapsed());
+            }
         }
         Ok(())
     }
@@ -179,9 +217,13 @@ impl Worker {
             self.end(ticket, None);
             return;
         };
+        if let Some(watch) = &self.watch {
+            watch.lock().came(&place);
+        }
         msg.hops += 1;
         if msg.hops > self.hop_limit(msg.tenant) {
             let error = "the message has gone through more rule nodes than its tenant may use";
+            self.note_failure(&place, error);
             self.fail(ticket, Some(&place), error);
             return;
         }
@@ -197,6 +239,7 @@ impl Worker {
                     let (chain, id) = (place.chain.id.into(), node.id.into());
                     self.common.events.node(EVENT_OUT, chain, id, &msg, Some("Failure"), Some(&error));
                 }
+                self.note_failure(&place, &error);
                 self.fail(ticket, Some(&place), &error);
                 return;
             }
@@ -249,9 +292,17 @@ impl Worker {
             self.begin(ticket);
             moves.push(Move::Answer(Step::Wait(branch), None, tenant));
         }
+        let fed = std::mem::take(&mut self.parts.feeding.fed);
+        if !fed.is_empty() {
+            self.begin(ticket);
+        }
         match step {
             Some(step) => self.answer(ticket, step, Some(place), tenant, moves),
             None => self.panicked(ticket, Some(&place), tenant),
+        }
+        if !fed.is_empty() {
+            // Before the message goes on.
+            moves.push(Move::Feed(fed));
         }
     }
 
@@ -302,6 +353,9 @@ impl Worker {
             self.end(ticket, None);
             return;
         };
+        if let Some(watch) = &self.watch {
+            watch.lock().left(&place, label, error);
+        }
         if node.debug.is_on() {
             let is_failure = label.is_failure();
             if self.now_ms() < node.debug.all_until || (is_failure && node.debug.failures) {
@@ -380,6 +434,9 @@ impl Worker {
             let (chain, id) = (place.chain.id.into(), node.id.into());
             self.common.events.node(EVENT_OUT, chain, id, &msg, Some(&label.0), None);
         }
+        if let (Some(watch), Some(place)) = (&self.watch, place) {
+            watch.lock().left(place, &label, None);
+        }
         let Some(caller) = msg.callers.take() else {
             self.end(ticket, None);
             return;
@@ -410,6 +467,14 @@ impl Worker {
         };
         match polled {
             Ok(Poll::Ready(step)) => Ok(Some(step)),
+            Ok(Poll::Pending) if self.watch.is_some() => {
+                let done = runtime.spawn(AssertUnwindSafe(work).catch_unwind()).await;
+                let step = done.ok().and_then(Result::ok);
+                if step.is_none() {
+                    self.panicked(ticket, place.as_ref(), tenant);
+                }
+                Ok(step)
+            }
             Ok(Poll::Pending) => {
                 self.suspended += 1;
                 let outbox = self.outbox.clone();

@@ -18,27 +18,76 @@ pub(super) enum Expr {
     Null,
     Empty,
     Name(String),
-    Member { object: Box<Expr>, name: String, safe: bool },
-    Index { object: Box<Expr>, index: Box<Expr> },
+    Member {
+        object: Box<Expr>,
+        name: String,
+        safe: bool,
+    },
+    Index {
+        object: Box<Expr>,
+        index: Box<Expr>,
+    },
     /// A helper or a function of the script.
-    Call { name: String, args: Vec<Expr> },
-    Method { object: Box<Expr>, name: String, args: Vec<Expr>, safe: bool },
-    New { class: String, args: Vec<Expr> },
-    NewArray { element: String, lengths: Vec<Expr> },
+    Call {
+        name: String,
+        args: Vec<Expr>,
+    },
+    Method {
+        object: Box<Expr>,
+        name: String,
+        args: Vec<Expr>,
+        safe: bool,
+    },
+    New {
+        class: String,
+        args: Vec<Expr>,
+    },
+    NewArray {
+        element: String,
+        lengths: Vec<Expr>,
+    },
     /// `new int[] {1, 2}`
-    ArrayOf { element: String, items: Vec<Expr> },
+    ArrayOf {
+        element: String,
+        items: Vec<Expr>,
+    },
     List(Vec<Expr>),
     Map(Vec<Entry>),
-    Unary { op: &'static str, operand: Box<Expr> },
+    Unary {
+        op: &'static str,
+        operand: Box<Expr>,
+    },
     /// `++` and `--`
-    Update { op: &'static str, prefix: bool, target: Box<Expr> },
-    Binary { op: &'static str, left: Box<Expr>, right: Box<Expr> },
-    Is { value: Box<Expr>, class: String },
+    Update {
+        op: &'static str,
+        prefix: bool,
+        target: Box<Expr>,
+    },
+    Binary {
+        op: &'static str,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    Is {
+        value: Box<Expr>,
+        class: String,
+    },
     IsDef(Box<Expr>),
-    Ternary { condition: Box<Expr>, yes: Box<Expr>, no: Box<Expr> },
+    Ternary {
+        condition: Box<Expr>,
+        yes: Box<Expr>,
+        no: Box<Expr>,
+    },
     /// `op` is empty for a plain assignment.
-    Assign { op: &'static str, target: Box<Expr>, value: Box<Expr> },
-    Cast { class: String, value: Box<Expr> },
+    Assign {
+        op: &'static str,
+        target: Box<Expr>,
+        value: Box<Expr>,
+    },
+    Cast {
+        class: String,
+        value: Box<Expr>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -80,13 +129,37 @@ pub(super) struct Stmt {
 pub(super) enum Kind {
     Expr(Expr),
     Var(Vec<Declared>),
-    If { condition: Expr, yes: Vec<Stmt>, no: Option<Vec<Stmt>> },
+    If {
+        condition: Expr,
+        yes: Vec<Stmt>,
+        no: Option<Vec<Stmt>>,
+    },
     /// `until` negates the condition.
-    While { condition: Expr, until: bool, body: Vec<Stmt> },
-    Do { body: Vec<Stmt>, condition: Expr, until: bool },
-    For { init: Option<Box<Stmt>>, condition: Option<Expr>, step: Vec<Expr>, body: Vec<Stmt> },
-    ForEach { name: String, items: Expr, body: Vec<Stmt> },
-    Switch { value: Expr, cases: Vec<Case> },
+    While {
+        condition: Expr,
+        until: bool,
+        body: Vec<Stmt>,
+    },
+    Do {
+        body: Vec<Stmt>,
+        condition: Expr,
+        until: bool,
+    },
+    For {
+        init: Option<Box<Stmt>>,
+        condition: Option<Expr>,
+        step: Vec<Expr>,
+        body: Vec<Stmt>,
+    },
+    ForEach {
+        name: String,
+        items: Expr,
+        body: Vec<Stmt>,
+    },
+    Switch {
+        value: Expr,
+        cases: Vec<Case>,
+    },
     Return(Option<Expr>),
     Break,
     Continue,

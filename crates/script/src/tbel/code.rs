@@ -39,15 +39,30 @@ pub(super) struct Code {
 
 impl Code {
     fn new(text: impl Into<String>, ty: Ty) -> Self {
-        Self { text: text.into(), ty, simple: false, literal: false }
+        Self {
+            text: text.into(),
+            ty,
+            simple: false,
+            literal: false,
+        }
     }
 
     fn literal(text: impl Into<String>, ty: Ty) -> Self {
-        Self { text: text.into(), ty, simple: true, literal: true }
+        Self {
+            text: text.into(),
+            ty,
+            simple: true,
+            literal: true,
+        }
     }
 
     fn simple(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ty: Ty::Any, simple: true, literal: false }
+        Self {
+            text: text.into(),
+            ty: Ty::Any,
+            simple: true,
+            literal: false,
+        }
     }
 }
 
@@ -60,7 +75,8 @@ fn quoted(text: &str) -> String {
 }
 
 fn is_plain(name: &str) -> bool {
-    name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$')
+    name.bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$')
 }
 
 impl Emitter {
@@ -91,7 +107,11 @@ impl Emitter {
             Expr::Unary { op, operand } => self.unary(op, operand),
             Expr::Update { op, prefix, target } => {
                 let target = self.target(target);
-                let text = if *prefix { format!("({op}{target})") } else { format!("({target}{op})") };
+                let text = if *prefix {
+                    format!("({op}{target})")
+                } else {
+                    format!("({target}{op})")
+                };
                 Code::new(text, Ty::Number)
             }
             Expr::Binary { op, left, right } => self.binary_of(op, left, right),
@@ -191,25 +211,59 @@ impl Emitter {
                 let text = if is_plain(name) {
                     format!("{}{dot}{name}", object.text)
                 } else {
-                    format!("{}{}[{}]", object.text, if active { "?." } else { "" }, quoted(name))
+                    format!(
+                        "{}{}[{}]",
+                        object.text,
+                        if active { "?." } else { "" },
+                        quoted(name)
+                    )
                 };
                 let simple = object.simple && !object.literal && text.len() <= MAX_SIMPLE;
-                (Code { text, ty: Ty::Any, simple, literal: false }, active)
+                (
+                    Code {
+                        text,
+                        ty: Ty::Any,
+                        simple,
+                        literal: false,
+                    },
+                    active,
+                )
             }
             Expr::Index { object, index } => {
                 let (object, active) = self.chain(object);
                 let index = self.expr(index);
-                let text = format!("{}{}[{}]", object.text, if active { "?." } else { "" }, index.text);
+                let text = format!(
+                    "{}{}[{}]",
+                    object.text,
+                    if active { "?." } else { "" },
+                    index.text
+                );
                 let simple = object.simple && !object.literal && index.simple && text.len() <= MAX_SIMPLE;
-                (Code { text, ty: Ty::Any, simple, literal: false }, active)
+                (
+                    Code {
+                        text,
+                        ty: Ty::Any,
+                        simple,
+                        literal: false,
+                    },
+                    active,
+                )
             }
-            Expr::Method { object, name, args, safe } => {
+            Expr::Method {
+                object,
+                name,
+                args,
+                safe,
+            } => {
                 let (object, active) = self.chain(object);
                 let active = active || *safe;
                 let args = self.list(args);
                 let dot = if active { "?." } else { "." };
                 let method = if is_plain(name) { name.as_str() } else { "unknown" };
-                (Code::new(format!("{}{dot}$_{method}({args})", object.text), Ty::Any), active)
+                (
+                    Code::new(format!("{}{dot}$_{method}({args})", object.text), Ty::Any),
+                    active,
+                )
             }
             other => {
                 let mut code = self.expr(other);
@@ -249,7 +303,14 @@ impl Emitter {
             Expr::Name(name) => (String::new(), names::variable(name)),
             Expr::Member { object, name, .. } => {
                 let (before, object) = self.once(object);
-                (before, if is_plain(name) { format!("{object}.{name}") } else { format!("{object}[{}]", quoted(name)) })
+                (
+                    before,
+                    if is_plain(name) {
+                        format!("{object}.{name}")
+                    } else {
+                        format!("{object}[{}]", quoted(name))
+                    },
+                )
             }
             Expr::Index { object, index } => {
                 let (first, object) = self.once(object);
@@ -312,7 +373,11 @@ impl Emitter {
 
 fn int(digits: &str) -> Code {
     let value: i128 = digits.parse().unwrap_or_default();
-    let text = if value < 0 { format!("({value})") } else { value.to_string() };
+    let text = if value < 0 {
+        format!("({value})")
+    } else {
+        value.to_string()
+    };
     if i32::try_from(value).is_ok() {
         Code::literal(text, Ty::Int)
     } else if value.abs() <= EXACT_LIMIT {
@@ -328,7 +393,11 @@ fn double(value: f64) -> Code {
     }
     let mut buffer = ryu_js::Buffer::new();
     let digits = buffer.format_finite(value);
-    let text = if value < 0.0 { format!("({digits})") } else { digits.to_owned() };
+    let text = if value < 0.0 {
+        format!("({digits})")
+    } else {
+        digits.to_owned()
+    };
     if value.fract() == 0.0 && value.abs() < INT_LIMIT {
         Code::literal(format!("({text}*$1)"), Ty::Number)
     } else {
@@ -360,7 +429,11 @@ fn binary(op: &'static str, left: Code, right: Code) -> Code {
 }
 
 fn text_of(code: &Code) -> String {
-    if code.ty == Ty::Text { code.text.clone() } else { format!("$text({})", code.text) }
+    if code.ty == Ty::Text {
+        code.text.clone()
+    } else {
+        format!("$text({})", code.text)
+    }
 }
 
 fn plus(left: &Code, right: &Code) -> Code {
@@ -385,7 +458,9 @@ fn plus(left: &Code, right: &Code) -> Code {
 fn equals(op: &str, left: &Code, right: &Code) -> Code {
     let (l, r) = (&left.text, &right.text);
     // Zero and blank texts are left out: JavaScript takes the one for the other.
-    let blank = |code: &Code| matches!(code.text.as_str(), "0" | "(0*$1)") || code.text.trim_matches(['"', ' ']).is_empty();
+    let blank = |code: &Code| {
+        matches!(code.text.as_str(), "0" | "(0*$1)") || code.text.trim_matches(['"', ' ']).is_empty()
+    };
     let direct = |code: &Code| code.literal && !blank(code);
     let bool = left.ty == Ty::Bool || right.ty == Ty::Bool;
     if (left.ty.is_number() && right.ty.is_number()) || (!bool && (direct(left) || direct(right))) {
@@ -408,7 +483,11 @@ fn bits(op: &'static str, left: &Code, right: &Code) -> Code {
         ">>" => "$shr",
         _ => "$ushr",
     };
-    let native = if op == ">>>" { format!("({l}>>>{r}|0)") } else { format!("({l}{op}{r})") };
+    let native = if op == ">>>" {
+        format!("({l}>>>{r}|0)")
+    } else {
+        format!("({l}{op}{r})")
+    };
     if left.ty == Ty::Int && right.ty == Ty::Int {
         return Code::new(native, Ty::Int);
     }
@@ -423,5 +502,8 @@ fn bits(op: &'static str, left: &Code, right: &Code) -> Code {
         .filter(|code| code.ty != Ty::Int)
         .map(|code| format!("({0}|0)==={0}", code.text))
         .collect();
-    Code::new(format!("({}?{native}:{function}({l},{r}))", checks.join("&&")), ty)
+    Code::new(
+        format!("({}?{native}:{function}({l},{r}))", checks.join("&&")),
+        ty,
+    )
 }

@@ -49,7 +49,9 @@ fn place_lines(text: &str) -> String {
             rest = &rest[at + 1..];
             continue;
         }
-        let Some(end) = rest[at..].find(LINE_END) else { break };
+        let Some(end) = rest[at..].find(LINE_END) else {
+            break;
+        };
         let wanted: u32 = rest[at + 1..at + end].parse().unwrap_or(0);
         while line < wanted {
             out.push('\n');
@@ -88,8 +90,11 @@ impl Emitter {
             .collect();
         variables.extend((1..=temporaries).map(|n| format!("$t{n}")));
         let list: Vec<String> = params.iter().map(|name| names::variable(name)).collect();
-        let declared =
-            if variables.is_empty() { String::new() } else { format!("var {};", variables.join(",")) };
+        let declared = if variables.is_empty() {
+            String::new()
+        } else {
+            format!("var {};", variables.join(","))
+        };
         (list.join(","), declared, code)
     }
 
@@ -100,7 +105,9 @@ impl Emitter {
 
     /// Statements; with `tail` the value of the last one is the function's.
     fn body(&mut self, body: &[Stmt], tail: bool) {
-        let last = body.iter().rposition(|stmt| !matches!(stmt.kind, Kind::Function(_)));
+        let last = body
+            .iter()
+            .rposition(|stmt| !matches!(stmt.kind, Kind::Function(_)));
         for (at, stmt) in body.iter().enumerate() {
             self.stmt(stmt, tail && Some(at) == last);
         }
@@ -133,23 +140,39 @@ impl Emitter {
                     self.block(no, tail);
                 }
             }
-            Kind::While { condition, until, body } => {
+            Kind::While {
+                condition,
+                until,
+                body,
+            } => {
                 let condition = self.expr(condition).text;
                 let not = if *until { "!" } else { "" };
                 let _ = write!(self.out, "while({not}({condition}))");
                 self.block(body, false);
             }
-            Kind::Do { body, condition, until } => {
+            Kind::Do {
+                body,
+                condition,
+                until,
+            } => {
                 self.out.push_str("do");
                 self.block(body, false);
                 let condition = self.expr(condition).text;
                 let not = if *until { "!" } else { "" };
                 let _ = write!(self.out, "while({not}({condition}));");
             }
-            Kind::For { init, condition, step, body } => {
+            Kind::For {
+                init,
+                condition,
+                step,
+                body,
+            } => {
                 self.out.push_str("for(");
                 self.for_init(init.as_deref());
-                let condition = condition.as_ref().map(|value| self.expr(value).text).unwrap_or_default();
+                let condition = condition
+                    .as_ref()
+                    .map(|value| self.expr(value).text)
+                    .unwrap_or_default();
                 let step: Vec<String> = step.iter().map(|value| self.expr(value).text).collect();
                 let _ = write!(self.out, ";{condition};{})", step.join(","));
                 self.block(body, false);
@@ -176,7 +199,10 @@ impl Emitter {
                 self.out.push('}');
             }
             Kind::Return(value) => {
-                let code = value.as_ref().map(|value| self.expr(value).text).unwrap_or_default();
+                let code = value
+                    .as_ref()
+                    .map(|value| self.expr(value).text)
+                    .unwrap_or_default();
                 let _ = write!(self.out, "return {code};");
             }
             Kind::Break => self.out.push_str("break;"),
@@ -188,7 +214,11 @@ impl Emitter {
     fn variables(&mut self, all: &[super::ast::Declared], tail: bool) {
         for (at, declared) in all.iter().enumerate() {
             let value = self.declared_value(declared.class.as_deref(), declared.value.as_ref());
-            let before = if tail && at + 1 == all.len() { "return " } else { "" };
+            let before = if tail && at + 1 == all.len() {
+                "return "
+            } else {
+                ""
+            };
             let _ = write!(self.out, "{before}{}={value};", names::variable(&declared.name));
         }
     }
@@ -214,7 +244,9 @@ impl Emitter {
     }
 
     fn declared_value(&mut self, class: Option<&str>, value: Option<&Expr>) -> String {
-        let Some(value) = value else { return "void 0".to_owned() };
+        let Some(value) = value else {
+            return "void 0".to_owned();
+        };
         match class {
             Some(class) => self.cast(class, value).text,
             None => self.expr(value).text,

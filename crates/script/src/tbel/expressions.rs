@@ -65,8 +65,12 @@ impl Parser {
         self.deeper(|parser| {
             let pos = parser.pos();
             let target = parser.ternary()?;
-            let Token::Op(found) = parser.token() else { return Ok(target) };
-            let Some((_, op)) = ASSIGNMENTS.iter().find(|(text, _)| text == found) else { return Ok(target) };
+            let Token::Op(found) = parser.token() else {
+                return Ok(target);
+            };
+            let Some((_, op)) = ASSIGNMENTS.iter().find(|(text, _)| text == found) else {
+                return Ok(target);
+            };
             if !matches!(target, Expr::Name(_) | Expr::Member { .. } | Expr::Index { .. }) {
                 return parser.error_at(pos, "this cannot be assigned to");
             }
@@ -74,7 +78,11 @@ impl Parser {
             let height = parser.height;
             let value = parser.expression()?;
             parser.higher(height)?;
-            Ok(Expr::Assign { op, target: Box::new(target), value: Box::new(value) })
+            Ok(Expr::Assign {
+                op,
+                target: Box::new(target),
+                value: Box::new(value),
+            })
         })
     }
 
@@ -89,7 +97,11 @@ impl Parser {
         if self.eat("?:") {
             let no = self.expression()?;
             self.higher(height)?;
-            return Ok(Expr::Binary { op: "or", left: Box::new(condition), right: Box::new(no) });
+            return Ok(Expr::Binary {
+                op: "or",
+                left: Box::new(condition),
+                right: Box::new(no),
+            });
         }
         if !self.eat("?") {
             return Ok(condition);
@@ -100,7 +112,11 @@ impl Parser {
         self.expect(":")?;
         let no = self.expression()?;
         self.higher(height)?;
-        Ok(Expr::Ternary { condition: Box::new(condition), yes: Box::new(yes), no: Box::new(no) })
+        Ok(Expr::Ternary {
+            condition: Box::new(condition),
+            yes: Box::new(yes),
+            no: Box::new(no),
+        })
     }
 
     fn operator(&self) -> Option<(&'static str, u8)> {
@@ -109,7 +125,10 @@ impl Parser {
             Token::Name(name) => name.as_str(),
             _ => return None,
         };
-        BINARY.iter().find(|(found, ..)| *found == text).map(|(_, op, binds)| (*op, *binds))
+        BINARY
+            .iter()
+            .find(|(found, ..)| *found == text)
+            .map(|(_, op, binds)| (*op, *binds))
     }
 
     fn binary(&mut self, least: u8) -> Result<Expr, SyntaxError> {
@@ -123,19 +142,28 @@ impl Parser {
             if op == "is" {
                 let class = self.class_name()?;
                 self.higher(height)?;
-                left = Expr::Is { value: Box::new(left), class };
+                left = Expr::Is {
+                    value: Box::new(left),
+                    class,
+                };
                 continue;
             }
             let right = self.deeper(|parser| parser.binary(binds + 1))?;
             self.higher(height)?;
-            left = Expr::Binary { op, left: Box::new(left), right: Box::new(right) };
+            left = Expr::Binary {
+                op,
+                left: Box::new(left),
+                right: Box::new(right),
+            };
         }
         Ok(left)
     }
 
     fn class_name(&mut self) -> Result<String, SyntaxError> {
         let pos = self.pos();
-        let Token::Name(mut name) = self.next() else { return self.error_at(pos, "expected a type") };
+        let Token::Name(mut name) = self.next() else {
+            return self.error_at(pos, "expected a type");
+        };
         while self.is(".") {
             self.next();
             match self.next() {
@@ -166,13 +194,20 @@ impl Parser {
             if !matches!(operand, Expr::Name(_) | Expr::Member { .. } | Expr::Index { .. }) {
                 return self.error_at(pos, "this cannot be changed");
             }
-            return Ok(Expr::Update { op, prefix: true, target: Box::new(operand) });
+            return Ok(Expr::Update {
+                op,
+                prefix: true,
+                target: Box::new(operand),
+            });
         }
         Ok(match (op, operand) {
             ("-", Expr::Int(digits)) => Expr::Int(format!("-{digits}")),
             ("-", Expr::Double(value)) => Expr::Double(-value),
             ("+", operand @ (Expr::Int(_) | Expr::Double(_))) => operand,
-            (op, operand) => Expr::Unary { op, operand: Box::new(operand) },
+            (op, operand) => Expr::Unary {
+                op,
+                operand: Box::new(operand),
+            },
         })
     }
 
@@ -184,10 +219,17 @@ impl Parser {
             if safe || self.is(".") {
                 self.next();
                 let pos = self.pos();
-                let Token::Name(name) = self.next() else { return self.error_at(pos, "expected a name after '.'") };
+                let Token::Name(name) = self.next() else {
+                    return self.error_at(pos, "expected a name after '.'");
+                };
                 let object = Box::new(value);
                 value = if self.is("(") {
-                    Expr::Method { object, name, args: self.arguments()?, safe }
+                    Expr::Method {
+                        object,
+                        name,
+                        args: self.arguments()?,
+                        safe,
+                    }
                 } else {
                     Expr::Member { object, name, safe }
                 };
@@ -195,14 +237,21 @@ impl Parser {
                 self.next();
                 let index = self.expression()?;
                 self.expect("]")?;
-                value = Expr::Index { object: Box::new(value), index: Box::new(index) };
+                value = Expr::Index {
+                    object: Box::new(value),
+                    index: Box::new(index),
+                };
             } else if (self.is("++") || self.is("--")) && !self.tokens[self.at].first {
                 if !matches!(value, Expr::Name(_) | Expr::Member { .. } | Expr::Index { .. }) {
                     return self.error("this cannot be changed");
                 }
                 let op = if self.is("++") { "++" } else { "--" };
                 self.next();
-                value = Expr::Update { op, prefix: false, target: Box::new(value) };
+                value = Expr::Update {
+                    op,
+                    prefix: false,
+                    target: Box::new(value),
+                };
             } else {
                 return Ok(value);
             }
@@ -213,7 +262,11 @@ impl Parser {
     /// After a part was parsed: the tree is one higher than it and than the part before it.
     fn higher(&mut self, other: usize) -> Result<(), SyntaxError> {
         self.height = self.height.max(other) + 1;
-        if self.height > MAX_HEIGHT { self.error("the expression is too long") } else { Ok(()) }
+        if self.height > MAX_HEIGHT {
+            self.error("the expression is too long")
+        } else {
+            Ok(())
+        }
     }
 
     fn arguments(&mut self) -> Result<Vec<Expr>, SyntaxError> {
@@ -259,7 +312,10 @@ impl Parser {
                     "null" | "nil" => Ok(Expr::Null),
                     "empty" if !self.is("(") => Ok(Expr::Empty),
                     "new" => self.new_expression(),
-                    _ if self.is("(") => Ok(Expr::Call { name, args: self.arguments()? }),
+                    _ if self.is("(") => Ok(Expr::Call {
+                        name,
+                        args: self.arguments()?,
+                    }),
                     _ if names::is_reserved(&name) => self.error_at(pos, format!("unexpected {name:?}")),
                     _ => Ok(Expr::Name(name)),
                 }
@@ -274,7 +330,9 @@ impl Parser {
     fn parenthesis(&mut self) -> Result<Expr, SyntaxError> {
         if let (Token::Name(class), Token::Op(")")) = (self.ahead(1).clone(), self.ahead(2)) {
             let operand = match self.ahead(3) {
-                Token::Name(name) => !names::is_reserved(name) || matches!(name.as_str(), "true" | "false" | "new"),
+                Token::Name(name) => {
+                    !names::is_reserved(name) || matches!(name.as_str(), "true" | "false" | "new")
+                }
                 Token::Int(_) | Token::Double(_) | Token::Text(_) => true,
                 Token::Op(op) => matches!(*op, "(" | "-" | "~"),
                 Token::End => false,
@@ -298,7 +356,11 @@ impl Parser {
         let open = self.pos();
         self.next();
         if self.eat(close) {
-            return Ok(if close == "}" { Expr::Map(Vec::new()) } else { Expr::List(Vec::new()) });
+            return Ok(if close == "}" {
+                Expr::Map(Vec::new())
+            } else {
+                Expr::List(Vec::new())
+            });
         }
         if self.is(":") && *self.ahead(1) == Token::Op(close) {
             self.next();
@@ -319,12 +381,20 @@ impl Parser {
                     _ => return self.error("expected a key"),
                 };
                 self.next();
-                entries.push(Entry { line, key, value: self.expression()? });
+                entries.push(Entry {
+                    line,
+                    key,
+                    value: self.expression()?,
+                });
             } else {
                 let value = self.expression()?;
                 if self.eat(":") {
                     height = height.max(self.height);
-                    entries.push(Entry { line, key: value, value: self.expression()? });
+                    entries.push(Entry {
+                        line,
+                        key: value,
+                        value: self.expression()?,
+                    });
                 } else {
                     items.push(value);
                 }
@@ -351,7 +421,10 @@ impl Parser {
     fn new_expression(&mut self) -> Result<Expr, SyntaxError> {
         let class = self.class_name()?;
         if self.is("(") {
-            return Ok(Expr::New { class, args: self.arguments()? });
+            return Ok(Expr::New {
+                class,
+                args: self.arguments()?,
+            });
         }
         if !self.is("[") {
             let found = self.found();
@@ -368,14 +441,23 @@ impl Parser {
         }
         if self.is("{") && lengths.is_empty() {
             return match self.collection("}")? {
-                Expr::List(items) => Ok(Expr::ArrayOf { element: class, items }),
-                Expr::Map(entries) if entries.is_empty() => Ok(Expr::ArrayOf { element: class, items: Vec::new() }),
+                Expr::List(items) => Ok(Expr::ArrayOf {
+                    element: class,
+                    items,
+                }),
+                Expr::Map(entries) if entries.is_empty() => Ok(Expr::ArrayOf {
+                    element: class,
+                    items: Vec::new(),
+                }),
                 _ => self.error("an array has no keys"),
             };
         }
         if lengths.is_empty() || lengths.len() > 3 || dimensions > 3 {
             return self.error("an array needs one to three lengths");
         }
-        Ok(Expr::NewArray { element: class, lengths })
+        Ok(Expr::NewArray {
+            element: class,
+            lengths,
+        })
     }
 }

@@ -23,9 +23,9 @@ pub(super) struct Spanned {
 
 /// Longest first, so that a prefix does not hide a longer one.
 const OPERATORS: &[&str] = &[
-    ">>>=", "<<=", ">>=", ">>>", "===", "!==", "**=", "==", "!=", "<=", ">=", "&&", "||", "++", "--", "+=", "-=",
-    "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "~=", ".?", "?.", "?:", "**", "+", "-", "*", "/", "%", "=", "<",
-    ">", "!", "&", "|", "^", "~", "?", ":", ";", ",", ".", "(", ")", "[", "]", "{", "}", "#",
+    ">>>=", "<<=", ">>=", ">>>", "===", "!==", "**=", "==", "!=", "<=", ">=", "&&", "||", "++", "--", "+=",
+    "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "~=", ".?", "?.", "?:", "**", "+", "-", "*", "/",
+    "%", "=", "<", ">", "!", "&", "|", "^", "~", "?", ":", ";", ",", ".", "(", ")", "[", "]", "{", "}", "#",
 ];
 
 struct Lexer<'a> {
@@ -37,7 +37,12 @@ struct Lexer<'a> {
 
 /// Splits a source.
 pub(super) fn tokens(source: &str) -> Result<Vec<Spanned>, SyntaxError> {
-    let mut lexer = Lexer { source, at: 0, line: 1, line_start: 0 };
+    let mut lexer = Lexer {
+        source,
+        at: 0,
+        line: 1,
+        line_start: 0,
+    };
     let mut tokens = Vec::new();
     let mut last_line = 0;
     loop {
@@ -45,7 +50,11 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Spanned>, SyntaxError> {
         let pos = lexer.pos();
         let token = lexer.token()?;
         let end = token == Token::End;
-        tokens.push(Spanned { token, pos, first: pos.line != last_line });
+        tokens.push(Spanned {
+            token,
+            pos,
+            first: pos.line != last_line,
+        });
         last_line = lexer.line;
         if end {
             return Ok(tokens);
@@ -74,11 +83,18 @@ impl Lexer<'_> {
 
     fn pos(&self) -> Pos {
         let column = self.source[self.line_start..self.at].chars().count() + 1;
-        Pos { line: self.line, column: u32::try_from(column).unwrap_or(u32::MAX) }
+        Pos {
+            line: self.line,
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+        }
     }
 
     fn error<T>(&self, pos: Pos, message: impl Into<String>) -> Result<T, SyntaxError> {
-        Err(SyntaxError { line: pos.line, column: pos.column, message: message.into() })
+        Err(SyntaxError {
+            line: pos.line,
+            column: pos.column,
+            message: message.into(),
+        })
     }
 
     fn skip_blank(&mut self) -> Result<(), SyntaxError> {
@@ -105,10 +121,15 @@ impl Lexer<'_> {
     }
 
     fn token(&mut self) -> Result<Token, SyntaxError> {
-        let Some(next) = self.peek() else { return Ok(Token::End) };
+        let Some(next) = self.peek() else {
+            return Ok(Token::End);
+        };
         if next.is_alphabetic() || next == '_' || next == '$' {
             let start = self.at;
-            while self.peek().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$') {
+            while self
+                .peek()
+                .is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$')
+            {
                 self.bump();
             }
             return Ok(Token::Name(self.source[start..self.at].to_owned()));
@@ -223,7 +244,9 @@ impl Lexer<'_> {
 
     fn no_name_follows(&self, pos: Pos) -> Result<(), SyntaxError> {
         match self.peek() {
-            Some(next) if next.is_alphanumeric() || next == '_' => self.error(pos, "the number cannot be read"),
+            Some(next) if next.is_alphanumeric() || next == '_' => {
+                self.error(pos, "the number cannot be read")
+            }
             _ => Ok(()),
         }
     }
@@ -244,7 +267,9 @@ impl Lexer<'_> {
 
     fn escape(&mut self, text: &mut String) -> Result<(), SyntaxError> {
         let pos = self.pos();
-        let Some(next) = self.bump() else { return self.error(pos, "the text has no end") };
+        let Some(next) = self.bump() else {
+            return self.error(pos, "the text has no end");
+        };
         text.push(match next {
             'n' => '\n',
             't' => '\t',
@@ -256,7 +281,9 @@ impl Lexer<'_> {
                 let mut code = next.to_digit(8).unwrap_or_default();
                 let most = if next <= '3' { 2 } else { 1 };
                 for _ in 0..most {
-                    let Some(digit) = self.peek().and_then(|c| c.to_digit(8)) else { break };
+                    let Some(digit) = self.peek().and_then(|c| c.to_digit(8)) else {
+                        break;
+                    };
                     code = code * 8 + digit;
                     self.bump();
                 }
@@ -269,13 +296,17 @@ impl Lexer<'_> {
 
     fn unit(&mut self) -> Option<u32> {
         let digits = self.rest().get(..4)?;
-        let unit = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+        let unit = u32::from_str_radix(digits, 16)
+            .ok()
+            .filter(|_| !digits.starts_with('+'))?;
         self.at += 4;
         Some(unit)
     }
 
     fn unicode(&mut self, pos: Pos, text: &mut String) -> Result<(), SyntaxError> {
-        let Some(mut code) = self.unit() else { return self.error(pos, "\\u needs four hexadecimal digits") };
+        let Some(mut code) = self.unit() else {
+            return self.error(pos, "\\u needs four hexadecimal digits");
+        };
         if (0xd800..0xdc00).contains(&code) && self.rest().starts_with("\\u") {
             let back = self.at;
             self.at += 2;

@@ -20,6 +20,3 @@ pub(crate) fn translate(params: &[&str], body: &str) -> Result<String, SyntaxErr
     let program = parser::parse(tokens)?;
     Ok(emit::program(params, &program))
 }
-
-#[cfg(test)]
-pub(crate) use names::{CLASSES, HELPERS};

@@ -21,7 +21,12 @@ pub(super) struct Parser {
 
 /// Parses a program.
 pub(super) fn parse(tokens: Vec<Spanned>) -> Result<Vec<Stmt>, SyntaxError> {
-    let mut parser = Parser { tokens, at: 0, depth: 0, height: 0 };
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+        height: 0,
+    };
     let mut program = Vec::new();
     while *parser.token() != Token::End {
         if parser.is("}") {
@@ -101,7 +106,11 @@ impl Parser {
     }
 
     fn error_at<T>(&self, pos: Pos, message: impl Into<String>) -> Result<T, SyntaxError> {
-        Err(SyntaxError { line: pos.line, column: pos.column, message: message.into() })
+        Err(SyntaxError {
+            line: pos.line,
+            column: pos.column,
+            message: message.into(),
+        })
     }
 
     fn deeper<T>(
@@ -146,7 +155,11 @@ impl Parser {
             "while" | "until" if !self.assigns_next() => {
                 self.next();
                 let condition = self.condition()?;
-                Ok(Kind::While { condition, until: word == "until", body: self.body()? })
+                Ok(Kind::While {
+                    condition,
+                    until: word == "until",
+                    body: self.body()?,
+                })
             }
             "do" => self.do_statement(),
             "for" | "foreach" => self.for_statement(),
@@ -155,7 +168,11 @@ impl Parser {
             "break" | "continue" => {
                 self.next();
                 self.end_statement()?;
-                Ok(if word == "break" { Kind::Break } else { Kind::Continue })
+                Ok(if word == "break" {
+                    Kind::Break
+                } else {
+                    Kind::Continue
+                })
             }
             "function" | "def" if matches!(self.ahead(1), Token::Name(_)) => self.function(),
             "import" if matches!(self.ahead(1), Token::Name(_)) => self.error("import is forbidden"),
@@ -186,7 +203,9 @@ impl Parser {
 
     /// Whether `Type name` or `Type[] name` stands here.
     fn typed_declaration(&self) -> bool {
-        let Token::Name(class) = self.token() else { return false };
+        let Token::Name(class) = self.token() else {
+            return false;
+        };
         if !names::is_type(class) {
             return false;
         }
@@ -198,9 +217,8 @@ impl Parser {
     }
 
     fn type_name(&mut self) -> Result<String, SyntaxError> {
-        let mut class = match self.next() {
-            Token::Name(class) => class,
-            _ => return self.error("expected a type"),
+        let Token::Name(mut class) = self.next() else {
+            return self.error("expected a type");
         };
         while self.is("[") && *self.ahead(1) == Token::Op("]") {
             self.next();
@@ -214,8 +232,16 @@ impl Parser {
         let mut all = Vec::new();
         loop {
             let name = self.variable_name()?;
-            let value = if self.eat("=") { Some(self.expression()?) } else { None };
-            all.push(Declared { class: class.map(str::to_owned), name, value });
+            let value = if self.eat("=") {
+                Some(self.expression()?)
+            } else {
+                None
+            };
+            all.push(Declared {
+                class: class.map(str::to_owned),
+                name,
+                value,
+            });
             if !self.eat(",") {
                 return Ok(all);
             }
@@ -265,7 +291,11 @@ impl Parser {
         self.next();
         let condition = self.condition()?;
         let yes = self.body()?;
-        let no = if self.eat_name("else") { Some(self.body()?) } else { None };
+        let no = if self.eat_name("else") {
+            Some(self.body()?)
+        } else {
+            None
+        };
         Ok(Kind::If { condition, yes, no })
     }
 
@@ -279,7 +309,11 @@ impl Parser {
         self.next();
         let condition = self.condition()?;
         self.end_statement()?;
-        Ok(Kind::Do { body, condition, until })
+        Ok(Kind::Do {
+            body,
+            condition,
+            until,
+        })
     }
 
     fn for_statement(&mut self) -> Result<Kind, SyntaxError> {
@@ -289,7 +323,11 @@ impl Parser {
         if let Some(name) = self.each_name()? {
             let items = self.expression()?;
             self.expect(")")?;
-            return Ok(Kind::ForEach { name, items, body: self.body()? });
+            return Ok(Kind::ForEach {
+                name,
+                items,
+                body: self.body()?,
+            });
         }
         let init = if self.is(";") {
             None
@@ -302,7 +340,11 @@ impl Parser {
             Some(Kind::Expr(self.expression()?))
         };
         self.expect(";")?;
-        let condition = if self.is(";") { None } else { Some(self.expression()?) };
+        let condition = if self.is(";") {
+            None
+        } else {
+            Some(self.expression()?)
+        };
         self.expect(";")?;
         let mut step = Vec::new();
         while !self.is(")") {
@@ -313,12 +355,19 @@ impl Parser {
         }
         self.expect(")")?;
         let init = init.map(|kind| Box::new(Stmt { pos, kind }));
-        Ok(Kind::For { init, condition, step, body: self.body()? })
+        Ok(Kind::For {
+            init,
+            condition,
+            step,
+            body: self.body()?,
+        })
     }
 
     /// The variable of `(name : items)`, with `var` or a type before it or not.
     fn each_name(&mut self) -> Result<Option<String>, SyntaxError> {
-        let Token::Name(_) = self.token() else { return Ok(None) };
+        let Token::Name(_) = self.token() else {
+            return Ok(None);
+        };
         if *self.ahead(1) == Token::Op(":") {
             let name = self.variable_name()?;
             self.next();
@@ -348,7 +397,9 @@ impl Parser {
                 None
             } else {
                 let found = self.found();
-                return self.error(format!("expected case, default or the end of switch but found {found}"));
+                return self.error(format!(
+                    "expected case, default or the end of switch but found {found}"
+                ));
             };
             self.expect(":")?;
             let mut body = Vec::new();

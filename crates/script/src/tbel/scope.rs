@@ -46,7 +46,12 @@ impl Found {
                 self.expr(condition);
                 self.all(body);
             }
-            Kind::For { init, condition, step, body } => {
+            Kind::For {
+                init,
+                condition,
+                step,
+                body,
+            } => {
                 init.iter().for_each(|init| self.stmt(init));
                 condition.iter().for_each(|condition| self.expr(condition));
                 step.iter().for_each(|step| self.expr(step));
@@ -94,7 +99,11 @@ impl Found {
             | Expr::Is { value, .. }
             | Expr::IsDef(value)
             | Expr::Cast { value, .. } => self.expr(value),
-            Expr::Index { object: left, index: right } | Expr::Binary { left, right, .. } => {
+            Expr::Index {
+                object: left,
+                index: right,
+            }
+            | Expr::Binary { left, right, .. } => {
                 self.expr(left);
                 self.expr(right);
             }

@@ -3,19 +3,28 @@
 
 use fieldline_script::{Arg, Host, Lang, Limits, Output, Script, ScriptError};
 
-pub const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
+pub(crate) const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
 
 /// Runs a body with a message.
-pub fn run(lang: Lang, msg: &str, body: &str) -> Result<Output, ScriptError> {
+pub(crate) fn run(lang: Lang, msg: &str, body: &str) -> Result<Output, ScriptError> {
     let script = Script::new(lang, PARAMS, body)?;
-    let metadata = [("deviceName".to_owned(), "Pump".to_owned()), ("ts".to_owned(), "1000".to_owned())];
-    Host::new(Limits::default())
-        .call(&script, &[Arg::Json(msg), Arg::Map(&metadata), Arg::Text("POST_TELEMETRY_REQUEST")])
+    let metadata = [
+        ("deviceName".to_owned(), "Pump".to_owned()),
+        ("ts".to_owned(), "1000".to_owned()),
+    ];
+    Host::new(Limits::default()).call(
+        &script,
+        &[
+            Arg::Json(msg),
+            Arg::Map(&metadata),
+            Arg::Text("POST_TELEMETRY_REQUEST"),
+        ],
+    )
 }
 
 /// The result of a TBEL body with a message must be this JSON text.
 #[track_caller]
-pub fn gives_with(msg: &str, body: &str, json: &str) {
+pub(crate) fn gives_with(msg: &str, body: &str, json: &str) {
     match run(Lang::Tbel, msg, body) {
         Ok(output) => assert_eq!(output.into_json(), json, "{body}"),
         Err(error) => panic!("{body}\n{error}"),
@@ -24,15 +33,89 @@ pub fn gives_with(msg: &str, body: &str, json: &str) {
 
 /// As [`gives_with`] with an empty message.
 #[track_caller]
-pub fn gives(body: &str, json: &str) {
+pub(crate) fn gives(body: &str, json: &str) {
     gives_with("{}", body, json);
 }
 
 /// The TBEL body must fail with a message that contains this text.
 #[track_caller]
-pub fn fails(body: &str, text: &str) {
+pub(crate) fn fails(body: &str, text: &str) {
     match run(Lang::Tbel, "{}", body) {
         Ok(output) => panic!("{body}\nreturned {output:?}"),
         Err(error) => assert!(error.to_string().contains(text), "{body}\n{error}"),
     }
 }
+
+/// The helpers.
+pub(crate) const HELPERS: &[&str] = &[
+    "atob",
+    "base64ToBytes",
+    "base64ToBytesList",
+    "base64ToHex",
+    "btoa",
+    "bytesToBase64",
+    "bytesToExecutionArrayList",
+    "bytesToHex",
+    "bytesToString",
+    "decodeToJson",
+    "decodeToString",
+    "decodeURI",
+    "doubleToHex",
+    "encodeURI",
+    "floatToHex",
+    "hexToBase64",
+    "hexToBytes",
+    "hexToBytesArray",
+    "intLongToRadixString",
+    "intToHex",
+    "isArray",
+    "isBinary",
+    "isDecimal",
+    "isHexadecimal",
+    "isInsideCircle",
+    "isInsidePolygon",
+    "isList",
+    "isMap",
+    "isNaN",
+    "isOctal",
+    "isSet",
+    "longToHex",
+    "newSet",
+    "padEnd",
+    "padStart",
+    "parseBigEndianHexToDouble",
+    "parseBigEndianHexToFloat",
+    "parseBigEndianHexToInt",
+    "parseBigEndianHexToLong",
+    "parseBinaryArrayToInt",
+    "parseByteToBinaryArray",
+    "parseBytesIntToFloat",
+    "parseBytesLongToDouble",
+    "parseBytesToBinaryArray",
+    "parseBytesToDouble",
+    "parseBytesToFloat",
+    "parseBytesToInt",
+    "parseBytesToLong",
+    "parseBytesToUnsignedInt",
+    "parseDouble",
+    "parseFloat",
+    "parseHexIntLongToFloat",
+    "parseHexToDouble",
+    "parseHexToFloat",
+    "parseHexToInt",
+    "parseHexToLong",
+    "parseInt",
+    "parseLittleEndianHexToDouble",
+    "parseLittleEndianHexToFloat",
+    "parseLittleEndianHexToInt",
+    "parseLittleEndianHexToLong",
+    "parseLong",
+    "parseLongToBinaryArray",
+    "printUnsignedBytes",
+    "raiseError",
+    "stringToBytes",
+    "toFixed",
+    "toFlatMap",
+    "toInt",
+    "toSet",
+];

@@ -62,6 +62,10 @@ impl CalculatedFieldLimits {
                 .and_then(serde_json::Value::as_i64)
                 .map_or(default, |limit| u64::try_from(limit).unwrap_or(0))
         };
+        let interval = |name: &str, default: u64| match limit(name, default) {
+            0 => default,
+            seconds => seconds,
+        };
         let kib = |name: &str, default: u64| limit(name, default / 1024).saturating_mul(1024);
         Self {
             max_fields_per_entity: limit("maxCalculatedFieldsPerEntity", default.max_fields_per_entity),
@@ -86,11 +90,11 @@ impl CalculatedFieldLimits {
                 "minAllowedAggregationIntervalInSecForCF",
                 default.min_aggregation_interval_sec,
             ),
-            intermediate_aggregation_interval_sec: limit(
+            intermediate_aggregation_interval_sec: interval(
                 "intermediateAggregationIntervalInSecForCF",
                 default.intermediate_aggregation_interval_sec,
             ),
-            reevaluation_interval_sec: limit(
+            reevaluation_interval_sec: interval(
                 "cfReevaluationCheckInterval",
                 default.reevaluation_interval_sec,
             ),

@@ -257,6 +257,44 @@ fn each_mistake_is_named() {
 }
 
 #[test]
+fn fields_of_every_type_are_checked_with_their_scripts() {
+    let alarm = |expression: &str| {
+        json!({
+            "arguments": { "a": latest("a") },
+            "createRules": { "MAJOR": { "condition": { "type": "SIMPLE",
+                "expression": { "type": "TBEL", "expression": expression } } } },
+        })
+    };
+    for (kind, configuration, problem) in [
+        (Type::Alarm, alarm("return a > 5;"), None),
+        (
+            Type::Alarm,
+            alarm("return (;"),
+            Some("the script of a condition is wrong"),
+        ),
+        (
+            Type::Alarm,
+            json!({ "arguments": { "a": latest("a") }, "createRules": {} }),
+            Some("createRules"),
+        ),
+        (Type::Simple, right(Type::Simple), None),
+        (Type::Simple, json!({}), Some("configuration")),
+    ] {
+        let field = CalculatedField {
+            field_type: kind,
+            name: "field".to_owned(),
+            configuration,
+            ..CalculatedField::default()
+        };
+        let checked = crate::calculated_fields::check(&field, &CalculatedFieldLimits::default());
+        match problem {
+            None => assert_eq!(checked, Ok(())),
+            Some(problem) => assert!(checked.unwrap_err().to_string().contains(problem)),
+        }
+    }
+}
+
+#[test]
 fn limits_of_the_tenant_are_kept() {
     use fieldline_model::entity::TenantProfile;
     use fieldline_model::entity::calculated_field::Configuration;

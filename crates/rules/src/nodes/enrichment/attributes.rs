@@ -124,7 +124,10 @@ fn make_related(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         device_relations_query: DeviceRelationsConfig,
     }
     let related: Related = config.parse()?;
-    Ok(Arc::new(make(config, Some(Arc::new(related.device_relations_query)))?))
+    Ok(Arc::new(make(
+        config,
+        Some(Arc::new(related.device_relations_query)),
+    )?))
 }
 
 fn make(
@@ -137,7 +140,11 @@ fn make(
         fetch_to: required(config.fetch_to, "fetchTo")?,
         scopes: [
             (AttributeScope::Client, "cs_", keys(config.client_attribute_names)),
-            (AttributeScope::Shared, "shared_", keys(config.shared_attribute_names)),
+            (
+                AttributeScope::Shared,
+                "shared_",
+                keys(config.shared_attribute_names),
+            ),
             (AttributeScope::Server, "ss_", keys(config.server_attribute_names)),
         ],
         latest: keys(config.latest_ts_key_names),
@@ -174,7 +181,10 @@ impl Node for Attributes {
                 Ok(None) => return Step::fail(msg, "failed to find a related device by the relation query"),
                 Err(error) => return Step::Fail(msg, error),
             };
-            let subject = Subject { tenant: msg.tenant, entity };
+            let subject = Subject {
+                tenant: msg.tenant,
+                entity,
+            };
             match fetch.run(&services, subject, &mut msg).await {
                 Ok(absent) if absent.is_empty() => Step::success(msg),
                 Ok(absent) => {
@@ -207,7 +217,12 @@ impl Attributes {
 
 impl Fetch {
     /// Adds what exists; returns what does not, if that matters.
-    async fn run(&self, services: &Services, subject: Subject, msg: &mut Msg) -> Result<Vec<String>, NodeError> {
+    async fn run(
+        &self,
+        services: &Services,
+        subject: Subject,
+        msg: &mut Msg,
+    ) -> Result<Vec<String>, NodeError> {
         let mut absent = Vec::new();
         for (scope, prefix, keys) in &self.scopes {
             if keys.is_empty() {
@@ -215,9 +230,15 @@ impl Fetch {
             }
             let found = services.attributes.get(subject, *scope, Some(keys)).await?;
             for attribute in &found {
-                self.fetch_to.put(msg, &format!("{prefix}{}", attribute.key), &attribute.value)?;
+                self.fetch_to
+                    .put(msg, &format!("{prefix}{}", attribute.key), &attribute.value)?;
             }
-            self.note_absent(scope.name(), keys, |key| found.iter().any(|it| it.key == key), &mut absent);
+            self.note_absent(
+                scope.name(),
+                keys,
+                |key| found.iter().any(|it| it.key == key),
+                &mut absent,
+            );
         }
         if !self.latest.is_empty() {
             let found = services.series.latest(subject, Some(&self.latest)).await?;
@@ -225,17 +246,29 @@ impl Fetch {
                 let point = &latest.point;
                 if self.with_ts {
                     let value = json!({"ts": point.ts, "value": point.value.to_json()});
-                    self.fetch_to.put(msg, &latest.key, &kv::Value::Json(value.to_string().into()))?;
+                    self.fetch_to
+                        .put(msg, &latest.key, &kv::Value::Json(value.to_string().into()))?;
                 } else {
                     self.fetch_to.put(msg, &latest.key, &point.value)?;
                 }
             }
-            self.note_absent("LATEST_TS", &self.latest, |key| found.iter().any(|it| it.key == key), &mut absent);
+            self.note_absent(
+                "LATEST_TS",
+                &self.latest,
+                |key| found.iter().any(|it| it.key == key),
+                &mut absent,
+            );
         }
         Ok(absent)
     }
 
-    fn note_absent(&self, place: &str, keys: &[String], has: impl Fn(&str) -> bool, absent: &mut Vec<String>) {
+    fn note_absent(
+        &self,
+        place: &str,
+        keys: &[String],
+        has: impl Fn(&str) -> bool,
+        absent: &mut Vec<String>,
+    ) {
         if !self.fail_if_absent {
             return;
         }
@@ -257,10 +290,18 @@ mod tests {
     async fn attributes_and_latest_values_are_added() {
         let mut world = World::new().await;
         let device = world.device("d", json!(null)).await;
-        world.attributes(device, AttributeScope::Client, json!({"fw": "1.0"})).await;
-        world.attributes(device, AttributeScope::Shared, json!({"limit": 5.0})).await;
-        world.attributes(device, AttributeScope::Server, json!({"thing": {"a": [1]}})).await;
-        world.telemetry(device, NOW - 5, json!({"t": 20.5, "on": true})).await;
+        world
+            .attributes(device, AttributeScope::Client, json!({"fw": "1.0"}))
+            .await;
+        world
+            .attributes(device, AttributeScope::Shared, json!({"limit": 5.0}))
+            .await;
+        world
+            .attributes(device, AttributeScope::Server, json!({"thing": {"a": [1]}}))
+            .await;
+        world
+            .telemetry(device, NOW - 5, json!({"t": 20.5, "on": true}))
+            .await;
         let class = "metadata.TbGetAttributesNode";
         let patch = json!({
             "clientAttributeNames": ["fw"], "sharedAttributeNames": ["$[k]"], "serverAttributeNames": ["${deviceName}"],
@@ -270,9 +311,13 @@ mod tests {
         let msg = world.msg(MsgType::PostTelemetry, device, &json!({"k": "limit"}));
         let out = world.one(&node, msg.clone()).await;
         assert_eq!(out.label, "Success");
-        for (key, value) in
-            [("cs_fw", "1.0"), ("shared_limit", "5.0"), ("ss_thing", r#"{"a":[1]}"#), ("t", "20.5"), ("on", "true")]
-        {
+        for (key, value) in [
+            ("cs_fw", "1.0"),
+            ("shared_limit", "5.0"),
+            ("ss_thing", r#"{"a":[1]}"#),
+            ("t", "20.5"),
+            ("on", "true"),
+        ] {
             assert_eq!(out.meta(key).as_deref(), Some(value), "{key}");
         }
         assert_eq!(out.body(), json!({"k": "limit"}));
@@ -296,20 +341,29 @@ mod tests {
     async fn what_is_absent_fails_or_does_not_matter() {
         let mut world = World::new().await;
         let device = world.device("d", json!(null)).await;
-        world.attributes(device, AttributeScope::Server, json!({"a": 1})).await;
+        world
+            .attributes(device, AttributeScope::Server, json!({"a": 1}))
+            .await;
         let class = "metadata.TbGetAttributesNode";
         let keys = json!({"serverAttributeNames": ["a", "b"], "latestTsKeyNames": ["c"]});
         let node = world.node(class, keys.clone());
         let msg = world.msg(MsgType::PostTelemetry, device, &json!({}));
         let out = world.one(&node, msg.clone()).await;
-        assert_eq!(out.meta("ss_a").as_deref(), Some("1"), "what exists is added all the same");
+        assert_eq!(
+            out.meta("ss_a").as_deref(),
+            Some("1"),
+            "what exists is added all the same"
+        );
         assert!(out.error.unwrap().contains("SERVER_SCOPE: b; LATEST_TS: c"));
         let mut keys = keys;
         keys["tellFailureIfAbsent"] = json!(false);
         let node = world.node(class, keys);
         assert_eq!(world.one(&node, msg).await.label, "Success");
         assert_eq!(world.wrong(class, json!({"fetchTo": null})), "fetchTo");
-        assert_eq!(world.wrong(class, json!({"latestTsKeyNames": 1})), "latestTsKeyNames");
+        assert_eq!(
+            world.wrong(class, json!({"latestTsKeyNames": 1})),
+            "latestTsKeyNames"
+        );
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -318,10 +372,14 @@ mod tests {
         let profile = world.device_profile("Pump", json!(null)).await;
         let asset = world.asset("a", "Building", json!(null)).await;
         let other = world.device("other", json!(null)).await;
-        let pump = world.device("pump", json!({"deviceProfileId": profile, "type": "Pump"})).await;
+        let pump = world
+            .device("pump", json!({"deviceProfileId": profile, "type": "Pump"}))
+            .await;
         world.relate(asset, other, "Contains").await;
         world.relate(asset, pump, "Contains").await;
-        world.attributes(pump, AttributeScope::Server, json!({"a": "pump"})).await;
+        world
+            .attributes(pump, AttributeScope::Server, json!({"a": "pump"}))
+            .await;
         let query = |types: Value| {
             json!({
                 "serverAttributeNames": ["a"],
@@ -333,7 +391,10 @@ mod tests {
         let class = "metadata.TbGetDeviceAttrNode";
         let node = world.node(class, query(json!(["Pump"])));
         let msg = world.msg(MsgType::PostTelemetry, asset, &json!({}));
-        assert_eq!(world.one(&node, msg.clone()).await.meta("ss_a").as_deref(), Some("pump"));
+        assert_eq!(
+            world.one(&node, msg.clone()).await.meta("ss_a").as_deref(),
+            Some("pump")
+        );
         let node = world.node(class, query(json!(["Valve"])));
         assert_eq!(world.one(&node, msg).await.label, "Failure");
         assert_eq!(world.wrong(class, json!({"deviceRelationsQuery": null})), ".");

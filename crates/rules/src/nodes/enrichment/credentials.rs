@@ -22,7 +22,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         configuration
     },
     default_configuration: || json!({"fetchTo": "METADATA"}),
-    ..NodeType::new("metadata.TbFetchDeviceCredentialsNode", "fetch device credentials", Category::Enrichment, make)
+    ..NodeType::new(
+        "metadata.TbFetchDeviceCredentialsNode",
+        "fetch device credentials",
+        Category::Enrichment,
+        make,
+    )
 }];
 
 struct Credentials(Part);
@@ -33,7 +38,10 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     struct Config {
         fetch_to: Option<Part>,
     }
-    Ok(Arc::new(Credentials(required(config.parse::<Config>()?.fetch_to, "fetchTo")?)))
+    Ok(Arc::new(Credentials(required(
+        config.parse::<Config>()?.fetch_to,
+        "fetchTo",
+    )?)))
 }
 
 impl Node for Credentials {
@@ -91,19 +99,37 @@ mod tests {
         assert_eq!(out.meta("credentials").as_deref(), Some("token of d"));
         let stores = world.services.stores.clone();
         let id = DeviceId(device.id);
-        let mut credentials = stores.device_credentials.get(world.tenant, id).await.unwrap().unwrap();
+        let mut credentials = stores
+            .device_credentials
+            .get(world.tenant, id)
+            .await
+            .unwrap()
+            .unwrap();
         credentials.credentials_type = CredentialsType::MqttBasic;
         credentials.credentials_value = Some(r#"{"userName": "u"}"#.to_owned());
-        stores.device_credentials.save(world.tenant, credentials).await.unwrap();
+        stores
+            .device_credentials
+            .save(world.tenant, credentials)
+            .await
+            .unwrap();
         let to_body = world.node(CLASS, json!({"fetchTo": "DATA"}));
         let body = world.one(&to_body, msg.clone()).await.body();
-        assert_eq!(body, json!({"credentialsType": "MQTT_BASIC", "credentials": {"userName": "u"}}));
-        assert_eq!(world.one(&to_meta, msg).await.meta("credentials").as_deref(), Some(r#"{"userName":"u"}"#));
+        assert_eq!(
+            body,
+            json!({"credentialsType": "MQTT_BASIC", "credentials": {"userName": "u"}})
+        );
+        assert_eq!(
+            world.one(&to_meta, msg).await.meta("credentials").as_deref(),
+            Some(r#"{"userName":"u"}"#)
+        );
         for originator in [nobody(), world.tenant.into()] {
             let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
             assert_eq!(world.one(&to_meta, msg).await.label, "Failure");
         }
         assert_eq!(world.wrong(CLASS, json!({"fetchTo": null})), "fetchTo");
-        assert_eq!(upgraded(CLASS, 0, json!({"fetchToMetadata": true})), json!({"fetchTo": "METADATA"}));
+        assert_eq!(
+            upgraded(CLASS, 0, json!({"fetchToMetadata": true})),
+            json!({"fetchTo": "METADATA"})
+        );
     }
 }

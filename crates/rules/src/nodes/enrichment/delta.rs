@@ -41,7 +41,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "excludeZeroDeltas": false,
         })
     },
-    ..NodeType::new("metadata.CalculateDeltaNode", "calculate delta", Category::Enrichment, make)
+    ..NodeType::new(
+        "metadata.CalculateDeltaNode",
+        "calculate delta",
+        Category::Enrichment,
+        make,
+    )
 }];
 
 #[derive(Debug, Deserialize)]
@@ -153,16 +158,23 @@ impl Inner {
 
     async fn stored(&self, services: &Services, subject: Subject) -> Result<Option<Reading>, NodeError> {
         let key = [self.input.clone()];
-        let Some(latest) = services.series.latest(subject, Some(&key)).await?.into_iter().next() else {
+        let Some(latest) = services
+            .series
+            .latest(subject, Some(&key))
+            .await?
+            .into_iter()
+            .next()
+        else {
             return Ok(None);
         };
         let unusable = |what: String| NodeError::new(format!("the latest value of {} {what}", self.input));
         let value = match latest.point.value {
             kv::Value::Long(value) => value as f64,
             kv::Value::Double(value) => value,
-            kv::Value::Text(text) => {
-                text.trim().parse().map_err(|_| unusable(format!("is no number but `{text}`")))?
-            }
+            kv::Value::Text(text) => text
+                .trim()
+                .parse()
+                .map_err(|_| unusable(format!("is no number but `{text}`")))?,
             kv::Value::Bool(_) => return Err(unusable("is a boolean".to_owned())),
             kv::Value::Json(_) => return Err(unusable("is JSON".to_owned())),
         };
@@ -204,10 +216,19 @@ mod tests {
 
     const CLASS: &str = "metadata.CalculateDeltaNode";
 
-    async fn body(world: &mut World, node: &Arc<dyn Node>, device: fieldline_model::EntityId, value: Value) -> Value {
+    async fn body(
+        world: &mut World,
+        node: &Arc<dyn Node>,
+        device: fieldline_model::EntityId,
+        value: Value,
+    ) -> Value {
         let msg = world.msg(MsgType::PostTelemetry, device, &json!({ "pulseCounter": value }));
         let out = world.one(node, msg).await;
-        if out.label == "Success" { out.body()["delta"].clone() } else { json!(out.label) }
+        if out.label == "Success" {
+            out.body()["delta"].clone()
+        } else {
+            json!(out.label)
+        }
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -215,26 +236,39 @@ mod tests {
         let mut world = World::new().await;
         let device = world.device("d", json!(null)).await;
         let node = world.node(CLASS, json!({}));
-        for (value, delta) in
-            [(json!(10), json!(0)), (json!(12.5), json!(2.5)), (json!("15"), json!(2.5)), (json!(14), json!("Failure"))]
-        {
+        for (value, delta) in [
+            (json!(10), json!(0)),
+            (json!(12.5), json!(2.5)),
+            (json!("15"), json!(2.5)),
+            (json!(14), json!("Failure")),
+        ] {
             assert_eq!(body(&mut world, &node, device, value).await, delta);
         }
-        assert_eq!(body(&mut world, &node, device, json!(20)).await, json!(6), "what has failed counts as well");
+        assert_eq!(
+            body(&mut world, &node, device, json!(20)).await,
+            json!(6),
+            "what has failed counts as well"
+        );
         let other = world.msg(MsgType::PostTelemetry, device, &json!({"x": 1}));
         assert_eq!(world.one(&node, other).await.label, "Other");
         let other = world.msg(MsgType::PostAttributes, device, &json!({"pulseCounter": 1}));
         assert_eq!(world.one(&node, other).await.label, "Other");
         let packed = world.packed(device, &json!({"pulseCounter": 21}));
-        assert_eq!(world.one(&node, packed).await.body(), json!({"pulseCounter": 21, "delta": 1}));
+        assert_eq!(
+            world.one(&node, packed).await.body(),
+            json!({"pulseCounter": 21, "delta": 1})
+        );
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_first_message_is_compared_with_the_stored_value() {
         let mut world = World::new().await;
         let device = world.device("d", json!(null)).await;
-        world.telemetry(device, NOW - 1000, json!({"pulseCounter": 7, "flag": true})).await;
-        let patch = json!({"useCache": false, "addPeriodBetweenMsgs": true, "tellFailureIfDeltaIsNegative": false});
+        world
+            .telemetry(device, NOW - 1000, json!({"pulseCounter": 7, "flag": true}))
+            .await;
+        let patch =
+            json!({"useCache": false, "addPeriodBetweenMsgs": true, "tellFailureIfDeltaIsNegative": false});
         let node = world.node(CLASS, patch);
         for value in [5, 6] {
             let msg = world.msg(MsgType::PostTelemetry, device, &json!({ "pulseCounter": value }));
@@ -260,7 +294,13 @@ mod tests {
             assert_eq!(body(&mut world, &node, device, value).await, delta);
         }
         assert_eq!(world.wrong(CLASS, json!({"inputValueKey": " "})), "inputValueKey");
-        assert_eq!(world.wrong(CLASS, json!({"addPeriodBetweenMsgs": true, "periodValueKey": ""})), "periodValueKey");
-        assert_eq!(upgraded(CLASS, 0, json!({"round": 1})), json!({"round": 1, "excludeZeroDeltas": false}));
+        assert_eq!(
+            world.wrong(CLASS, json!({"addPeriodBetweenMsgs": true, "periodValueKey": ""})),
+            "periodValueKey"
+        );
+        assert_eq!(
+            upgraded(CLASS, 0, json!({"round": 1})),
+            json!({"round": 1, "excludeZeroDeltas": false})
+        );
     }
 }

@@ -34,9 +34,12 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade,
         default_configuration: defaults,
-        ..NodeType::new("metadata.TbGetTenantDetailsNode", "tenant details", Category::Enrichment, |config| {
-            make(config, Whose::Tenant)
-        })
+        ..NodeType::new(
+            "metadata.TbGetTenantDetailsNode",
+            "tenant details",
+            Category::Enrichment,
+            |config| make(config, Whose::Tenant),
+        )
     },
 ];
 
@@ -127,7 +130,8 @@ impl Node for Details {
             for detail in details.iter() {
                 let (name, value) = party.detail(*detail);
                 if let Some(value) = value
-                    && let Err(error) = fetch_to.put_json(&mut msg, &format!("{prefix}{name}"), Value::from(value))
+                    && let Err(error) =
+                        fetch_to.put_json(&mut msg, &format!("{prefix}{name}"), Value::from(value))
                 {
                     return Step::Fail(msg, error);
                 }
@@ -161,12 +165,23 @@ impl Party {
 
 async fn customer(services: &Arc<Services>, originator: Subject) -> Result<Option<Party>, NodeError> {
     let kind = originator.entity.entity_type;
-    if !matches!(kind, EntityType::Device | EntityType::Asset | EntityType::EntityView | EntityType::User) {
-        return Err(NodeError::new(format!("entities of type {kind} are not supported")));
+    if !matches!(
+        kind,
+        EntityType::Device | EntityType::Asset | EntityType::EntityView | EntityType::User
+    ) {
+        return Err(NodeError::new(format!(
+            "entities of type {kind} are not supported"
+        )));
     }
-    let Some(owner) = entities::owner(services, originator).await? else { return Ok(None) };
+    let Some(owner) = entities::owner(services, originator).await? else {
+        return Ok(None);
+    };
     let id = owner.customer.ok_or_else(|| {
-        NodeError::new(format!("{} with name '{}' is not assigned to a customer", type_label(kind), owner.name))
+        NodeError::new(format!(
+            "{} with name '{}' is not assigned to a customer",
+            type_label(kind),
+            owner.name
+        ))
     })?;
     let customer = services.stores.customers.get(originator.tenant, id).await?;
     Ok(customer.map(|customer| Party {
@@ -189,9 +204,9 @@ async fn tenant(services: &Arc<Services>, id: TenantId) -> Result<Option<Party>,
 
 #[cfg(test)]
 mod tests {
+    use fieldline_model::CustomerId;
     use fieldline_model::entity::Customer;
     use fieldline_model::message::MsgType;
-    use fieldline_model::CustomerId;
 
     use super::*;
     use crate::nodes::tests::{NOW, World, nobody, upgraded};
@@ -205,11 +220,21 @@ mod tests {
             created_time: NOW,
             tenant_id: world.tenant,
             title: "Mill".into(),
-            contact: Contact { city: Some("Wien".into()), zip: Some("1010".into()), ..Contact::default() },
+            contact: Contact {
+                city: Some("Wien".into()),
+                zip: Some("1010".into()),
+                ..Contact::default()
+            },
             additional_info: Some(json!({"description": "old"})),
             ..Customer::default()
         };
-        world.services.stores.customers.save(customer, true).await.unwrap();
+        world
+            .services
+            .stores
+            .customers
+            .save(customer, true)
+            .await
+            .unwrap();
         let device = world.device("d", json!({ "customerId": id })).await;
         let alone = world.device("alone", json!(null)).await;
         let class = "metadata.TbGetCustomerDetailsNode";
@@ -229,10 +254,23 @@ mod tests {
         let node = world.node("metadata.TbGetTenantDetailsNode", patch);
         let out = world.one(&node, msg).await;
         assert_eq!(out.meta("tenant_title").as_deref(), Some("Acme"));
-        assert_eq!((out.meta("tenant_email"), out.meta("tenant_additionalInfo")), (None, None));
+        assert_eq!(
+            (out.meta("tenant_email"), out.meta("tenant_additionalInfo")),
+            (None, None)
+        );
         assert_eq!(world.wrong(class, json!({})), "detailsList");
-        assert!(world.wrong(class, json!({"detailsList": ["FAX"]})).starts_with("detailsList"));
-        assert_eq!(upgraded(class, 0, json!({"addToMetadata": true})), json!({"fetchTo": "METADATA"}));
-        assert_eq!(upgraded(class, 0, json!({"addToMetadata": false})), json!({"fetchTo": "DATA"}));
+        assert!(
+            world
+                .wrong(class, json!({"detailsList": ["FAX"]}))
+                .starts_with("detailsList")
+        );
+        assert_eq!(
+            upgraded(class, 0, json!({"addToMetadata": true})),
+            json!({"fetchTo": "METADATA"})
+        );
+        assert_eq!(
+            upgraded(class, 0, json!({"addToMetadata": false})),
+            json!({"fetchTo": "DATA"})
+        );
     }
 }

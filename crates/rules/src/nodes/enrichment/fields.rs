@@ -25,7 +25,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "ignoreNullStrings": false,
         })
     },
-    ..NodeType::new("metadata.TbGetOriginatorFieldsNode", "originator fields", Category::Enrichment, make)
+    ..NodeType::new(
+        "metadata.TbGetOriginatorFieldsNode",
+        "originator fields",
+        Category::Enrichment,
+        make,
+    )
 }];
 
 fn upgrade(from_version: i32, mut configuration: Value) -> Value {
@@ -78,7 +83,9 @@ impl Node for Fields {
     fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
         let pairs: Result<Vec<(String, String)>, NodeError> = self.fetch_to.check(&mut msg).and_then(|()| {
             let pairs = self.mapping.iter();
-            pairs.map(|(field, target)| Ok((field.text().to_owned(), target.resolve(&mut msg)?.into_owned()))).collect()
+            pairs
+                .map(|(field, target)| Ok((field.text().to_owned(), target.resolve(&mut msg)?.into_owned())))
+                .collect()
         });
         let pairs = match pairs {
             Ok(pairs) => pairs,
@@ -129,8 +136,14 @@ mod tests {
             "customerId": "owner", "additionalInfo.description": "what", "label": "label", "none": "none", "name": "$[n]",
         });
         for (ignore, expected) in [
-            (true, json!({"n": "N", "owner": customer.0, "what": "big", "N": "d"})),
-            (false, json!({"n": "N", "owner": customer.0, "what": "big", "label": "null", "N": "d"})),
+            (
+                true,
+                json!({"n": "N", "owner": customer.0, "what": "big", "N": "d"}),
+            ),
+            (
+                false,
+                json!({"n": "N", "owner": customer.0, "what": "big", "label": "null", "N": "d"}),
+            ),
         ] {
             let patch = json!({"dataMapping": mapping, "fetchTo": "DATA", "ignoreNullStrings": ignore});
             let node = world.node(CLASS, patch);
@@ -150,7 +163,10 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn wrong_and_older_configurations() {
         let world = World::new().await;
-        assert_eq!(world.wrong(CLASS, json!({"dataMapping": {"name": 1}})), "dataMapping.name");
+        assert_eq!(
+            world.wrong(CLASS, json!({"dataMapping": {"name": 1}})),
+            "dataMapping.name"
+        );
         assert_eq!(world.wrong(CLASS, json!({"fetchTo": "BODY"})), "fetchTo");
         let new = json!({"dataMapping": {"name": "n"}, "fetchTo": "METADATA"});
         assert_eq!(upgraded(CLASS, 0, json!({"fieldsMapping": {"name": "n"}})), new);

@@ -77,7 +77,9 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
     if from_version != 0 {
         return configuration;
     }
-    let Some(fields) = configuration.as_object_mut() else { return configuration };
+    let Some(fields) = configuration.as_object_mut() else {
+        return configuration;
+    };
     if let Some(mapping) = fields.shift_remove("attrMapping") {
         fields.insert("dataMapping".to_owned(), mapping);
     }
@@ -133,8 +135,14 @@ fn make(config: &NodeConfig<'_>, source: Source, fields: bool) -> Result<Arc<dyn
         data_mapping: Option<Map<String, Value>>,
     }
     let config: Config = config.parse()?;
-    let what = config.data_to_fetch.filter(|what| fields || *what != What::Fields);
-    let allowed = if fields { "ATTRIBUTES, LATEST_TELEMETRY or FIELDS" } else { "ATTRIBUTES or LATEST_TELEMETRY" };
+    let what = config
+        .data_to_fetch
+        .filter(|what| fields || *what != What::Fields);
+    let allowed = if fields {
+        "ATTRIBUTES, LATEST_TELEMETRY or FIELDS"
+    } else {
+        "ATTRIBUTES or LATEST_TELEMETRY"
+    };
     Ok(Arc::new(Mapped {
         fetch_to: required(config.fetch_to, "fetchTo")?,
         what: what.ok_or_else(|| ConfigError::new("dataToFetch", format!("must be {allowed}")))?,
@@ -151,7 +159,8 @@ pub(super) fn mapping(mapping: Option<Map<String, Value>>) -> Result<Vec<(Patter
     }
     let pairs = mapping.iter().map(|(source, target)| {
         let target = target.as_str();
-        let target = target.ok_or_else(|| ConfigError::new(format!("dataMapping.{source}"), "must be a text"))?;
+        let target =
+            target.ok_or_else(|| ConfigError::new(format!("dataMapping.{source}"), "must be a text"))?;
         Ok((Pattern::new(source), Pattern::new(target)))
     });
     pairs.collect()
@@ -168,7 +177,10 @@ impl Node for Mapped {
         Step::wait(async move {
             let done = async {
                 let entity = source.entity(&services, msg.subject()).await?;
-                let subject = Subject { tenant: msg.tenant, entity };
+                let subject = Subject {
+                    tenant: msg.tenant,
+                    entity,
+                };
                 add(&services, subject, what, &pairs, fetch_to, &mut msg).await
             };
             match done.await {
@@ -201,10 +213,14 @@ impl Source {
             Self::Tenant => Ok(originator.tenant.into()),
             Self::Customer => {
                 let customer = entities::customer_of(services, originator).await?;
-                customer.map(EntityId::from).ok_or_else(|| NodeError::new("the originator has no customer"))
+                customer
+                    .map(EntityId::from)
+                    .ok_or_else(|| NodeError::new("the originator has no customer"))
             }
             Self::Related(query) => {
-                let found = query.first(services, originator.tenant, originator.entity).await?;
+                let found = query
+                    .first(services, originator.tenant, originator.entity)
+                    .await?;
                 found.ok_or_else(|| NodeError::new("failed to find a related entity by the relation query"))
             }
         }
@@ -222,7 +238,10 @@ async fn add(
     let sources: Vec<String> = pairs.iter().map(|(source, _)| source.clone()).collect();
     match what {
         What::Attributes => {
-            let found = services.attributes.get(subject, AttributeScope::Server, Some(&sources)).await?;
+            let found = services
+                .attributes
+                .get(subject, AttributeScope::Server, Some(&sources))
+                .await?;
             for (source, target) in pairs {
                 if let Some(attribute) = found.iter().find(|attribute| attribute.key == *source) {
                     fetch_to.put(msg, target, &attribute.value)?;
@@ -266,7 +285,9 @@ mod tests {
         let alone = world.device("alone", json!(null)).await;
         for entity in [EntityId::from(tenant), customer.into()] {
             let name = entity.entity_type.name();
-            world.attributes(entity, AttributeScope::Server, json!({"max": 5, "who": name})).await;
+            world
+                .attributes(entity, AttributeScope::Server, json!({"max": 5, "who": name}))
+                .await;
             world.telemetry(entity, NOW, json!({"t": 1.5})).await;
         }
         for (class, who) in [
@@ -277,21 +298,34 @@ mod tests {
             let msg = world.msg(MsgType::PostTelemetry, device, &json!({"target": "owner"}));
             let node = world.node(class, json!({"dataMapping": mapping}));
             let out = world.one(&node, msg.clone()).await;
-            assert_eq!((out.meta("limit").as_deref(), out.meta("owner").as_deref()), (Some("5"), Some(who)));
+            assert_eq!(
+                (out.meta("limit").as_deref(), out.meta("owner").as_deref()),
+                (Some("5"), Some(who))
+            );
             assert_eq!(out.meta("x"), None);
             let mapping = json!({"t": "temperature", "gone": "gone"});
             let patch = json!({"dataMapping": mapping, "dataToFetch": "LATEST_TELEMETRY", "fetchTo": "DATA"});
             let node = world.node(class, patch);
             let out = world.one(&node, msg).await;
-            assert_eq!(out.body(), json!({"target": "owner", "temperature": 1.5, "gone": null}));
-            assert_eq!(world.wrong(class, json!({"dataToFetch": "FIELDS"})), "dataToFetch");
+            assert_eq!(
+                out.body(),
+                json!({"target": "owner", "temperature": 1.5, "gone": null})
+            );
+            assert_eq!(
+                world.wrong(class, json!({"dataToFetch": "FIELDS"})),
+                "dataToFetch"
+            );
             assert_eq!(world.wrong(class, json!({"dataMapping": {}})), "dataMapping");
         }
         let node = world.node("metadata.TbGetCustomerAttributeNode", json!({}));
         let msg = world.msg(MsgType::PostTelemetry, alone, &json!({}));
         assert!(world.one(&node, msg).await.error.unwrap().contains("no customer"));
         let msg = world.msg(MsgType::PostTelemetry, customer, &json!({}));
-        assert_eq!(world.one(&node, msg).await.label, "Success", "a customer is its own customer");
+        assert_eq!(
+            world.one(&node, msg).await.label,
+            "Success",
+            "a customer is its own customer"
+        );
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -301,19 +335,31 @@ mod tests {
         let info = json!({"additionalInfo": {"floor": 3}, "label": ""});
         let asset = world.asset("House", "Building", info).await;
         world.relate(asset, device, "Contains").await;
-        world.attributes(asset, AttributeScope::Server, json!({"serialNumber": "s1"})).await;
+        world
+            .attributes(asset, AttributeScope::Server, json!({"serialNumber": "s1"}))
+            .await;
         let class = "metadata.TbGetRelatedAttributeNode";
         let query = json!({"direction": "TO", "maxLevel": 1, "filters": [{"relationType": "Contains"}]});
         let node = world.node(class, json!({"relationsQuery": query}));
         let msg = world.msg(MsgType::PostTelemetry, device, &json!({}));
-        assert_eq!(world.one(&node, msg.clone()).await.meta("sn").as_deref(), Some("s1"));
+        assert_eq!(
+            world.one(&node, msg.clone()).await.meta("sn").as_deref(),
+            Some("s1")
+        );
         let mapping = json!({"name": "house", "type": "kind", "additionalInfo.floor": "floor", "label": "label", "id": "id"});
         let patch = json!({"relationsQuery": query, "dataToFetch": "FIELDS", "dataMapping": mapping, "fetchTo": "DATA"});
         let node = world.node(class, patch);
         let body = world.one(&node, msg.clone()).await.body();
-        assert_eq!(body, json!({"house": "House", "kind": "Building", "floor": "3", "id": asset.id}));
+        assert_eq!(
+            body,
+            json!({"house": "House", "kind": "Building", "floor": "3", "id": asset.id})
+        );
         let node = world.node(class, json!({}));
-        assert_eq!(world.one(&node, msg).await.label, "Failure", "there is nothing in the other direction");
+        assert_eq!(
+            world.one(&node, msg).await.label,
+            "Failure",
+            "there is nothing in the other direction"
+        );
         let up = json!({"relationsQuery": {"direction": "UP"}});
         assert_eq!(world.wrong(class, up), "relationsQuery.direction");
     }
@@ -321,9 +367,13 @@ mod tests {
     #[test]
     fn older_configurations_have_other_names() {
         let old = json!({"attrMapping": {"a": "b"}, "telemetry": true});
-        let new = json!({"dataMapping": {"a": "b"}, "dataToFetch": "LATEST_TELEMETRY", "fetchTo": "METADATA"});
+        let new =
+            json!({"dataMapping": {"a": "b"}, "dataToFetch": "LATEST_TELEMETRY", "fetchTo": "METADATA"});
         assert_eq!(upgraded("metadata.TbGetCustomerAttributeNode", 0, old), new);
         let old = json!({"attrMapping": {"a": "b"}, "telemetry": "false"});
-        assert_eq!(upgraded("metadata.TbGetRelatedAttributeNode", 0, old)["dataToFetch"], "ATTRIBUTES");
+        assert_eq!(
+            upgraded("metadata.TbGetRelatedAttributeNode", 0, old)["dataToFetch"],
+            "ATTRIBUTES"
+        );
     }
 }

@@ -38,11 +38,18 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "latestTsKeyNames": [],
         })
     },
-    ..NodeType::new("metadata.TbGetTelemetryNode", "originator telemetry", Category::Enrichment, make)
+    ..NodeType::new(
+        "metadata.TbGetTelemetryNode",
+        "originator telemetry",
+        Category::Enrichment,
+        make,
+    )
 }];
 
 fn upgrade(from_version: i32, mut configuration: Value) -> Value {
-    let Some(fields) = configuration.as_object_mut() else { return configuration };
+    let Some(fields) = configuration.as_object_mut() else {
+        return configuration;
+    };
     let absent = |value: Option<&Value>| value.is_none_or(|value| value.is_null() || value == "");
     if from_version == 0 && !absent(fields.get("fetchMode")) {
         let order = match fields.get("fetchMode").and_then(Value::as_str) {
@@ -60,7 +67,11 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
         }
     }
     if from_version <= 1 {
-        for (field, value) in [("limit", json!(MAX_LIMIT)), ("aggregation", json!("NONE")), ("orderBy", json!("ASC"))] {
+        for (field, value) in [
+            ("limit", json!(MAX_LIMIT)),
+            ("aggregation", json!("NONE")),
+            ("orderBy", json!("ASC")),
+        ] {
             let matters = field == "limit" || fields.get("fetchMode").is_some_and(|mode| mode == "ALL");
             if matters && absent(fields.get(field)) {
                 fields.insert(field.to_owned(), value);
@@ -147,7 +158,12 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     if names.is_empty() {
         return Err(ConfigError::new("latestTsKeyNames", "at least one key is needed"));
     }
-    let first = |mode, order| Read { mode, order, limit: 1, aggregation: None };
+    let first = |mode, order| Read {
+        mode,
+        order,
+        limit: 1,
+        aggregation: None,
+    };
     let read = match config.fetch_mode.ok_or_else(|| missing("fetchMode"))? {
         Mode::First => first(Mode::First, Order::Ascending),
         Mode::Last => first(Mode::Last, Order::Descending),
@@ -159,7 +175,12 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
             },
             limit: match config.limit {
                 limit @ 2..=MAX_LIMIT => limit as usize,
-                _ => return Err(ConfigError::new("limit", format!("must be from 2 to {MAX_LIMIT}"))),
+                _ => {
+                    return Err(ConfigError::new(
+                        "limit",
+                        format!("must be from 2 to {MAX_LIMIT}"),
+                    ));
+                }
             },
             aggregation: match config.aggregation.ok_or_else(|| missing("aggregation"))? {
                 Function::None => None,
@@ -174,16 +195,30 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let interval = if config.use_metadata_interval_patterns {
         Interval::Patterns(config.start_interval_pattern, config.end_interval_pattern)
     } else {
-        let start = config.start_interval_time_unit.ok_or_else(|| missing("startIntervalTimeUnit"))?;
-        let end = config.end_interval_time_unit.ok_or_else(|| missing("endIntervalTimeUnit"))?;
-        Interval::Ago(start.millis(config.start_interval), end.millis(config.end_interval))
+        let start = config
+            .start_interval_time_unit
+            .ok_or_else(|| missing("startIntervalTimeUnit"))?;
+        let end = config
+            .end_interval_time_unit
+            .ok_or_else(|| missing("endIntervalTimeUnit"))?;
+        Interval::Ago(
+            start.millis(config.start_interval),
+            end.millis(config.end_interval),
+        )
     };
-    Ok(Arc::new(Telemetry { interval, keys: Keys::new(&names), read }))
+    Ok(Arc::new(Telemetry {
+        interval,
+        keys: Keys::new(&names),
+        read,
+    }))
 }
 
 impl Node for Telemetry {
     fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
-        let asked = self.interval.of(&mut msg, ctx.now_ms).and_then(|window| Ok((window, self.keys.of(&mut msg)?)));
+        let asked = self
+            .interval
+            .of(&mut msg, ctx.now_ms)
+            .and_then(|window| Ok((window, self.keys.of(&mut msg)?)));
         let ((start, end), keys) = match asked {
             Ok(asked) => asked,
             Err(error) => return Step::Fail(msg, error),
@@ -218,7 +253,11 @@ impl Interval {
 fn time(pattern: &Pattern, msg: &mut Msg) -> Result<i64, NodeError> {
     let text = pattern.resolve(msg)?;
     text.trim().parse().map_err(|_| {
-        let problem = if text == pattern.text() { "is undefined" } else { "has invalid format" };
+        let problem = if text == pattern.text() {
+            "is undefined"
+        } else {
+            "has invalid format"
+        };
         NodeError::new(format!("message value '{}' {problem}", pattern.text()))
     })
 }
@@ -234,11 +273,19 @@ impl Read {
         let series = &services.series;
         Ok(match self.aggregation {
             None => {
-                let query = RangeQuery { start, end, limit: self.limit, order: self.order };
+                let query = RangeQuery {
+                    start,
+                    end,
+                    limit: self.limit,
+                    order: self.order,
+                };
                 series.range(subject, key, query).await?
             }
             Some(aggregation) => {
-                let bucket = Bucket { start, end: end.max(start + 1) };
+                let bucket = Bucket {
+                    start,
+                    end: end.max(start + 1),
+                };
                 series.aggregate(subject, key, aggregation, &[bucket]).await?
             }
         })
@@ -247,10 +294,15 @@ impl Read {
     /// All points as an array of `{ts, value}`, a single one as a quoted text.
     fn text(self, points: &[Point]) -> String {
         if self.mode == Mode::All {
-            let points = points.iter().map(|point| json!({"ts": point.ts, "value": point.value.to_json()}));
+            let points = points
+                .iter()
+                .map(|point| json!({"ts": point.ts, "value": point.value.to_json()}));
             return Value::Array(points.collect()).to_string();
         }
-        points.first().map(|point| Value::from(point.value.to_text()).to_string()).unwrap_or_default()
+        points
+            .first()
+            .map(|point| Value::from(point.value.to_text()).to_string())
+            .unwrap_or_default()
     }
 }
 
@@ -268,16 +320,27 @@ mod tests {
         let mut world = World::new().await;
         let device = world.device("d", json!(null)).await;
         for (ago, value) in [(130, 0.5), (110, 1.5), (90, 2.5), (70, 3.5), (50, 4.5)] {
-            world.telemetry(device, NOW - ago * 1000, json!({"t": value, "s": "x"})).await;
+            world
+                .telemetry(device, NOW - ago * 1000, json!({"t": value, "s": "x"}))
+                .await;
         }
         let at = |ago: i64, value: f64| json!({"ts": NOW - ago * 1000, "value": value});
         let single = |text: &str| json!(text).to_string();
         for (patch, expected) in [
             (json!({}), single("1.5")),
             (json!({"fetchMode": "LAST"}), single("3.5")),
-            (json!({"fetchMode": "ALL"}), json!([at(110, 1.5), at(90, 2.5), at(70, 3.5)]).to_string()),
-            (json!({"fetchMode": "ALL", "orderBy": "DESC", "limit": 2}), json!([at(70, 3.5), at(90, 2.5)]).to_string()),
-            (json!({"fetchMode": "ALL", "aggregation": "SUM"}), json!([at(90, 7.5)]).to_string()),
+            (
+                json!({"fetchMode": "ALL"}),
+                json!([at(110, 1.5), at(90, 2.5), at(70, 3.5)]).to_string(),
+            ),
+            (
+                json!({"fetchMode": "ALL", "orderBy": "DESC", "limit": 2}),
+                json!([at(70, 3.5), at(90, 2.5)]).to_string(),
+            ),
+            (
+                json!({"fetchMode": "ALL", "aggregation": "SUM"}),
+                json!([at(90, 7.5)]).to_string(),
+            ),
             (
                 json!({"fetchMode": "LAST", "startInterval": 100, "startIntervalTimeUnit": "SECONDS",
                     "endInterval": 80_000, "endIntervalTimeUnit": "MILLISECONDS"}),
@@ -338,16 +401,31 @@ mod tests {
         assert_eq!(with(json!({"fetchMode": null})), "fetchMode");
         assert_eq!(with(json!({"fetchMode": "ALL", "limit": 1})), "limit");
         assert_eq!(with(json!({"fetchMode": "ALL", "limit": 1001})), "limit");
-        assert_eq!(with(json!({"startIntervalTimeUnit": "YEARS"})), "startIntervalTimeUnit");
+        assert_eq!(
+            with(json!({"startIntervalTimeUnit": "YEARS"})),
+            "startIntervalTimeUnit"
+        );
         for (version, old, new) in [
-            (0, json!({"fetchMode": "LAST"}), json!({"fetchMode": "LAST", "orderBy": "DESC", "aggregation": "NONE", "limit": 1000})),
-            (0, json!({"fetchMode": "ANY"}), json!({"fetchMode": "LAST", "orderBy": "DESC", "aggregation": "NONE", "limit": 1000})),
+            (
+                0,
+                json!({"fetchMode": "LAST"}),
+                json!({"fetchMode": "LAST", "orderBy": "DESC", "aggregation": "NONE", "limit": 1000}),
+            ),
+            (
+                0,
+                json!({"fetchMode": "ANY"}),
+                json!({"fetchMode": "LAST", "orderBy": "DESC", "aggregation": "NONE", "limit": 1000}),
+            ),
             (
                 0,
                 json!({"fetchMode": "ALL", "orderBy": "", "aggregation": null, "limit": 5}),
                 json!({"fetchMode": "ALL", "orderBy": "ASC", "aggregation": "NONE", "limit": 5}),
             ),
-            (1, json!({"fetchMode": "ALL"}), json!({"fetchMode": "ALL", "limit": 1000, "aggregation": "NONE", "orderBy": "ASC"})),
+            (
+                1,
+                json!({"fetchMode": "ALL"}),
+                json!({"fetchMode": "ALL", "limit": 1000, "aggregation": "NONE", "orderBy": "ASC"}),
+            ),
             (2, json!({"fetchMode": "ALL"}), json!({"fetchMode": "ALL"})),
         ] {
             assert_eq!(upgraded(CLASS, version, old), new);

@@ -18,7 +18,12 @@ pub(crate) const NODES: &[NodeType] = &[
         description: "Checks whether a message has fields in its body and its metadata: all of them, or at least one.",
         relations: TRUE_FALSE,
         default_configuration: || json!({"messageNames": [], "metadataNames": [], "checkAllKeys": true}),
-        ..NodeType::new("filter.TbCheckMessageNode", "check fields presence", Category::Filter, make_fields)
+        ..NodeType::new(
+            "filter.TbCheckMessageNode",
+            "check fields presence",
+            Category::Filter,
+            make_fields,
+        )
     },
     NodeType {
         description: "Checks whether the originator is related to an entity, or to any.",
@@ -34,13 +39,23 @@ pub(crate) const NODES: &[NodeType] = &[
                 "checkForSingleEntity": true,
             })
         },
-        ..NodeType::new("filter.TbCheckRelationNode", "check relation presence", Category::Filter, make_relation)
+        ..NodeType::new(
+            "filter.TbCheckRelationNode",
+            "check relation presence",
+            Category::Filter,
+            make_relation,
+        )
     },
     NodeType {
         description: "Checks whether the alarm that a message is about has one of some statuses now.",
         relations: TRUE_FALSE,
         default_configuration: || json!({"alarmStatusList": ["ACTIVE_ACK", "ACTIVE_UNACK"]}),
-        ..NodeType::new("filter.TbCheckAlarmStatusNode", "alarm status filter", Category::Filter, make_alarm)
+        ..NodeType::new(
+            "filter.TbCheckAlarmStatusNode",
+            "alarm status filter",
+            Category::Filter,
+            make_alarm,
+        )
     },
 ];
 
@@ -80,9 +95,17 @@ impl Fields {
         let in_body = self.in_body(&mut msg.data)?;
         let in_meta = || {
             let has = |name: &String| msg.meta.get(name).is_some();
-            if self.check_all_keys { self.metadata_names.iter().all(has) } else { self.metadata_names.iter().any(has) }
+            if self.check_all_keys {
+                self.metadata_names.iter().all(has)
+            } else {
+                self.metadata_names.iter().any(has)
+            }
         };
-        Ok(if self.check_all_keys { in_body && in_meta() } else { in_body || in_meta() })
+        Ok(if self.check_all_keys {
+            in_body && in_meta()
+        } else {
+            in_body || in_meta()
+        })
     }
 
     fn in_body(&self, data: &mut Data) -> Result<bool, NodeError> {
@@ -91,13 +114,21 @@ impl Fields {
         }
         let judge = |has: &dyn Fn(&str) -> bool| {
             let mut names = self.message_names.iter();
-            if self.check_all_keys { names.all(|name| has(name)) } else { names.any(|name| has(name)) }
+            if self.check_all_keys {
+                names.all(|name| has(name))
+            } else {
+                names.any(|name| has(name))
+            }
         };
         if let Data::Packed(bytes) = &*data {
-            return Ok(judge(&|name| unpack(bytes).filter_map(Result::ok).any(|(key, _)| key == name)));
+            return Ok(judge(&|name| {
+                unpack(bytes).filter_map(Result::ok).any(|(key, _)| key == name)
+            }));
         }
         let body = data.to_json()?;
-        let body = body.as_object().ok_or_else(|| NodeError::new("the body is no JSON object"))?;
+        let body = body
+            .as_object()
+            .ok_or_else(|| NodeError::new("the body is no JSON object"))?;
         Ok(judge(&|name| body.contains_key(name)))
     }
 }
@@ -136,11 +167,16 @@ fn make_relation(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> 
     let config: Config = config.parse()?;
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let entity = if config.check_for_single_entity {
-        let name = given(config.entity_type).ok_or_else(|| ConfigError::new("entityType", "an entity must be given"))?;
-        let entity_type: EntityType =
-            name.parse().map_err(|error| ConfigError::new("entityType", format!("{error}")))?;
-        let id = given(config.entity_id).ok_or_else(|| ConfigError::new("entityId", "an entity must be given"))?;
-        let id = id.parse().map_err(|_| ConfigError::new("entityId", "is no UUID"))?;
+        let name = given(config.entity_type)
+            .ok_or_else(|| ConfigError::new("entityType", "an entity must be given"))?;
+        let entity_type: EntityType = name
+            .parse()
+            .map_err(|error| ConfigError::new("entityType", format!("{error}")))?;
+        let id =
+            given(config.entity_id).ok_or_else(|| ConfigError::new("entityId", "an entity must be given"))?;
+        let id = id
+            .parse()
+            .map_err(|_| ConfigError::new("entityId", "is no UUID"))?;
         Some(EntityId::new(entity_type, id))
     } else {
         None
@@ -166,7 +202,12 @@ impl Node for Relation {
                         SearchDirection::To => (entity, msg.originator),
                     };
                     let group = RelationTypeGroup::Common;
-                    let key = RelationKey { from, to, relation_type, group };
+                    let key = RelationKey {
+                        from,
+                        to,
+                        relation_type,
+                        group,
+                    };
                     relations.get(msg.tenant, &key).await.map(|found| found.is_some())
                 }
                 None => {
@@ -174,7 +215,10 @@ impl Node for Relation {
                         SearchDirection::From => RelationEnds::from(msg.originator),
                         SearchDirection::To => RelationEnds::to(msg.originator),
                     };
-                    relations.find(msg.tenant, &ends.of_type(relation_type)).await.map(|found| !found.is_empty())
+                    relations
+                        .find(msg.tenant, &ends.of_type(relation_type))
+                        .await
+                        .map(|found| !found.is_empty())
                 }
             };
             match found {
@@ -243,11 +287,22 @@ mod tests {
             (json!(["b"]), json!(["deviceName"]), false, "True"),
             (json!(["b"]), json!(["c"]), false, "False"),
         ] {
-            let node = world.node(class, json!({"messageNames": names, "metadataNames": metadata, "checkAllKeys": all}));
+            let node = world.node(
+                class,
+                json!({"messageNames": names, "metadataNames": metadata, "checkAllKeys": all}),
+            );
             let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
-            assert_eq!(world.one(&node, msg).await.label, label, "{names} {metadata} {all}");
+            assert_eq!(
+                world.one(&node, msg).await.label,
+                label,
+                "{names} {metadata} {all}"
+            );
             let packed = world.packed(nobody(), &json!({"a": 1}));
-            assert_eq!(world.one(&node, packed).await.label, label, "{names} {metadata} {all}");
+            assert_eq!(
+                world.one(&node, packed).await.label,
+                label,
+                "{names} {metadata} {all}"
+            );
         }
         let node = world.node(class, json!({"messageNames": ["n"]}));
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
@@ -284,10 +339,19 @@ mod tests {
             assert_eq!(world.one(&node, msg).await.label, label);
         }
         assert_eq!(world.wrong(class, json!({})), "entityType");
-        assert_eq!(world.wrong(class, json!({"entityType": "DEVICE", "entityId": "x"})), "entityId");
+        assert_eq!(
+            world.wrong(class, json!({"entityType": "DEVICE", "entityId": "x"})),
+            "entityId"
+        );
         assert_eq!(world.wrong(class, json!({"direction": "UP"})), "direction");
-        assert_eq!(upgraded(class, 0, json!({"direction": "FROM"})), json!({"direction": "TO"}));
-        assert_eq!(upgraded(class, 1, json!({"direction": "FROM"})), json!({"direction": "FROM"}));
+        assert_eq!(
+            upgraded(class, 0, json!({"direction": "FROM"})),
+            json!({"direction": "TO"})
+        );
+        assert_eq!(
+            upgraded(class, 1, json!({"direction": "FROM"})),
+            json!({"direction": "FROM"})
+        );
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -309,18 +373,34 @@ mod tests {
             may_create: true,
         };
         let alarms = Arc::clone(&world.services.stores.alarms);
-        let alarm = alarms.create_or_update_active(draft).await.unwrap().unwrap().alarm;
+        let alarm = alarms
+            .create_or_update_active(draft)
+            .await
+            .unwrap()
+            .unwrap()
+            .alarm;
         let node = world.node("filter.TbCheckAlarmStatusNode", json!({}));
         let body = serde_json::to_value(&alarm).unwrap();
         let msg = world.msg(MsgType::Alarm, originator, &body);
         assert_eq!(world.one(&node, msg.clone()).await.label, "True");
-        alarms.clear(world.tenant, alarm.id.unwrap(), NOW, None).await.unwrap();
+        alarms
+            .clear(world.tenant, alarm.id.unwrap(), NOW, None)
+            .await
+            .unwrap();
         assert_eq!(world.one(&node, msg).await.label, "False");
-        for body in [json!({"type": "Hot"}), json!([]), json!({"id": {"entityType": "ALARM", "id": nobody().id}})] {
+        for body in [
+            json!({"type": "Hot"}),
+            json!([]),
+            json!({"id": {"entityType": "ALARM", "id": nobody().id}}),
+        ] {
             let msg = world.msg(MsgType::Alarm, originator, &body);
             assert_eq!(world.one(&node, msg).await.label, "Failure");
         }
         let wrong = json!({"alarmStatusList": ["ON"]});
-        assert!(world.wrong("filter.TbCheckAlarmStatusNode", wrong).starts_with("alarmStatusList"));
+        assert!(
+            world
+                .wrong("filter.TbCheckAlarmStatusNode", wrong)
+                .starts_with("alarmStatusList")
+        );
     }
 }

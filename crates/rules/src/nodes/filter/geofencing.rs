@@ -11,7 +11,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Checks whether the place in a message is within a perimeter.",
     relations: TRUE_FALSE,
     default_configuration: fence::default_configuration,
-    ..NodeType::new("geo.TbGpsGeofencingFilterNode", "gps geofencing filter", Category::Filter, make)
+    ..NodeType::new(
+        "geo.TbGpsGeofencingFilterNode",
+        "gps geofencing filter",
+        Category::Filter,
+        make,
+    )
 }];
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
@@ -34,13 +39,17 @@ mod tests {
     use fieldline_model::message::MsgType;
     use serde_json::{Value, json};
 
-    use super::*;
     use crate::nodes::tests::{World, nobody};
 
     const CLASS: &str = "geo.TbGpsGeofencingFilterNode";
     const SQUARE: &str = "[[0,0],[0,10],[10,10],[10,0]]";
 
-    async fn label(world: &mut World, configuration: Value, body: Value, metadata: &[(&str, &str)]) -> String {
+    async fn label(
+        world: &mut World,
+        configuration: Value,
+        body: Value,
+        metadata: &[(&str, &str)],
+    ) -> String {
         let node = world.node(CLASS, configuration);
         let metadata = metadata.iter().copied().collect();
         let msg = world.msg_with(MsgType::PostTelemetry, nobody(), &body, metadata);
@@ -59,20 +68,39 @@ mod tests {
         let in_meta = json!({"perimeterType": "CIRCLE"});
         let place = r#"{"latitude": 48, "longitude": 16, "radius": 2, "radiusUnit": "KILOMETER"}"#;
         let old = json!({"perimeterKeyName": null});
-        let old_circle =
-            [("centerLatitude", "48"), ("centerLongitude", "16"), ("range", "100"), ("rangeUnit", "METER")];
+        let old_circle = [
+            ("centerLatitude", "48"),
+            ("centerLongitude", "16"),
+            ("range", "100"),
+            ("rangeUnit", "METER"),
+        ];
         for (configuration, body, metadata, expected) in [
             (fixed.clone(), at(5.0, 5.0), &[][..], "True"),
             (fixed.clone(), at(5.0, 11.0), &[], "False"),
-            (fixed.clone(), json!({"latitude": "5"}), &[("longitude", "5.5")], "True"),
-            (fixed.clone(), json!({"latitude": "five"}), &[("longitude", "5.5")], "Failure"),
+            (
+                fixed.clone(),
+                json!({"latitude": "5"}),
+                &[("longitude", "5.5")],
+                "True",
+            ),
+            (
+                fixed.clone(),
+                json!({"latitude": "five"}),
+                &[("longitude", "5.5")],
+                "Failure",
+            ),
             (fixed.clone(), json!({"latitude": 5}), &[], "Failure"),
             (fixed, json!([]), &[], "Failure"),
             (circle.clone(), at(48.0144, 16.0), &[], "True"),
             (circle, at(48.0146, 16.0), &[], "False"),
             (json!({}), at(5.0, 5.0), &[("ss_perimeter", SQUARE)], "True"),
             (json!({}), at(5.0, 5.0), &[], "Failure"),
-            (in_meta.clone(), at(48.017, 16.0), &[("ss_perimeter", place)], "True"),
+            (
+                in_meta.clone(),
+                at(48.017, 16.0),
+                &[("ss_perimeter", place)],
+                "True",
+            ),
             (in_meta, at(48.019, 16.0), &[("ss_perimeter", place)], "False"),
             (old.clone(), at(5.0, 5.0), &[("perimeter", SQUARE)], "True"),
             (old.clone(), at(48.0005, 16.0), &old_circle[..], "True"),
@@ -80,7 +108,11 @@ mod tests {
             (old, at(48.005, 16.0), &old_circle[..2], "Failure"),
         ] {
             let shown = format!("{configuration} {body} {metadata:?}");
-            assert_eq!(label(&mut world, configuration, body, metadata).await, expected, "{shown}");
+            assert_eq!(
+                label(&mut world, configuration, body, metadata).await,
+                expected,
+                "{shown}"
+            );
         }
         let node = world.node(CLASS, json!({}));
         let mut msg = world.packed(nobody(), &at(5.0, 5.0));
@@ -96,9 +128,18 @@ mod tests {
             world.wrong(CLASS, patch)
         };
         assert_eq!(fixed(json!({})), "polygonsDefinition");
-        assert_eq!(fixed(json!({"polygonsDefinition": "[[1]]"})), "polygonsDefinition");
+        assert_eq!(
+            fixed(json!({"polygonsDefinition": "[[1]]"})),
+            "polygonsDefinition"
+        );
         assert_eq!(fixed(json!({"perimeterType": "CIRCLE", "range": 1})), "rangeUnit");
-        assert_eq!(world.wrong(CLASS, json!({"latitudeKeyName": ""})), "latitudeKeyName");
-        assert_eq!(world.wrong(CLASS, json!({"perimeterType": "BOX"})), "perimeterType");
+        assert_eq!(
+            world.wrong(CLASS, json!({"latitudeKeyName": ""})),
+            "latitudeKeyName"
+        );
+        assert_eq!(
+            world.wrong(CLASS, json!({"perimeterType": "BOX"})),
+            "perimeterType"
+        );
     }
 }

@@ -40,11 +40,21 @@ pub(crate) const NODES: &[NodeType] = &[
 ];
 
 fn make_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(Filter(script::compile(config, "jsScript", "tbelScript", PARAMS)?)))
+    Ok(Arc::new(Filter(script::compile(
+        config,
+        "jsScript",
+        "tbelScript",
+        PARAMS,
+    )?)))
 }
 
 fn make_switch(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(Switch(script::compile(config, "jsScript", "tbelScript", PARAMS)?)))
+    Ok(Arc::new(Switch(script::compile(
+        config,
+        "jsScript",
+        "tbelScript",
+        PARAMS,
+    )?)))
 }
 
 struct Filter(Script);
@@ -73,7 +83,11 @@ impl Node for Switch {
             1 => Step::Next(msg, labels.swap_remove(0).into()),
             _ => {
                 let branches = labels.into_iter().enumerate();
-                Step::Many(branches.map(|(at, label)| (branch(ctx.node, &msg, at), label.into())).collect())
+                Step::Many(
+                    branches
+                        .map(|(at, label)| (branch(ctx.node, &msg, at), label.into()))
+                        .collect(),
+                )
             }
         }
     }
@@ -94,8 +108,15 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_script_decides_which_way_a_message_goes() {
         let mut world = World::new().await;
-        let node = world.node("filter.TbJsFilterNode", js("return msg.t > 20 && metadata.deviceName == 'thing';"));
-        for (body, label) in [(json!({"t": 21}), "True"), (json!({"t": 20}), "False"), (json!({"t": 20.5}), "True")] {
+        let node = world.node(
+            "filter.TbJsFilterNode",
+            js("return msg.t > 20 && metadata.deviceName == 'thing';"),
+        );
+        for (body, label) in [
+            (json!({"t": 21}), "True"),
+            (json!({"t": 20}), "False"),
+            (json!({"t": 20.5}), "True"),
+        ] {
             let text = world.msg(MsgType::PostTelemetry, nobody(), &body);
             assert_eq!(world.one(&node, text).await.label, label);
             let packed = world.packed(nobody(), &body);
@@ -111,7 +132,8 @@ mod tests {
     async fn a_switch_sends_a_message_through_each_name_once() {
         let mut world = World::new().await;
         let node = world.node("filter.TbJsSwitchNode", js("return msg.to;"));
-        let labels = |outs: &[crate::nodes::tests::Out]| outs.iter().map(|out| out.label.clone()).collect::<Vec<_>>();
+        let labels =
+            |outs: &[crate::nodes::tests::Out]| outs.iter().map(|out| out.label.clone()).collect::<Vec<_>>();
         for (to, expected) in [
             (json!("one"), vec!["one"]),
             (json!(["a", "b", "a"]), vec!["a", "b"]),
@@ -124,7 +146,11 @@ mod tests {
             assert_eq!(labels(&outs), expected);
             let ids: Vec<_> = outs.iter().map(|out| out.msg.id).collect();
             let outs = world.send(&node, again).await;
-            assert_eq!(outs.iter().map(|out| out.msg.id).collect::<Vec<_>>(), ids, "a replay makes the same ids");
+            assert_eq!(
+                outs.iter().map(|out| out.msg.id).collect::<Vec<_>>(),
+                ids,
+                "a replay makes the same ids"
+            );
         }
     }
 
@@ -133,7 +159,13 @@ mod tests {
         let world = World::new().await;
         assert_eq!(world.wrong("filter.TbJsFilterNode", js("return (;")), "jsScript");
         assert_eq!(world.wrong("filter.TbJsFilterNode", js(" ")), "jsScript");
-        assert_eq!(world.wrong("filter.TbJsFilterNode", json!({"tbelScript": ""})), "tbelScript");
-        assert_eq!(world.wrong("filter.TbJsSwitchNode", json!({"scriptLang": "LUA"})), "scriptLang");
+        assert_eq!(
+            world.wrong("filter.TbJsFilterNode", json!({"tbelScript": ""})),
+            "tbelScript"
+        );
+        assert_eq!(
+            world.wrong("filter.TbJsSwitchNode", json!({"scriptLang": "LUA"})),
+            "scriptLang"
+        );
     }
 }

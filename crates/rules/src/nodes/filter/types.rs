@@ -17,15 +17,23 @@ pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Lets messages of some types through.",
         relations: TRUE_FALSE,
-        default_configuration: || {
-            json!({"messageTypes": ["POST_ATTRIBUTES_REQUEST", "POST_TELEMETRY_REQUEST", "TO_SERVER_RPC_REQUEST"]})
-        },
-        ..NodeType::new("filter.TbMsgTypeFilterNode", "message type filter", Category::Filter, make_type_filter)
+        default_configuration: || json!({"messageTypes": ["POST_ATTRIBUTES_REQUEST", "POST_TELEMETRY_REQUEST", "TO_SERVER_RPC_REQUEST"]}),
+        ..NodeType::new(
+            "filter.TbMsgTypeFilterNode",
+            "message type filter",
+            Category::Filter,
+            make_type_filter,
+        )
     },
     NodeType {
         description: "Sends a message through the connection of its type.",
         relations: MSG_LABELS,
-        ..NodeType::new("filter.TbMsgTypeSwitchNode", "message type switch", Category::Filter, |_| Ok(Arc::new(TypeSwitch)))
+        ..NodeType::new(
+            "filter.TbMsgTypeSwitchNode",
+            "message type switch",
+            Category::Filter,
+            |_| Ok(Arc::new(TypeSwitch)),
+        )
     },
     NodeType {
         description: "Lets messages of originators of some types through.",
@@ -41,25 +49,34 @@ pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Sends a message through the connection of its originator's type.",
         relations: ENTITY_LABELS,
-        ..NodeType::new("filter.TbOriginatorTypeSwitchNode", "entity type switch", Category::Filter, |_| {
-            Ok(Arc::new(OriginatorSwitch))
-        })
+        ..NodeType::new(
+            "filter.TbOriginatorTypeSwitchNode",
+            "entity type switch",
+            Category::Filter,
+            |_| Ok(Arc::new(OriginatorSwitch)),
+        )
     },
     NodeType {
         description: "Sends a message of a device through the connection that has the name of its profile.",
         relations: &["default", "Failure"],
         custom_relations: true,
-        ..NodeType::new("filter.TbDeviceTypeSwitchNode", "device profile switch", Category::Filter, |_| {
-            Ok(Arc::new(ProfileSwitch(EntityType::Device)))
-        })
+        ..NodeType::new(
+            "filter.TbDeviceTypeSwitchNode",
+            "device profile switch",
+            Category::Filter,
+            |_| Ok(Arc::new(ProfileSwitch(EntityType::Device))),
+        )
     },
     NodeType {
         description: "Sends a message of an asset through the connection that has the name of its profile.",
         relations: &["default", "Failure"],
         custom_relations: true,
-        ..NodeType::new("filter.TbAssetTypeSwitchNode", "asset profile switch", Category::Filter, |_| {
-            Ok(Arc::new(ProfileSwitch(EntityType::Asset)))
-        })
+        ..NodeType::new(
+            "filter.TbAssetTypeSwitchNode",
+            "asset profile switch",
+            Category::Filter,
+            |_| Ok(Arc::new(ProfileSwitch(EntityType::Asset))),
+        )
     },
 ];
 
@@ -143,7 +160,10 @@ fn make_type_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigErro
         message_types: Vec<String>,
     }
     let config: Config = config.parse()?;
-    let types = config.message_types.iter().map(|name| MsgType::from(name.as_str()));
+    let types = config
+        .message_types
+        .iter()
+        .map(|name| MsgType::from(name.as_str()));
     Ok(Arc::new(TypeFilter(types.collect())))
 }
 
@@ -173,10 +193,16 @@ fn make_originator_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, Conf
     }
     let config: Config = config.parse()?;
     if let Some(name) = config.originator_types.iter().find(|name| !is_type(name)) {
-        return Err(ConfigError::new("originatorTypes", format!("unknown entity type `{name}`")));
+        return Err(ConfigError::new(
+            "originatorTypes",
+            format!("unknown entity type `{name}`"),
+        ));
     }
     // A type that exists elsewhere only is no type of an originator here.
-    let types = config.originator_types.iter().filter_map(|name| name.parse().ok());
+    let types = config
+        .originator_types
+        .iter()
+        .filter_map(|name| name.parse().ok());
     Ok(Arc::new(OriginatorFilter(types.collect())))
 }
 
@@ -221,7 +247,11 @@ impl Node for ProfileSwitch {
                 Ok(Some(known)) => Ok(Some(known.profile_name.to_string())),
                 // Assets say the name of their profile themselves.
                 Ok(None) if subject.entity.entity_type == EntityType::Asset => {
-                    let asset = services.stores.assets.get(subject.tenant, AssetId(subject.entity.id)).await;
+                    let asset = services
+                        .stores
+                        .assets
+                        .get(subject.tenant, AssetId(subject.entity.id))
+                        .await;
                     asset.map(|asset| asset.map(|asset| asset.asset_type))
                 }
                 Ok(None) => Ok(None),
@@ -241,7 +271,11 @@ fn switch(msg: Msg, profile: &str) -> Step {
         let text = format!("the profile of {} was not found", msg.originator);
         return Step::fail(msg, text);
     }
-    let label = if profile == "default" { Cow::Borrowed("default") } else { Cow::Owned(profile.to_owned()) };
+    let label = if profile == "default" {
+        Cow::Borrowed("default")
+    } else {
+        Cow::Owned(profile.to_owned())
+    };
     Step::Next(msg, Label(label))
 }
 
@@ -255,7 +289,10 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn message_types_decide() {
         let mut world = World::new().await;
-        let filter = world.node("filter.TbMsgTypeFilterNode", json!({"messageTypes": ["ALARM", "my type"]}));
+        let filter = world.node(
+            "filter.TbMsgTypeFilterNode",
+            json!({"messageTypes": ["ALARM", "my type"]}),
+        );
         let switch = world.node("filter.TbMsgTypeSwitchNode", json!({}));
         for (kind, passes, label) in [
             (MsgType::Alarm, "True", "Alarm"),
@@ -267,7 +304,10 @@ mod tests {
             assert_eq!(world.one(&filter, msg.clone()).await.label, passes);
             assert_eq!(world.one(&switch, msg).await.label, label);
         }
-        assert_eq!(world.wrong("filter.TbMsgTypeFilterNode", json!({"messageTypes": 1})), "messageTypes");
+        assert_eq!(
+            world.wrong("filter.TbMsgTypeFilterNode", json!({"messageTypes": 1})),
+            "messageTypes"
+        );
         for kind in MsgType::ALL {
             assert!(MSG_LABELS.contains(&kind.label()), "{kind}");
         }
@@ -292,7 +332,10 @@ mod tests {
             assert_eq!(world.one(&switch, msg).await.label, label);
         }
         let wrong = json!({"originatorTypes": ["DEVISE"]});
-        assert_eq!(world.wrong("filter.TbOriginatorTypeFilterNode", wrong), "originatorTypes");
+        assert_eq!(
+            world.wrong("filter.TbOriginatorTypeFilterNode", wrong),
+            "originatorTypes"
+        );
         for entity_type in EntityType::ALL {
             assert!(ENTITY_LABELS.contains(&type_label(*entity_type)), "{entity_type}");
         }
@@ -302,7 +345,9 @@ mod tests {
     async fn profiles_decide() {
         let mut world = World::new().await;
         let profile = world.device_profile("Pump", json!(null)).await;
-        let pump = world.device("p", json!({"deviceProfileId": profile, "type": "Pump"})).await;
+        let pump = world
+            .device("p", json!({"deviceProfileId": profile, "type": "Pump"}))
+            .await;
         let plain = world.device("d", json!(null)).await;
         let asset = world.asset("a", "Building", json!(null)).await;
         let devices = world.node("filter.TbDeviceTypeSwitchNode", json!({}));

@@ -19,7 +19,12 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade: upgrade_input,
         default_configuration: || json!({"ruleChainId": null, "forwardMsgToDefaultRuleChain": false}),
-        ..NodeType::new("flow.TbRuleChainInputNode", "rule chain", Category::Flow, make_input)
+        ..NodeType::new(
+            "flow.TbRuleChainInputNode",
+            "rule chain",
+            Category::Flow,
+            make_input,
+        )
     },
     NodeType {
         description: "Sends a message back to the chain that it came from, through the connection of this node's name.",
@@ -34,7 +39,9 @@ fn upgrade_input(from_version: i32, mut configuration: Value) -> Value {
     if from_version == 0
         && let Some(fields) = configuration.as_object_mut()
     {
-        fields.entry("forwardMsgToDefaultRuleChain").or_insert(json!(false));
+        fields
+            .entry("forwardMsgToDefaultRuleChain")
+            .or_insert(json!(false));
     }
     configuration
 }
@@ -53,9 +60,13 @@ fn make_input(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         forward_msg_to_default_rule_chain: bool,
     }
     let config: Config = config.parse()?;
-    let id = config.rule_chain_id.ok_or_else(|| ConfigError::new("ruleChainId", "a rule chain must be set"))?;
+    let id = config
+        .rule_chain_id
+        .ok_or_else(|| ConfigError::new("ruleChainId", "a rule chain must be set"))?;
     Ok(Arc::new(Input {
-        chain: id.parse().map_err(|_| ConfigError::new("ruleChainId", "is no UUID"))?,
+        chain: id
+            .parse()
+            .map_err(|_| ConfigError::new("ruleChainId", "is no UUID"))?,
         by_originator: config.forward_msg_to_default_rule_chain,
     }))
 }
@@ -64,7 +75,10 @@ impl Node for Input {
     fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
         let (own, node, fallback) = (ctx.chain, ctx.node, self.chain);
         if calls(&msg, own, node) {
-            return Step::fail(msg, "the message has come to this node from this node: the chains lead in a circle");
+            return Step::fail(
+                msg,
+                "the message has come to this node from this node: the chains lead in a circle",
+            );
         }
         let has_profile = matches!(msg.originator.entity_type, EntityType::Device | EntityType::Asset);
         if !self.by_originator || !has_profile {
@@ -77,7 +91,11 @@ impl Node for Input {
         let services = Arc::clone(ctx.services);
         Step::wait(async move {
             match services.originators.get(subject).await {
-                Ok(known) => enter(msg, own, known.and_then(|known| chain_of(&known)).unwrap_or(fallback)),
+                Ok(known) => enter(
+                    msg,
+                    own,
+                    known.and_then(|known| chain_of(&known)).unwrap_or(fallback),
+                ),
                 Err(error) => Step::Fail(msg, error.into()),
             }
         })
@@ -102,7 +120,8 @@ fn calls(msg: &Msg, chain: RuleChainId, node: fieldline_model::RuleNodeId) -> bo
 
 fn enter(msg: Msg, own: RuleChainId, target: RuleChainId) -> Step {
     if own == target {
-        let text = format!("the node would send the message to the start of its own chain {own}, in a circle");
+        let text =
+            format!("the node would send the message to the start of its own chain {own}, in a circle");
         return Step::fail(msg, text);
     }
     Step::Enter(msg, target)
@@ -138,8 +157,12 @@ mod tests {
             ..Default::default()
         };
         world.services.stores.rule_chains.save(chain, true).await.unwrap();
-        let with_chain = world.device_profile("chained", json!({ "defaultRuleChainId": of_profile })).await;
-        let chained = world.device("c", json!({"deviceProfileId": with_chain, "type": "chained"})).await;
+        let with_chain = world
+            .device_profile("chained", json!({ "defaultRuleChainId": of_profile }))
+            .await;
+        let chained = world
+            .device("c", json!({"deviceProfileId": with_chain, "type": "chained"}))
+            .await;
         let plain = world.device("p", json!(null)).await;
         for (forward, originator, expected) in [
             (false, chained, fixed),
@@ -166,8 +189,16 @@ mod tests {
         assert!(world.one(&node, msg).await.error.unwrap().contains("own chain"));
         let node = world.node(CLASS, json!({"ruleChainId": RuleChainId::new().0}));
         let mut msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
-        let first = Caller { chain: world.chain, node: world.node, callers: None };
-        let second = Caller { chain: world.chain, node: RuleNodeId::new(), callers: Some(Arc::new(first)) };
+        let first = Caller {
+            chain: world.chain,
+            node: world.node,
+            callers: None,
+        };
+        let second = Caller {
+            chain: world.chain,
+            node: RuleNodeId::new(),
+            callers: Some(Arc::new(first)),
+        };
         msg.callers = Some(Arc::new(second));
         assert!(world.one(&node, msg).await.error.unwrap().contains("circle"));
     }
@@ -175,7 +206,9 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn outputs_return_by_their_name() {
         let mut world = World::new().await;
-        let node = world.make_named("flow.TbRuleChainOutputNode", "Too hot", None, &json!({})).unwrap();
+        let node = world
+            .make_named("flow.TbRuleChainOutputNode", "Too hot", None, &json!({}))
+            .unwrap();
         let originator = world.device("d", json!(null)).await;
         let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
         match world.step(&node, msg).await {

@@ -12,7 +12,9 @@ use crate::registry::{Category, NodeType};
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Acknowledges a message, which goes on: what becomes of it no longer matters to its queue.",
-        ..NodeType::new("flow.TbAckNode", "acknowledge", Category::Flow, |_| Ok(Arc::new(Acknowledge)))
+        ..NodeType::new("flow.TbAckNode", "acknowledge", Category::Flow, |_| {
+            Ok(Arc::new(Acknowledge))
+        })
     },
     NodeType {
         description: "Puts a message into another queue, from which it goes on.",
@@ -24,15 +26,21 @@ pub(crate) const NODES: &[NodeType] = &[
     },
     NodeType {
         description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
-        ..NodeType::new("transaction.TbSynchronizationBeginNode", "synchronization start", Category::Action, |_| {
-            Ok(Arc::new(PassOn))
-        })
+        ..NodeType::new(
+            "transaction.TbSynchronizationBeginNode",
+            "synchronization start",
+            Category::Action,
+            |_| Ok(Arc::new(PassOn)),
+        )
     },
     NodeType {
         description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
-        ..NodeType::new("transaction.TbSynchronizationEndNode", "synchronization end", Category::Action, |_| {
-            Ok(Arc::new(PassOn))
-        })
+        ..NodeType::new(
+            "transaction.TbSynchronizationEndNode",
+            "synchronization end",
+            Category::Action,
+            |_| Ok(Arc::new(PassOn)),
+        )
     },
 ];
 
@@ -82,14 +90,15 @@ mod tests {
     use fieldline_model::message::MsgType;
     use serde_json::json;
 
-    use super::*;
     use crate::nodes::tests::{World, nobody, upgraded};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_checkpoint_moves_a_message_to_its_queue() {
         let mut world = World::new().await;
         let class = "flow.TbCheckpointNode";
-        let node = world.make_named(class, "c", Some("HighPriority"), &json!({})).unwrap();
+        let node = world
+            .make_named(class, "c", Some("HighPriority"), &json!({}))
+            .unwrap();
         let originator = nobody();
         let msg = world.msg(MsgType::PostTelemetry, originator, &json!({"a": 1}));
         let again = msg.clone();
@@ -99,7 +108,10 @@ mod tests {
         assert_eq!(pushed[0].queue.as_deref(), Some("HighPriority"));
         assert_eq!(pushed[0].rule_chain, Some(world.chain));
         assert_eq!(pushed[0].from, Some((world.node, "Success".to_owned())));
-        assert_eq!((pushed[0].originator, pushed[0].data.as_str()), (originator, r#"{"a":1}"#));
+        assert_eq!(
+            (pushed[0].originator, pushed[0].data.as_str()),
+            (originator, r#"{"a":1}"#)
+        );
         world.send(&node, again.clone()).await;
         assert_eq!(world.queue.take(), pushed, "a replay makes the same message");
         world.queue.set_full(true);

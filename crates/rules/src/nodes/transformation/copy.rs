@@ -16,9 +16,16 @@ use crate::registry::{Category, NodeType};
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Copies values whose keys match regular expressions from the body to the metadata, or the other way.",
     version: 2,
-    upgrade: |from_version, configuration| keys::upgrade(from_version, configuration, "fromMetadata", "copyFrom"),
+    upgrade: |from_version, configuration| {
+        keys::upgrade(from_version, configuration, "fromMetadata", "copyFrom")
+    },
     default_configuration: || json!({"copyFrom": "DATA", "keys": []}),
-    ..NodeType::new("transform.TbCopyKeysNode", "copy key-value pairs", Category::Transformation, make)
+    ..NodeType::new(
+        "transform.TbCopyKeysNode",
+        "copy key-value pairs",
+        Category::Transformation,
+        make,
+    )
 }];
 
 struct Copy {
@@ -56,13 +63,21 @@ impl Node for Copy {
 impl Copy {
     fn to_meta(&self, msg: &mut Msg) -> Result<(), NodeError> {
         if let Data::Packed(bytes) = &msg.data {
-            for (key, value) in unpack(bytes).filter_map(Result::ok).filter(|(key, _)| self.keys.matches(key)) {
+            for (key, value) in unpack(bytes)
+                .filter_map(Result::ok)
+                .filter(|(key, _)| self.keys.matches(key))
+            {
                 msg.meta.set(key, value.to_value().to_text());
             }
             return Ok(());
         }
         let body = msg.data.to_json()?;
-        for (key, value) in body.as_object().into_iter().flatten().filter(|(key, _)| self.keys.matches(key)) {
+        for (key, value) in body
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| self.keys.matches(key))
+        {
             msg.meta.set(key.as_str(), plain(value));
         }
         Ok(())
@@ -73,18 +88,27 @@ impl Copy {
             Meta::Own(own) => Arc::clone(own),
             Meta::Device { .. } => Arc::new(msg.meta.to_metadata()),
         };
-        let mut copied = metadata.iter().filter(|(key, _)| self.keys.matches(key)).peekable();
+        let mut copied = metadata
+            .iter()
+            .filter(|(key, _)| self.keys.matches(key))
+            .peekable();
         if let Data::Packed(bytes) = &msg.data {
             let copied: Vec<_> = copied.collect();
             let has = |key: &str| unpack(bytes).filter_map(Result::ok).any(|(name, _)| name == key);
             if !copied.iter().any(|(key, _)| has(key)) {
                 let mut packed = bytes.to_vec();
-                copied.iter().for_each(|(key, value)| pack(key, ValueRef::Text(value), &mut packed));
+                copied
+                    .iter()
+                    .for_each(|(key, value)| pack(key, ValueRef::Text(value), &mut packed));
                 msg.data = Data::Packed(packed.into());
                 return Ok(());
             }
             let body = msg.data.object_mut()?;
-            body.extend(copied.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))));
+            body.extend(
+                copied
+                    .iter()
+                    .map(|(key, value)| ((*key).to_owned(), Value::from(*value))),
+            );
             return Ok(());
         }
         if msg.data.to_json()?.is_object() && copied.peek().is_some() {
@@ -109,7 +133,10 @@ mod tests {
         let mut world = World::new().await;
         let body = json!({"a": 1, "ab": "x", "b": {"c": [1]}, "d": 2.0});
         let node = world.node(CLASS, json!({"keys": ["a.*", "b", "d"]}));
-        for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+        for msg in [
+            world.msg(MsgType::PostTelemetry, nobody(), &body),
+            world.packed(nobody(), &body),
+        ] {
             let out = world.one(&node, msg).await;
             let metadata = ["a", "ab", "b", "d", "deviceName"].map(|key| out.meta(key).unwrap());
             assert_eq!(metadata, ["1", "x", r#"{"c":[1]}"#, "2.0", "thing"]);
@@ -118,9 +145,15 @@ mod tests {
         let node = world.node(CLASS, json!({"copyFrom": "METADATA", "keys": ["device.*"]}));
         for (body, expected) in [
             (json!({"a": 1}), json!({"a": 1, "deviceName": "thing"})),
-            (json!({"deviceName": 1, "a": 2}), json!({"deviceName": "thing", "a": 2})),
+            (
+                json!({"deviceName": 1, "a": 2}),
+                json!({"deviceName": "thing", "a": 2}),
+            ),
         ] {
-            for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+            for msg in [
+                world.msg(MsgType::PostTelemetry, nobody(), &body),
+                world.packed(nobody(), &body),
+            ] {
                 assert_eq!(world.one(&node, msg).await.body(), expected);
             }
         }
@@ -139,7 +172,11 @@ mod tests {
         for (version, old, new) in [
             (0, json!({"fromMetadata": true}), json!({"copyFrom": "METADATA"})),
             (0, json!({"fromMetadata": "false"}), json!({"copyFrom": "DATA"})),
-            (1, json!({"fromMetadata": "METADATA"}), json!({"copyFrom": "METADATA"})),
+            (
+                1,
+                json!({"fromMetadata": "METADATA"}),
+                json!({"copyFrom": "METADATA"}),
+            ),
             (1, json!({"copyFrom": "DATA"}), json!({"copyFrom": "DATA"})),
         ] {
             assert_eq!(upgraded(CLASS, version, old), new);

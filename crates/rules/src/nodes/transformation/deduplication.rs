@@ -38,10 +38,13 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes one message of those that an originator sends within an interval: the first, the last, or all in one.",
     version: 1,
     upgrade: drop_queue_name,
-    default_configuration: || {
-        json!({"interval": 60, "strategy": "FIRST", "outMsgType": null, "maxPendingMsgs": 100, "maxRetries": 3})
-    },
-    ..NodeType::new("deduplication.TbMsgDeduplicationNode", "deduplication", Category::Transformation, make)
+    default_configuration: || json!({"interval": 60, "strategy": "FIRST", "outMsgType": null, "maxPendingMsgs": 100, "maxRetries": 3}),
+    ..NodeType::new(
+        "deduplication.TbMsgDeduplicationNode",
+        "deduplication",
+        Category::Transformation,
+        make,
+    )
 }];
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -91,14 +94,17 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     if !(1..=i64::from(i32::MAX)).contains(&config.interval) {
         return Err(ConfigError::new("interval", "must be at least 1 second"));
     }
-    let max_pending = u32::try_from(config.max_pending_msgs).ok().filter(|max| (1..=MAX_PENDING).contains(max));
+    let max_pending = u32::try_from(config.max_pending_msgs)
+        .ok()
+        .filter(|max| (1..=MAX_PENDING).contains(max));
     let max_retries = u8::try_from(config.max_retries).ok().filter(|max| *max <= 100);
     let strategy = match config.strategy {
         StrategyName::First => Strategy::First,
         StrategyName::Last => Strategy::Last,
         StrategyName::All => {
             let kind = config.out_msg_type.filter(|kind| !kind.is_empty());
-            let kind = kind.ok_or_else(|| ConfigError::new("outMsgType", "must be given for the strategy ALL"))?;
+            let kind =
+                kind.ok_or_else(|| ConfigError::new("outMsgType", "must be given for the strategy ALL"))?;
             Strategy::All(MsgType::from(kind.as_str()))
         }
     };
@@ -124,13 +130,19 @@ impl Node for Deduplication {
             return Step::Fail(msg, error);
         }
         let number = number_of(msg.id);
-        let mut pending = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)).unwrap_or_default();
+        let mut pending = ctx
+            .kept(subject, LIST)
+            .and_then(|bytes| Pending::decode(&bytes))
+            .unwrap_or_default();
         if pending.entries.iter().any(|entry| entry.number == number) {
             return Step::Done;
         }
         let bytes = encode(msg.tenant, &msg.to_message());
         if pending.entries.len() >= self.max_pending as usize {
-            let text = format!("max limit of {} pending messages reached for {}", self.max_pending, subject.entity);
+            let text = format!(
+                "max limit of {} pending messages reached for {}",
+                self.max_pending, subject.entity
+            );
             return Step::fail(msg, text);
         }
         if bytes.len() > MAX_BYTES || pending.bytes() + bytes.len() > MAX_TOTAL_BYTES {
@@ -175,7 +187,9 @@ impl Node for Deduplication {
             for message in results {
                 if let Err(error) = services.engine.push(subject.tenant, message).await {
                     let text = error.to_string();
-                    return Step::then(move |ctx| refused(ctx, subject, &used, &text, max_retries, interval_ms));
+                    return Step::then(move |ctx| {
+                        refused(ctx, subject, &used, &text, max_retries, interval_ms)
+                    });
                 }
             }
             Step::then(move |ctx| {
@@ -226,7 +240,9 @@ fn take_off(ctx: &mut Ctx<'_>, subject: Subject, used: &[u64], interval_ms: i64)
     for number in used {
         ctx.forget(subject, *number);
     }
-    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else { return };
+    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else {
+        return;
+    };
     pending.entries.retain(|entry| !used.contains(&entry.number));
     if pending.entries.is_empty() {
         ctx.forget(subject, LIST);
@@ -247,7 +263,9 @@ fn refused(
     interval_ms: i64,
 ) -> Step {
     let node: RuleNodeId = ctx.node;
-    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else { return Step::Done };
+    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else {
+        return Step::Done;
+    };
     if pending.retries >= max_retries {
         tracing::error!(%node, originator = %subject.entity, error, "deduplicated messages are given up");
         take_off(ctx, subject, used, interval_ms);

@@ -26,7 +26,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "mailBodyType": "false",
         })
     },
-    ..NodeType::new("mail.TbMsgToEmailNode", "to email", Category::Transformation, make)
+    ..NodeType::new(
+        "mail.TbMsgToEmailNode",
+        "to email",
+        Category::Transformation,
+        make,
+    )
 }];
 
 #[derive(Deserialize)]
@@ -79,7 +84,10 @@ impl Config {
         let images = match msg.meta.get("images").filter(|images| !images.is_empty()) {
             Some(images) => {
                 let images: Result<BTreeMap<String, String>, _> = serde_json::from_str(&images);
-                Some(images.map_err(|error| NodeError::new(format!("wrong images in the metadata: {error}")))?)
+                Some(
+                    images
+                        .map_err(|error| NodeError::new(format!("wrong images in the metadata: {error}")))?,
+                )
             }
             None => None,
         };
@@ -106,7 +114,14 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn templates_become_an_email() {
         let mut world = World::new().await;
-        let metadata = || [("deviceName", "d"), ("deviceType", "t"), ("userEmail", "u@x"), ("rich", "TRUE")];
+        let metadata = || {
+            [
+                ("deviceName", "d"),
+                ("deviceType", "t"),
+                ("userEmail", "u@x"),
+                ("rich", "TRUE"),
+            ]
+        };
         let email = |cc: Value, images: Value, html: bool| {
             json!({
                 "from": "info@example.com", "to": "u@x", "cc": cc, "bcc": null, "subject": "Temperature of t is high",
@@ -115,13 +130,29 @@ mod tests {
         };
         for (patch, images, expected) in [
             (json!({}), None, email(json!(null), json!(null), false)),
-            (json!({"mailBodyType": "true", "ccTemplate": "c@x"}), None, email(json!("c@x"), json!(null), true)),
-            (json!({"mailBodyType": "dynamic", "isHtmlTemplate": "${rich}"}), None, email(json!(null), json!(null), true)),
-            (json!({"mailBodyType": null}), Some(r#"{"a":"b"}"#), email(json!(null), json!({"a": "b"}), false)),
+            (
+                json!({"mailBodyType": "true", "ccTemplate": "c@x"}),
+                None,
+                email(json!("c@x"), json!(null), true),
+            ),
+            (
+                json!({"mailBodyType": "dynamic", "isHtmlTemplate": "${rich}"}),
+                None,
+                email(json!(null), json!(null), true),
+            ),
+            (
+                json!({"mailBodyType": null}),
+                Some(r#"{"a":"b"}"#),
+                email(json!(null), json!({"a": "b"}), false),
+            ),
         ] {
             let node = world.node(CLASS, patch);
-            let mut msg =
-                world.msg_with(MsgType::Alarm, nobody(), &json!({"temperature": 20.5}), metadata().into_iter().collect());
+            let mut msg = world.msg_with(
+                MsgType::Alarm,
+                nobody(),
+                &json!({"temperature": 20.5}),
+                metadata().into_iter().collect(),
+            );
             if let Some(images) = images {
                 msg.meta.set("images", images);
             }

@@ -1,0 +1,88 @@
+//! What a JSONPath finds in the body.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::message::{Data, Msg};
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::nodes::json_path::JsonPath;
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Replaces the body by what a JSONPath finds in it.",
+    default_configuration: || json!({"jsonPath": "$"}),
+    ..NodeType::new(
+        "transform.TbJsonPathNode",
+        "json path",
+        Category::Transformation,
+        make,
+    )
+}];
+
+/// No path is that of the whole body.
+struct Read(Option<JsonPath>);
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        json_path: String,
+    }
+    let config: Config = config.parse()?;
+    let path = match config.json_path.as_str() {
+        "$" => None,
+        path => Some(JsonPath::new(path).map_err(|error| ConfigError::new("jsonPath", error))?),
+    };
+    Ok(Arc::new(Read(path)))
+}
+
+impl Node for Read {
+    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let Some(path) = &self.0 else {
+            return Step::success(msg);
+        };
+        let body = match msg.data.to_json() {
+            Ok(body) => body,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        match path.read(&body) {
+            Ok(found) => {
+                msg.data = Data::json(found);
+                Step::success(msg)
+            }
+            Err(error) => Step::fail(msg, error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::message::MsgType;
+
+    use super::*;
+    use crate::nodes::tests::{World, nobody};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_body_becomes_what_the_path_finds() {
+        let mut world = World::new().await;
+        let class = "transform.TbJsonPathNode";
+        for (path, expected) in [
+            ("$", Some(json!({"a": [{"b": 1}, {"b": 2}]}))),
+            ("$.a[0].b", Some(json!(1))),
+            ("$..b", Some(json!([1, 2]))),
+            ("$.x", None),
+        ] {
+            let node = world.node(class, json!({ "jsonPath": path }));
+            let msg = world.msg(
+                MsgType::PostTelemetry,
+                nobody(),
+                &json!({"a": [{"b": 1}, {"b": 2}]}),
+            );
+            let out = world.one(&node, msg).await;
+            assert_eq!((out.label == "Success").then(|| out.body()), expected);
+        }
+        assert_eq!(world.wrong(class, json!({"jsonPath": "$["})), "jsonPath");
+    }
+}

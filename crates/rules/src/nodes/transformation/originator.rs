@@ -30,7 +30,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "entityNamePattern": null,
         })
     },
-    ..NodeType::new("transform.TbChangeOriginatorNode", "change originator", Category::Transformation, make)
+    ..NodeType::new(
+        "transform.TbChangeOriginatorNode",
+        "change originator",
+        Category::Transformation,
+        make,
+    )
 }];
 
 enum Source {
@@ -63,18 +68,29 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     }
     let config: Config = config.parse()?;
     let missing = |field: &str| ConfigError::new(field, "must be given");
-    let source = match config.originator_source.ok_or_else(|| missing("originatorSource"))? {
+    let source = match config
+        .originator_source
+        .ok_or_else(|| missing("originatorSource"))?
+    {
         Name::Customer => Source::Customer,
         Name::Tenant => Source::Tenant,
         Name::AlarmOriginator => Source::AlarmOriginator,
-        Name::Related => Source::Related(Arc::new(config.relations_query.ok_or_else(|| missing("relationsQuery"))?)),
+        Name::Related => Source::Related(Arc::new(
+            config.relations_query.ok_or_else(|| missing("relationsQuery"))?,
+        )),
         Name::Entity => {
             let entity_type = config.entity_type.ok_or_else(|| missing("entityType"))?;
             if !entities::NAMED.contains(&entity_type) {
-                return Err(ConfigError::new("entityType", format!("unexpected entity type {entity_type}")));
+                return Err(ConfigError::new(
+                    "entityType",
+                    format!("unexpected entity type {entity_type}"),
+                ));
             }
             let name = config.entity_name_pattern.filter(|name| !name.is_empty());
-            Source::Named(entity_type, Pattern::new(&name.ok_or_else(|| missing("entityNamePattern"))?))
+            Source::Named(
+                entity_type,
+                Pattern::new(&name.ok_or_else(|| missing("entityNamePattern"))?),
+            )
         }
     };
     Ok(Arc::new(ChangeOriginator(source)))
@@ -121,27 +137,34 @@ impl Node for ChangeOriginator {
 impl Wanted {
     async fn find(&self, services: &Arc<Services>, subject: Subject) -> Result<Option<EntityId>, NodeError> {
         match self {
-            Self::Customer => Ok(entities::customer_of(services, subject).await?.map(EntityId::from)),
+            Self::Customer => Ok(entities::customer_of(services, subject)
+                .await?
+                .map(EntityId::from)),
             Self::Related(query) => query.first(services, subject.tenant, subject.entity).await,
             Self::AlarmOriginator if subject.entity.entity_type == EntityType::Alarm => {
-                let alarm = services.stores.alarms.get(subject.tenant, AlarmId(subject.entity.id)).await?;
+                let alarm = services
+                    .stores
+                    .alarms
+                    .get(subject.tenant, AlarmId(subject.entity.id))
+                    .await?;
                 Ok(alarm.and_then(|alarm| alarm.originator))
             }
-            Self::AlarmOriginator => {
-                Err(NodeError::new(format!("unexpected originator of type {}", subject.entity.entity_type)))
-            }
-            Self::Named(entity_type, name) => {
-                entities::by_name(services, subject.tenant, *entity_type, name).await.map(Some)
-            }
+            Self::AlarmOriginator => Err(NodeError::new(format!(
+                "unexpected originator of type {}",
+                subject.entity.entity_type
+            ))),
+            Self::Named(entity_type, name) => entities::by_name(services, subject.tenant, *entity_type, name)
+                .await
+                .map(Some),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fieldline_model::UserId;
     use fieldline_model::entity::{Authority, User};
     use fieldline_model::message::MsgType;
-    use fieldline_model::UserId;
     use serde_json::Value;
 
     use super::*;
@@ -165,19 +188,31 @@ mod tests {
             authority: Authority::TenantAdmin,
             ..User::default()
         };
-        let user = EntityId::from(world.services.stores.users.save(user, true).await.unwrap().id.unwrap());
+        let user = EntityId::from(
+            world
+                .services
+                .stores
+                .users
+                .save(user, true)
+                .await
+                .unwrap()
+                .id
+                .unwrap(),
+        );
         let tenant = EntityId::from(world.tenant);
         let to = json!({"direction": "TO", "maxLevel": 1});
-        let named = |kind: &str, name: &str| {
-            json!({"originatorSource": "ENTITY", "entityType": kind, "entityNamePattern": name})
-        };
+        let named = |kind: &str, name: &str| json!({"originatorSource": "ENTITY", "entityType": kind, "entityNamePattern": name});
         for (patch, from, expected) in [
             (json!({}), device, Some(customer)),
             (json!({}), customer, Some(customer)),
             (json!({}), alone, None),
             (json!({"originatorSource": "TENANT"}), alone, Some(tenant)),
             (json!({"originatorSource": "RELATED"}), asset, Some(device)),
-            (json!({"originatorSource": "RELATED", "relationsQuery": to}), device, Some(asset)),
+            (
+                json!({"originatorSource": "RELATED", "relationsQuery": to}),
+                device,
+                Some(asset),
+            ),
             (json!({"originatorSource": "RELATED"}), device, None),
             (json!({"originatorSource": "ALARM_ORIGINATOR"}), device, None),
             (named("ASSET", "House $[no]"), device, Some(asset)),
@@ -189,8 +224,16 @@ mod tests {
             let msg = world.msg(MsgType::PostTelemetry, from, &json!({"no": 7}));
             let out = world.one(&node, msg).await;
             match expected {
-                Some(originator) => assert_eq!((out.label.as_str(), out.msg.originator), ("Success", originator), "{shown}"),
-                None => assert_eq!((out.label.as_str(), out.msg.originator), ("Failure", from), "{shown}"),
+                Some(originator) => assert_eq!(
+                    (out.label.as_str(), out.msg.originator),
+                    ("Success", originator),
+                    "{shown}"
+                ),
+                None => assert_eq!(
+                    (out.label.as_str(), out.msg.originator),
+                    ("Failure", from),
+                    "{shown}"
+                ),
             }
         }
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
@@ -203,10 +246,19 @@ mod tests {
         let world = World::new().await;
         for (patch, field) in [
             (json!({"originatorSource": null}), "originatorSource"),
-            (json!({"originatorSource": "RELATED", "relationsQuery": null}), "relationsQuery"),
+            (
+                json!({"originatorSource": "RELATED", "relationsQuery": null}),
+                "relationsQuery",
+            ),
             (json!({"originatorSource": "ENTITY"}), "entityType"),
-            (json!({"originatorSource": "ENTITY", "entityType": "ALARM"}), "entityType"),
-            (json!({"originatorSource": "ENTITY", "entityType": "DEVICE"}), "entityNamePattern"),
+            (
+                json!({"originatorSource": "ENTITY", "entityType": "ALARM"}),
+                "entityType",
+            ),
+            (
+                json!({"originatorSource": "ENTITY", "entityType": "DEVICE"}),
+                "entityNamePattern",
+            ),
         ] as [(Value, &str); 5]
         {
             assert_eq!(world.wrong(CLASS, patch), field);

@@ -15,9 +15,16 @@ use crate::registry::{Category, NodeType};
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Deletes values whose keys match regular expressions from the body or the metadata.",
     version: 2,
-    upgrade: |from_version, configuration| keys::upgrade(from_version, configuration, "dataToFetch", "deleteFrom"),
+    upgrade: |from_version, configuration| {
+        keys::upgrade(from_version, configuration, "dataToFetch", "deleteFrom")
+    },
     default_configuration: || json!({"deleteFrom": "DATA", "keys": []}),
-    ..NodeType::new("transform.TbDeleteKeysNode", "delete key-value pairs", Category::Transformation, make)
+    ..NodeType::new(
+        "transform.TbDeleteKeysNode",
+        "delete key-value pairs",
+        Category::Transformation,
+        make,
+    )
 }];
 
 struct Remove {
@@ -94,16 +101,31 @@ mod tests {
         let mut world = World::new().await;
         let body = json!({"a": 1, "ab": "x", "b": {"a": [1]}});
         let node = world.node(CLASS, json!({"keys": ["a.*", "deviceName"]}));
-        for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+        for msg in [
+            world.msg(MsgType::PostTelemetry, nobody(), &body),
+            world.packed(nobody(), &body),
+        ] {
             let out = world.one(&node, msg).await;
-            assert_eq!((out.body(), out.meta("deviceName").is_some()), (json!({"b": {"a": [1]}}), true));
+            assert_eq!(
+                (out.body(), out.meta("deviceName").is_some()),
+                (json!({"b": {"a": [1]}}), true)
+            );
         }
-        let node = world.node(CLASS, json!({"deleteFrom": "METADATA", "keys": ["a.*", "deviceName"]}));
+        let node = world.node(
+            CLASS,
+            json!({"deleteFrom": "METADATA", "keys": ["a.*", "deviceName"]}),
+        );
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
         let out = world.one(&node, msg).await;
         assert_eq!((out.body(), out.meta("deviceName")), (body, None));
         assert_eq!(world.wrong(CLASS, json!({"deleteFrom": "ALL"})), "deleteFrom");
-        assert_eq!(upgraded(CLASS, 0, json!({"fromMetadata": false})), json!({"deleteFrom": "DATA"}));
-        assert_eq!(upgraded(CLASS, 1, json!({"dataToFetch": "METADATA"})), json!({"deleteFrom": "METADATA"}));
+        assert_eq!(
+            upgraded(CLASS, 0, json!({"fromMetadata": false})),
+            json!({"deleteFrom": "DATA"})
+        );
+        assert_eq!(
+            upgraded(CLASS, 1, json!({"dataToFetch": "METADATA"})),
+            json!({"deleteFrom": "METADATA"})
+        );
     }
 }

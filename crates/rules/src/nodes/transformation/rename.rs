@@ -14,9 +14,16 @@ use crate::registry::{Category, NodeType};
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Renames keys of the body or the metadata.",
     version: 2,
-    upgrade: |from_version, configuration| keys::upgrade(from_version, configuration, "fromMetadata", "renameIn"),
+    upgrade: |from_version, configuration| {
+        keys::upgrade(from_version, configuration, "fromMetadata", "renameIn")
+    },
     default_configuration: || json!({"renameIn": "DATA", "renameKeysMapping": {"temperatureCelsius": "temperature"}}),
-    ..NodeType::new("transform.TbRenameKeysNode", "rename keys", Category::Transformation, make)
+    ..NodeType::new(
+        "transform.TbRenameKeysNode",
+        "rename keys",
+        Category::Transformation,
+        make,
+    )
 }];
 
 struct Rename {
@@ -34,11 +41,17 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let config: Config = config.parse()?;
     let mapping = config.rename_keys_mapping.unwrap_or_default();
     if mapping.is_empty() {
-        return Err(ConfigError::new("renameKeysMapping", "at least one entry is needed"));
+        return Err(ConfigError::new(
+            "renameKeysMapping",
+            "at least one entry is needed",
+        ));
     }
     let names = mapping.into_iter().map(|(from, to)| match to {
         Value::String(to) => Ok((from, to)),
-        _ => Err(ConfigError::new(format!("renameKeysMapping.{from}"), "must be a text")),
+        _ => Err(ConfigError::new(
+            format!("renameKeysMapping.{from}"),
+            "must be a text",
+        )),
     });
     Ok(Arc::new(Rename {
         part: required(config.rename_in, "renameIn")?,
@@ -100,17 +113,38 @@ mod tests {
         let mapping = json!({"a": "b", "none": "x", "c": "d", "deviceName": "name"});
         let node = world.node(CLASS, json!({ "renameKeysMapping": mapping }));
         let body = json!({"a": 1, "b": 2, "c": {}});
-        for msg in [world.msg(MsgType::PostTelemetry, nobody(), &body), world.packed(nobody(), &body)] {
+        for msg in [
+            world.msg(MsgType::PostTelemetry, nobody(), &body),
+            world.packed(nobody(), &body),
+        ] {
             let out = world.one(&node, msg).await;
             assert_eq!((out.body(), out.meta("name")), (json!({"b": 1, "d": {}}), None));
         }
-        let node = world.node(CLASS, json!({"renameKeysMapping": mapping, "renameIn": "METADATA"}));
+        let node = world.node(
+            CLASS,
+            json!({"renameKeysMapping": mapping, "renameIn": "METADATA"}),
+        );
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
         let out = world.one(&node, msg).await;
-        assert_eq!((out.body(), out.meta("name").as_deref(), out.meta("deviceName")), (body, Some("thing"), None));
-        assert_eq!(world.wrong(CLASS, json!({"renameKeysMapping": {}})), "renameKeysMapping");
-        assert_eq!(world.wrong(CLASS, json!({"renameKeysMapping": {"a": 1}})), "renameKeysMapping.a");
-        assert_eq!(upgraded(CLASS, 0, json!({"fromMetadata": true})), json!({"renameIn": "METADATA"}));
-        assert_eq!(upgraded(CLASS, 1, json!({"fromMetadata": "DATA"})), json!({"renameIn": "DATA"}));
+        assert_eq!(
+            (out.body(), out.meta("name").as_deref(), out.meta("deviceName")),
+            (body, Some("thing"), None)
+        );
+        assert_eq!(
+            world.wrong(CLASS, json!({"renameKeysMapping": {}})),
+            "renameKeysMapping"
+        );
+        assert_eq!(
+            world.wrong(CLASS, json!({"renameKeysMapping": {"a": 1}})),
+            "renameKeysMapping.a"
+        );
+        assert_eq!(
+            upgraded(CLASS, 0, json!({"fromMetadata": true})),
+            json!({"renameIn": "METADATA"})
+        );
+        assert_eq!(
+            upgraded(CLASS, 1, json!({"fromMetadata": "DATA"})),
+            json!({"renameIn": "DATA"})
+        );
     }
 }

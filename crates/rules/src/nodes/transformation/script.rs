@@ -20,11 +20,21 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "tbelScript": "return {msg: msg, metadata: metadata, msgType: msgType};",
         })
     },
-    ..NodeType::new("transform.TbTransformMsgNode", "script", Category::Transformation, make)
+    ..NodeType::new(
+        "transform.TbTransformMsgNode",
+        "script",
+        Category::Transformation,
+        make,
+    )
 }];
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(Transform(script::compile(config, "jsScript", "tbelScript", PARAMS)?)))
+    Ok(Arc::new(Transform(script::compile(
+        config,
+        "jsScript",
+        "tbelScript",
+        PARAMS,
+    )?)))
 }
 
 struct Transform(Script);
@@ -71,10 +81,30 @@ mod tests {
         let mut world = World::new().await;
         let class = "transform.TbTransformMsgNode";
         for (script, body, name, kind) in [
-            ("return {msg: {t: msg.t * 2}};", json!({"t": 4}), Some("thing"), "POST_TELEMETRY_REQUEST"),
-            ("metadata.x = 'y'; return {metadata: {deviceName: 'b', n: null}};", json!({"t": 2}), Some("b"), "POST_TELEMETRY_REQUEST"),
-            ("return {msgType: 'ALARM', metadata: {}};", json!({"t": 2}), None, "ALARM"),
-            ("return {};", json!({"t": 2}), Some("thing"), "POST_TELEMETRY_REQUEST"),
+            (
+                "return {msg: {t: msg.t * 2}};",
+                json!({"t": 4}),
+                Some("thing"),
+                "POST_TELEMETRY_REQUEST",
+            ),
+            (
+                "metadata.x = 'y'; return {metadata: {deviceName: 'b', n: null}};",
+                json!({"t": 2}),
+                Some("b"),
+                "POST_TELEMETRY_REQUEST",
+            ),
+            (
+                "return {msgType: 'ALARM', metadata: {}};",
+                json!({"t": 2}),
+                None,
+                "ALARM",
+            ),
+            (
+                "return {};",
+                json!({"t": 2}),
+                Some("thing"),
+                "POST_TELEMETRY_REQUEST",
+            ),
         ] {
             let node = world.node(class, js(script));
             for msg in [
@@ -82,7 +112,10 @@ mod tests {
                 world.packed(nobody(), &json!({"t": 2})),
             ] {
                 let out = world.one(&node, msg).await;
-                assert_eq!((out.body(), out.meta("deviceName").as_deref(), out.msg.kind.name()), (body.clone(), name, kind));
+                assert_eq!(
+                    (out.body(), out.meta("deviceName").as_deref(), out.msg.kind.name()),
+                    (body.clone(), name, kind)
+                );
             }
         }
         for script in ["return 5;", "return [];", "throw 'no';"] {
@@ -96,10 +129,16 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_script_may_make_several_messages() {
         let mut world = World::new().await;
-        let node = world.node("transform.TbTransformMsgNode", js("return [{msg: {a: 1}}, {msg: {a: 2}}];"));
+        let node = world.node(
+            "transform.TbTransformMsgNode",
+            js("return [{msg: {a: 1}}, {msg: {a: 2}}];"),
+        );
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
         let outs = world.send(&node, msg.clone()).await;
-        assert_eq!(outs.iter().map(|out| out.body()["a"].clone()).collect::<Vec<_>>(), [json!(1), json!(2)]);
+        assert_eq!(
+            outs.iter().map(|out| out.body()["a"].clone()).collect::<Vec<_>>(),
+            [json!(1), json!(2)]
+        );
         let ids = |outs: &[crate::nodes::tests::Out]| outs.iter().map(|out| out.msg.id).collect::<Vec<_>>();
         let again = world.send(&node, msg.clone()).await;
         assert_eq!(ids(&again), ids(&outs), "a replay makes the same messages");

@@ -11,9 +11,12 @@ use crate::registry::{Category, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes a message of each element of the array in the body.",
-    ..NodeType::new("transform.TbSplitArrayMsgNode", "split array msg", Category::Transformation, |_| {
-        Ok(Arc::new(Split))
-    })
+    ..NodeType::new(
+        "transform.TbSplitArrayMsgNode",
+        "split array msg",
+        Category::Transformation,
+        |_| Ok(Arc::new(Split)),
+    )
 }];
 
 struct Split;
@@ -60,10 +63,16 @@ mod tests {
         for body in [json!([]), json!([{"a": 1}]), json!([{"a": 1}, 5, "x", null])] {
             let msg = world.msg(MsgType::PostTelemetry, nobody(), &body);
             let outs = world.send(&node, msg).await;
-            assert!(outs.iter().all(|out| out.label == "Success" && out.meta("deviceName").is_some()));
+            assert!(
+                outs.iter()
+                    .all(|out| out.label == "Success" && out.meta("deviceName").is_some())
+            );
             let ids: std::collections::HashSet<_> = outs.iter().map(|out| out.msg.id).collect();
             assert_eq!(ids.len(), outs.len());
-            assert_eq!(Value::Array(outs.iter().map(crate::nodes::tests::Out::body).collect()), body);
+            assert_eq!(
+                Value::Array(outs.iter().map(crate::nodes::tests::Out::body).collect()),
+                body
+            );
         }
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
         assert_eq!(world.one(&node, msg).await.label, "Failure");

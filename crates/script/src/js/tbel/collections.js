@@ -77,10 +77,26 @@ const indexIn = (list, value, from) => {
   for (let at = Math.max(from, 0); at < list.length; at++) if (equal(list[at], value)) return at;
   return -1;
 };
+// Arguments of a call are limited in number, so nothing is spread into one.
+const append = (list, values) => {
+  for (let at = 0, count = values.length; at < count; at++) list.push(values[at]);
+};
+const refill = (list, values) => {
+  const changed = list.length !== values.length;
+  list.length = 0;
+  append(list, values);
+  return changed;
+};
+const insert = (list, at, values) => {
+  const rest = at < list.length ? list.splice(at, list.length - at) : [];
+  append(list, values);
+  append(list, rest);
+};
 const splice = (list, start, count, values) => {
   const from = startIndex(list, start);
-  const removed = Math.max(0, Math.min(count, list.length - from));
-  return [...list.splice(from, removed, ...values)];
+  const removed = list.splice(from, Math.max(0, Math.min(count, list.length - from)));
+  insert(list, from, values);
+  return removed;
 };
 
 methods(Array.prototype, {
@@ -108,7 +124,7 @@ methods(Array.prototype, {
   addAll(...args) {
     const values = collection(args[args.length - 1]);
     const at = args.length === 2 ? checkIndex(this, args[0], this.length) : this.length;
-    openList(this).splice(at, 0, ...values);
+    insert(openList(this), at, values === this ? [...values] : values);
     return values.length > 0;
   },
   pop() { return openList(this).pop(); },
@@ -130,17 +146,11 @@ methods(Array.prototype, {
   },
   removeAll(values) {
     const gone = collection(values);
-    const kept = openList(this).filter((item) => indexIn(gone, item, 0) < 0);
-    const changed = kept.length !== this.length;
-    this.splice(0, this.length, ...kept);
-    return changed;
+    return refill(openList(this), this.filter((item) => indexIn(gone, item, 0) < 0));
   },
   retainAll(values) {
     const wanted = collection(values);
-    const kept = openList(this).filter((item) => indexIn(wanted, item, 0) >= 0);
-    const changed = kept.length !== this.length;
-    this.splice(0, this.length, ...kept);
-    return changed;
+    return refill(openList(this), this.filter((item) => indexIn(wanted, item, 0) >= 0));
   },
   clear() { openList(this).splice(0, this.length); },
   contains(value) { return indexIn(this, value, 0) >= 0; },

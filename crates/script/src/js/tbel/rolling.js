@@ -88,8 +88,8 @@ const merge = (all, settings) => {
     if (inside && !(ignoreNaN && latest.some(isNaNumber))) merged.push(new MultiValue(ts, arrayOf(latest)));
   }
   return new RollingData(window ?? {
-    startTs: int(Math.min(...all.map(({ timeWindow }) => timeWindow.startTs))),
-    endTs: int(Math.max(...all.map(({ timeWindow }) => timeWindow.endTs))),
+    startTs: int(all.reduce((least, { timeWindow }) => Math.min(least, timeWindow.startTs), Infinity)),
+    endTs: int(all.reduce((most, { timeWindow }) => Math.max(most, timeWindow.endTs), -Infinity)),
   }, merged);
 };
 

@@ -59,7 +59,11 @@ impl Pending {
                 bytes: u32::from_le_bytes(take_array(bytes).ok()?),
             });
         }
-        Some(Self { due_ms, retries, entries })
+        Some(Self {
+            due_ms,
+            retries,
+            entries,
+        })
     }
 
     /// Bytes of all messages.
@@ -101,7 +105,9 @@ pub(super) fn encode(tenant: TenantId, message: &Message) -> Vec<u8> {
 pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
     let record = Record::decode(record::split(bytes).next()?.ok()?).ok()?;
     match record.body {
-        RecordBody::Message(body) => record::message::decode(record.subject.entity, record.received_ms, body).ok(),
+        RecordBody::Message(body) => {
+            record::message::decode(record.subject.entity, record.received_ms, body).ok()
+        }
         _ => None,
     }
 }

@@ -12,10 +12,18 @@ fn node(world: &World, patch: Value) -> Arc<dyn Node> {
     for (key, value) in patch.as_object().unwrap() {
         configuration[key] = value.clone();
     }
-    world.make_named(CLASS, "d", Some("HighPriority"), &configuration).unwrap()
+    world
+        .make_named(CLASS, "d", Some("HighPriority"), &configuration)
+        .unwrap()
 }
 
-async fn put(world: &mut World, node: &Arc<dyn Node>, originator: EntityId, ts: i64, n: i64) -> Option<String> {
+async fn put(
+    world: &mut World,
+    node: &Arc<dyn Node>,
+    originator: EntityId,
+    ts: i64,
+    n: i64,
+) -> Option<String> {
     let metadata = [("ts", ts.to_string())].into_iter().collect();
     let msg = world.msg_with(MsgType::PostTelemetry, originator, &json!({ "n": n }), metadata);
     let outs = world.send(node, msg).await;
@@ -23,7 +31,11 @@ async fn put(world: &mut World, node: &Arc<dyn Node>, originator: EntityId, ts: 
 }
 
 fn numbers(messages: &[Message]) -> Vec<i64> {
-    let number = |message: &Message| serde_json::from_str::<Value>(&message.data).unwrap()["n"].as_i64().unwrap();
+    let number = |message: &Message| {
+        serde_json::from_str::<Value>(&message.data).unwrap()["n"]
+            .as_i64()
+            .unwrap()
+    };
     messages.iter().map(number).collect()
 }
 
@@ -33,7 +45,14 @@ async fn the_first_or_the_last_of_each_interval_goes_on_after_a_restart_as_well(
         let mut world = World::new().await;
         let device = world.device("d", json!(null)).await;
         let node = node(&world, json!({ "strategy": strategy }));
-        for (ts, n) in [(1000, 1), (500, 2), (2000, 3), (2000, 4), (20_000, 5), (21_000, 6)] {
+        for (ts, n) in [
+            (1000, 1),
+            (500, 2),
+            (2000, 3),
+            (2000, 4),
+            (20_000, 5),
+            (21_000, 6),
+        ] {
             assert_eq!(put(&mut world, &node, device, NOW - 60_000 + ts, n).await, None);
         }
         world.restart();
@@ -90,7 +109,10 @@ async fn all_become_one_message() {
         json!([{"msg": {"n": 1}, "metadata": ts(NOW)}, {"msg": {"n": 2}, "metadata": ts(NOW + 1)}])
     );
     assert_eq!(message.msg_type.name(), "PACK");
-    assert_eq!(message.metadata.get("ts"), Some((NOW + 10_001).to_string().as_str()));
+    assert_eq!(
+        message.metadata.get("ts"),
+        Some((NOW + 10_001).to_string().as_str())
+    );
     let mut msg = world.msg(MsgType::PostTelemetry, device, &json!({}));
     msg.data = crate::message::Data::text("no json");
     assert_eq!(world.one(&node, msg).await.label, "Failure");
@@ -105,8 +127,17 @@ async fn what_waits_is_bounded_and_a_message_waits_once() {
     world.send(&node, msg.clone()).await;
     world.send(&node, msg).await;
     assert_eq!(put(&mut world, &node, device, NOW, 2).await, None);
-    assert!(put(&mut world, &node, device, NOW, 3).await.unwrap().contains("max limit"));
-    assert_eq!(put(&mut world, &node, nobody(), NOW, 4).await, None, "each originator has its own limit");
+    assert!(
+        put(&mut world, &node, device, NOW, 3)
+            .await
+            .unwrap()
+            .contains("max limit")
+    );
+    assert_eq!(
+        put(&mut world, &node, nobody(), NOW, 4).await,
+        None,
+        "each originator has its own limit"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +169,9 @@ async fn messages_are_kept_in_the_partition_of_their_originator() {
     let mut world = World::new().await;
     let node = node(&world, json!({}));
     world.parts.partitions = 64;
-    let away = std::iter::repeat_with(nobody).find(|entity| !world.parts.is_home(world.subject(*entity))).unwrap();
+    let away = std::iter::repeat_with(nobody)
+        .find(|entity| !world.parts.is_home(world.subject(*entity)))
+        .unwrap();
     let msg = world.msg(MsgType::PostTelemetry, away, &json!({}));
     assert!(matches!(world.step(&node, msg).await, Step::Home(_)));
 }
@@ -155,5 +188,8 @@ async fn wrong_and_older_configurations() {
     ] {
         assert_eq!(world.wrong(CLASS, patch), field);
     }
-    assert_eq!(upgraded(CLASS, 0, json!({"interval": 5, "queueName": "Main"})), json!({"interval": 5}));
+    assert_eq!(
+        upgraded(CLASS, 0, json!({"interval": 5, "queueName": "Main"})),
+        json!({"interval": 5})
+    );
 }

@@ -1,0 +1,171 @@
+//! Alarm rules: calculated fields of type ALARM under paths of their own, without `type`.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use fieldline_core::ports::CalculatedFieldFilter;
+use fieldline_model::entity::calculated_field::CALCULATED_FIELD_ENTITIES;
+use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
+use fieldline_model::page::PageData;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::calculated_field::{self, TestScriptRequest, TestScriptResult};
+use super::calculated_field_list::{self as field_list, EntityParams};
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query};
+use crate::state::{Api, ApiState};
+
+const ALARM: CalculatedFieldType = CalculatedFieldType::Alarm;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(get))
+        .add(T, routes!(save))
+        .add(T, routes!(delete))
+        .add(T, routes!(debug_event))
+        .add(T, routes!(test_script))
+        .add(T, routes!(of_entity))
+        .add(T, routes!(list))
+        .add(T, routes!(names))
+}
+
+/// A field in the shape of an alarm rule.
+fn rule<F: Serialize>(field: F) -> ApiResult<Value> {
+    let mut rule =
+        serde_json::to_value(field).map_err(|_| ApiError::bad_request("The alarm rule cannot be shown"))?;
+    if let Value::Object(fields) = &mut rule {
+        fields.remove("type");
+    }
+    Ok(rule)
+}
+
+fn rules<F: Serialize>(page: PageData<F>) -> ApiResult<Json<PageData<Value>>> {
+    let data = page.data.into_iter().map(rule).collect::<ApiResult<_>>()?;
+    Ok(Json(PageData {
+        data,
+        total_pages: page.total_pages,
+        total_elements: page.total_elements,
+        has_next: page.has_next,
+    }))
+}
+
+/// Fields of other types are no alarm rules.
+async fn load(api: &ApiState, caller: &Caller, id: Uuid, write: bool) -> ApiResult<CalculatedField> {
+    use fieldline_core::access::Operation;
+    let operation = if write { Operation::Write } else { Operation::Read };
+    let field = calculated_field::load(api, &caller.0, id, operation).await?;
+    if field.field_type == ALARM {
+        return Ok(field);
+    }
+    Err(ApiError::not_found(format!(
+        "Alarm rule with id [{id}] is not found"
+    )))
+}
+
+/// The alarm rule of an id.
+#[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}", tag = "alarm-rule", operation_id = "getAlarmRuleById",
+    params(("alarmRuleId" = Uuid, Path)), responses((status = 200, body = CalculatedField)))]
+async fn get(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Value>> {
+    Ok(Json(rule(load(&api, &caller, id, false).await?)?))
+}
+
+/// Creates an alarm rule, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/alarm/rule", tag = "alarm-rule", operation_id = "saveAlarmRule",
+    request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
+async fn save(
+    State(api): State<Api>,
+    caller: Caller,
+    Body(mut definition): Body<Value>,
+) -> ApiResult<Json<Value>> {
+    if let Value::Object(fields) = &mut definition {
+        fields.insert("type".to_owned(), ALARM.name().into());
+    }
+    let field: CalculatedField = serde_json::from_value(definition)
+        .map_err(|error| ApiError::bad_request(format!("JSON parse error: {error}")))?;
+    if let Some(id) = field.id {
+        load(&api, &caller, id.0, true).await?;
+    }
+    let Json(saved) = calculated_field::save(State(api), caller, Body(field)).await?;
+    Ok(Json(rule(saved)?))
+}
+
+/// Deletes an alarm rule; its alarms stay.
+#[utoipa::path(delete, path = "/api/alarm/rule/{alarmRuleId}", tag = "alarm-rule", operation_id = "deleteAlarmRule",
+    params(("alarmRuleId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let field = load(&api, &caller, id, true).await?;
+    Ok(api.services.calculated_fields.delete(&field).await?)
+}
+
+/// The body of the newest debug event of an alarm rule; empty where there is none.
+#[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}/debug", tag = "alarm-rule",
+    operation_id = "getLatestAlarmRuleDebugEvent", params(("alarmRuleId" = Uuid, Path)),
+    responses((status = 200, body = Value)))]
+async fn debug_event(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<Response> {
+    load(&api, &caller, id, false).await?;
+    calculated_field::debug_event(State(api), caller, Ids([id])).await
+}
+
+/// Runs the script of a condition once.
+#[utoipa::path(post, path = "/api/alarm/rule/testScript", tag = "alarm-rule", operation_id = "testAlarmRuleScript",
+    request_body = TestScriptRequest, responses((status = 200, body = TestScriptResult)))]
+async fn test_script(
+    state: State<Api>,
+    caller: Caller,
+    request: Body<TestScriptRequest>,
+) -> ApiResult<Json<TestScriptResult>> {
+    calculated_field::test_script(state, caller, request).await
+}
+
+/// A page of the alarm rules of an entity or profile.
+#[utoipa::path(get, path = "/api/alarm/rules/{entityType}/{entityId}", tag = "alarm-rule",
+    operation_id = "getAlarmRulesByEntityId", params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams),
+    responses((status = 200, body = PageData<CalculatedField>)))]
+async fn of_entity(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((entity_type, id)): Path<(String, String)>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<Value>>> {
+    let Json(page) =
+        field_list::fields_of(&api, &caller, &entity_type, &id, Some(ALARM.name()), page).await?;
+    rules(page)
+}
+
+/// A page of the alarm rules of the tenant.
+#[utoipa::path(get, path = "/api/alarm/rules", tag = "alarm-rule", operation_id = "getAlarmRules",
+    params(EntityParams, PageParams), responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
+async fn list(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(entities): Query<EntityParams>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<Value>>> {
+    let (entity_types, entities) = entities.parse()?;
+    let filter = CalculatedFieldFilter {
+        types: Some(vec![ALARM]),
+        entity_types: Some(entity_types.unwrap_or_else(|| CALCULATED_FIELD_ENTITIES.to_vec())),
+        entities,
+        names: None,
+    };
+    let store = &api.entities.calculated_fields;
+    rules(store.list(caller.tenant, &filter, &page.link()?).await?)
+}
+
+/// A page of the names that alarm rules have: types of alarms.
+#[utoipa::path(get, path = "/api/alarm/rules/names", tag = "alarm-rule", operation_id = "getAlarmRuleNames",
+    params(PageParams), responses((status = 200, body = PageData<String>)))]
+async fn names(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<String>>> {
+    let link = page.sorted_by("name").link()?;
+    let store = &api.entities.calculated_fields;
+    Ok(Json(store.names(caller.tenant, ALARM, &link).await?))
+}

@@ -1,0 +1,257 @@
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use fieldline_codec::{Connack, Packet, ReasonCode, Version, decode_frame, encode_puback};
+use fieldline_connectors::azure::{AzureIotHubClient, AzureIotHubConfig};
+use fieldline_connectors::slack::{SlackClient, SlackConfig};
+use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
+use fieldline_connectors::{NodeConfig, Secret};
+use ring::hmac;
+use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::server::Server;
+
+#[tokio::test]
+async fn slack_messages_carry_the_token_of_the_bot() {
+    let server = Server::always(200, json!({"ok": true})).await;
+    let client = SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url)).unwrap();
+    client.send("C1", "hot: 5 > 3").await.unwrap();
+    let request = server.last();
+    assert_eq!(request.target, "/chat.postMessage");
+    assert_eq!(request.header("authorization"), "Bearer xoxb-1");
+    assert_eq!(request.json(), json!({"channel": "C1", "text": "hot: 5 > 3"}));
+
+    let server = Server::always(
+        200,
+        json!({"ok": false, "error": "missing_scope", "needed": "chat:write"}),
+    )
+    .await;
+    let client = SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url)).unwrap();
+    let error = client.send("C1", "x").await.unwrap_err();
+    assert_eq!(
+        error.message,
+        "Slack API error: bot token scope 'chat:write' is needed"
+    );
+
+    let conversation = json!({"type": "DIRECT", "name": "n"});
+    let error = SlackConfig::from_json(&json!({"conversation": conversation})).unwrap_err();
+    assert_eq!(error.field(), "conversation.id");
+}
+
+#[tokio::test]
+async fn twilio_is_told_who_writes_to_whom() {
+    let server = Server::always(201, json!({"num_segments": "2"})).await;
+    let provider =
+        json!({"type": "TWILIO", "accountSid": "AC1", "accountToken": "t", "numberFrom": "+15550001"});
+    let config = SmsProviderConfig::from_json(&provider).unwrap();
+    let client = SmsClient::with_endpoint(&config, Some(&server.url)).unwrap();
+    assert_eq!(client.send("+4912345", "a & b").await.unwrap().0, 2);
+    let request = server.last();
+    assert_eq!(request.target, "/2010-04-01/Accounts/AC1/Messages.json");
+    assert_eq!(request.header("authorization"), "Basic QUMxOnQ=");
+    let expected = [("To", "+4912345"), ("From", "+15550001"), ("Body", "a & b")];
+    assert_eq!(
+        request.form(),
+        expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
+    );
+
+    let server = Server::always(400, json!({"message": "The 'To' number is not valid"})).await;
+    let client = SmsClient::with_endpoint(&config, Some(&server.url)).unwrap();
+    let error = client.send("+4912345", "x").await.unwrap_err();
+    assert_eq!(
+        error.message,
+        "Failed to send SMS message - The 'To' number is not valid"
+    );
+}
+
+/// Takes one connection, and returns the PDUs on it: command and body. Asks once whether the link is alive.
+async fn message_centre(listener: TcpListener, count: usize) -> Vec<(u32, Vec<u8>)> {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut pdus = Vec::new();
+    while pdus.len() < count {
+        let length = stream.read_u32().await.unwrap() as usize;
+        let command = stream.read_u32().await.unwrap();
+        let status = stream.read_u32().await.unwrap();
+        let sequence = stream.read_u32().await.unwrap();
+        assert_eq!(status, 0);
+        let mut body = vec![0; length - 16];
+        stream.read_exact(&mut body).await.unwrap();
+        if command == 0x04 {
+            put(&mut stream, 0x15, 0, 900, &[]).await;
+        }
+        if command & 0x8000_0000 == 0 {
+            let status = u32::from(command == 0x04 && body.ends_with(b"refuse me")) * 0x45;
+            put(&mut stream, command | 0x8000_0000, status, sequence, b"id\0").await;
+        }
+        pdus.push((command, body));
+    }
+    pdus
+}
+
+async fn put(stream: &mut TcpStream, command: u32, status: u32, sequence: u32, body: &[u8]) {
+    let mut pdu = Vec::new();
+    for word in [16 + u32::try_from(body.len()).unwrap(), command, status, sequence] {
+        pdu.extend(word.to_be_bytes());
+    }
+    pdu.extend(body);
+    stream.write_all(&pdu).await.unwrap();
+}
+
+#[tokio::test]
+async fn smpp_messages_share_a_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let centre = tokio::spawn(message_centre(listener, 5));
+    let node = json!({
+        "useSystemSmsSettings": false,
+        "smsProviderConfiguration": {
+            "type": "SMPP", "protocolVersion": "3.4", "host": "127.0.0.1", "port": port, "systemId": "sys",
+            "password": "secret", "bindType": "TX", "sourceAddress": "Field", "sourceTon": null,
+            "destinationTon": 1, "codingScheme": 8,
+        },
+    });
+    let config = SendSmsConfig::from_json(&node).unwrap();
+    let client = SmsClient::new(&config.sms_provider_configuration.unwrap()).unwrap();
+    client.send("+4912345", "é").await.unwrap();
+    client.send("+4912346", "é").await.unwrap();
+    // Both went over one connection, with an answer to each question whether it is alive.
+    let pdus = centre.await.unwrap();
+    let commands: Vec<u32> = pdus.iter().map(|(command, _)| *command).collect();
+    assert_eq!(commands, [0x02, 0x04, 0x8000_0015, 0x04, 0x8000_0015]);
+    assert!(
+        pdus[3].1.ends_with(b"4912346\0\0\0\0\0\0\0\0\x08\0\x02\0\xE9"),
+        "{:?}",
+        pdus[3].1
+    );
+}
+
+#[tokio::test]
+async fn smpp_pdus_are_those_of_the_specification() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let centre = tokio::spawn(message_centre(listener, 4));
+    let provider = json!({
+        "type": "SMPP", "host": "127.0.0.1", "port": port, "systemId": "sys", "password": "secret",
+        "sourceAddress": "Field", "destinationTon": 1, "codingScheme": 0,
+    });
+    let client = SmsClient::new(&SmsProviderConfig::from_json(&provider).unwrap()).unwrap();
+    client.send("+4912345", "hi").await.unwrap();
+    let error = client.send("+4912345", "refuse me").await.unwrap_err();
+    assert_eq!(error.message, "message centre answered with status 69");
+    let pdus = centre.await.unwrap();
+    assert_eq!(pdus[0], (0x02, b"sys\0secret\0\0\x34\0\0\0".to_vec()));
+    assert_eq!(
+        pdus[1],
+        (
+            0x04,
+            b"\0\x05\0Field\0\x01\x004912345\0\0\0\0\0\0\0\0\0\0\x02hi".to_vec()
+        )
+    );
+    assert_eq!(
+        pdus[2].0, 0x8000_0015,
+        "the question whether the link is alive was not answered"
+    );
+    assert_eq!(pdus[3].0, 0x04);
+}
+
+/// An IoT hub that takes one device: returns its CONNECT (client identifier, user name, password) and its message.
+async fn hub(listener: TcpListener, tls: Arc<rustls::ServerConfig>) -> Value {
+    let (stream, _) = listener.accept().await.unwrap();
+    let mut stream = tokio_rustls::TlsAcceptor::from(tls).accept(stream).await.unwrap();
+    let (mut input, mut output, mut seen) = (Vec::new(), Vec::new(), json!({}));
+    loop {
+        if let Some((packet, length)) = decode_frame(&input, 65536, Version::V311).unwrap() {
+            match packet {
+                Packet::Connect(connect) => {
+                    seen["client"] = json!(connect.client_id);
+                    seen["user"] = json!(connect.username);
+                    seen["password"] = json!(connect.password.map(String::from_utf8_lossy));
+                    let connack = Connack::new(ReasonCode::Success, false);
+                    connack.encode(Version::V311, &mut output).unwrap();
+                }
+                Packet::Publish(publish) => {
+                    seen["topic"] = json!(publish.topic);
+                    seen["body"] = json!(String::from_utf8_lossy(publish.payload));
+                    encode_puback(publish.packet_id.unwrap(), &mut output);
+                }
+                other => panic!("{other:?}"),
+            }
+            input.drain(..length);
+            stream.write_all(&output).await.unwrap();
+            output.clear();
+            if seen.get("topic").is_some() {
+                return seen;
+            }
+        } else if stream.read_buf(&mut input).await.unwrap() == 0 {
+            panic!("device has gone");
+        }
+    }
+}
+
+#[tokio::test]
+async fn azure_hubs_get_a_shared_access_signature() {
+    let certified = rcgen::generate_simple_self_signed(vec!["hub.example.org".to_owned()]).unwrap();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let hub = tokio::spawn(hub(listener, Arc::new(tls)));
+
+    let key = STANDARD.encode("the key of the device");
+    let configuration = json!({
+        "host": "127.0.0.1", "clientId": "device-1", "topicPattern": "devices/device-1/messages/events/",
+        "credentials": {"type": "sas", "sasKey": key, "caCert": certified.cert.pem()},
+    });
+    let config = AzureIotHubConfig::from_json(&configuration).unwrap();
+    assert!(!format!("{config:?}").contains(&key));
+    let client = AzureIotHubClient::open_at_port(&config, "node", port).unwrap();
+    client
+        .send("devices/device-1/messages/events/", "{}")
+        .await
+        .unwrap();
+
+    let seen = hub.await.unwrap();
+    assert_eq!(seen["client"], "device-1");
+    assert_eq!(seen["user"], "127.0.0.1/device-1/?api-version=2018-06-30");
+    assert_eq!(
+        (&seen["topic"], &seen["body"]),
+        (&json!("devices/device-1/messages/events/"), &json!("{}"))
+    );
+    let token = seen["password"].as_str().unwrap();
+    let fields = token.strip_prefix("SharedAccessSignature ").unwrap();
+    let field = |name: &str| {
+        let query = reqwest::Url::parse(&format!("http://h/?{fields}")).unwrap();
+        query
+            .query_pairs()
+            .find(|(field, _)| field == name)
+            .unwrap()
+            .1
+            .into_owned()
+    };
+    let expiry: i64 = field("se").parse().unwrap();
+    let year = 365 * 24 * 3600;
+    assert!((expiry - chrono::Utc::now().timestamp() - year).abs() < 60);
+    let signed = format!("127.0.0.1\n{expiry}");
+    let signature = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA256, b"the key of the device"),
+        signed.as_bytes(),
+    );
+    assert_eq!(field("sig"), STANDARD.encode(signature));
+
+    let mut wrong = configuration;
+    wrong["credentials"]["sasKey"] = json!("not base 64");
+    assert_eq!(
+        AzureIotHubConfig::from_json(&wrong).unwrap_err().field(),
+        "credentials.sasKey"
+    );
+}

@@ -1,0 +1,405 @@
+//! The calculated fields in force of all tenants, and who has to be told when a value changes.
+//!
+//! A field belongs to an entity, or to a profile and so to all entities of it. What one entity has under a field is kept
+//! in the entity's own partition: news about it, or about other entities that the field looks at, goes there as a
+//! message of its own ([`Task`]).
+
+pub mod entry;
+pub mod news;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fieldline_core::events::EntityChange;
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::{CalculatedFieldFilter, StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
+use fieldline_model::page::PageLink;
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{CalculatedFieldId, EntityId, EntityType, Subject, TenantId, new_uuid};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::{FxHashMap, FxHashSet};
+use tracing::warn;
+use uuid::Uuid;
+
+pub use self::entry::{Entry, Kind, Of, Watch};
+pub use self::news::{Change, FIELD_MESSAGE, News, Page, Task};
+use crate::events::{Events, Life};
+use crate::services::Services;
+
+const PAGE: u32 = 1000;
+/// Fields that are gone and whose states workers have yet to drop.
+const MAX_GONE: usize = 10_000;
+static GATE: LogGate = LogGate::new(1);
+
+/// The fields of one tenant.
+#[derive(Debug, Default)]
+pub struct TenantFields {
+    fields: FxHashMap<CalculatedFieldId, Arc<Entry>>,
+    by_entity: FxHashMap<EntityId, Vec<Arc<Entry>>>,
+    by_source: FxHashMap<EntityId, Vec<Arc<Entry>>>,
+    of_owners: Vec<Arc<Entry>>,
+    of_relations: Vec<Arc<Entry>>,
+    series: FxHashSet<Box<str>>,
+    attributes: FxHashMap<Box<str>, u8>,
+    /// How long points are kept that a field makes without saying how long, seconds; 0 for ever.
+    pub ttl_seconds: u32,
+}
+
+impl TenantFields {
+    fn of(fields: FxHashMap<CalculatedFieldId, Arc<Entry>>, ttl_seconds: u32) -> Self {
+        let mut index = Self {
+            ttl_seconds,
+            ..Self::default()
+        };
+        for entry in fields.values() {
+            index.by_entity.entry(entry.entity).or_default().push(entry.clone());
+            let (mut owner, mut relations) = (false, false);
+            let mut sources = FxHashSet::default();
+            for watch in &entry.watches {
+                match &watch.of {
+                    Of::Own => {}
+                    Of::Entity(entity) => {
+                        sources.insert(*entity);
+                    }
+                    Of::Owner => owner = true,
+                    Of::Path(_) | Of::Related => relations = true,
+                }
+                match watch.scope {
+                    None => {
+                        index.series.insert(watch.key.clone());
+                    }
+                    Some(scope) => *index.attributes.entry(watch.key.clone()).or_default() |= 1 << scope as u8,
+                }
+            }
+            for source in sources {
+                index.by_source.entry(source).or_default().push(entry.clone());
+            }
+            if owner {
+                index.of_owners.push(entry.clone());
+            }
+            if relations {
+                index.of_relations.push(entry.clone());
+            }
+        }
+        index.fields = fields;
+        index
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// A field.
+    pub fn get(&self, id: CalculatedFieldId) -> Option<&Arc<Entry>> {
+        self.fields.get(&id)
+    }
+
+    /// All fields.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.fields.values()
+    }
+
+    /// Whether any field looks at a series, or an attribute of a scope, of that name.
+    pub fn watches(&self, scope: Option<AttributeScope>, key: &str) -> bool {
+        match scope {
+            None => self.series.contains(key),
+            Some(scope) => self.attributes.get(key).is_some_and(|scopes| scopes & (1 << scope as u8) != 0),
+        }
+    }
+
+    /// The fields that an entity, or its profile, has.
+    pub fn of_entity(&self, entity: EntityId, profile: Option<EntityId>) -> impl Iterator<Item = &Arc<Entry>> {
+        let of_profile = profile.and_then(|profile| self.by_entity.get(&profile));
+        self.by_entity.get(&entity).into_iter().chain(of_profile).flatten()
+    }
+
+    /// The fields that name an entity in an argument.
+    pub fn naming(&self, entity: EntityId) -> &[Arc<Entry>] {
+        self.by_source.get(&entity).map_or(&[], Vec::as_slice)
+    }
+
+    /// The fields that look at values of owners.
+    pub fn of_owners(&self) -> &[Arc<Entry>] {
+        &self.of_owners
+    }
+
+    /// The fields that look at values of related entities.
+    pub fn of_relations(&self) -> &[Arc<Entry>] {
+        &self.of_relations
+    }
+}
+
+#[derive(Default)]
+struct Stale {
+    everything: bool,
+    fields: HashSet<CalculatedFieldId>,
+}
+
+/// The fields of all tenants. They are compiled when first needed and whenever they are saved.
+pub struct FieldBook {
+    services: Arc<Services>,
+    events: Arc<Events>,
+    tenants: RwLock<HashMap<TenantId, Arc<TenantFields>>>,
+    stale: Mutex<HashMap<TenantId, Stale>>,
+    loading: tokio::sync::Mutex<()>,
+    generation: AtomicU64,
+    gone: Mutex<VecDeque<(u64, Uuid)>>,
+}
+
+impl FieldBook {
+    /// An empty book.
+    pub fn new(services: Arc<Services>, events: Arc<Events>) -> Arc<Self> {
+        Arc::new(Self {
+            services,
+            events,
+            tenants: RwLock::default(),
+            stale: Mutex::default(),
+            loading: tokio::sync::Mutex::default(),
+            generation: AtomicU64::new(1),
+            gone: Mutex::default(),
+        })
+    }
+
+    /// Grows with every change: whoever keeps the fields of a tenant asks again when it has grown.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Fields that have gone after a generation.
+    pub fn gone_since(&self, generation: u64) -> Vec<Uuid> {
+        let gone = self.gone.lock();
+        gone.iter().filter(|(at, _)| *at > generation).map(|(_, id)| *id).collect()
+    }
+
+    /// The fields of a tenant as they are now.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn tenant(&self, tenant: TenantId) -> StoreResult<Arc<TenantFields>> {
+        if let Some(known) = self.known(tenant) {
+            return Ok(known);
+        }
+        let _one = self.loading.lock().await;
+        if let Some(known) = self.known(tenant) {
+            return Ok(known);
+        }
+        let before = self.tenants.read().get(&tenant).cloned();
+        let stale = self.stale.lock().remove(&tenant);
+        match self.load(tenant, before.as_deref(), stale.as_ref()).await {
+            Ok(loaded) => {
+                let loaded = Arc::new(loaded);
+                self.note_gone(before.as_deref(), &loaded);
+                self.tenants.write().insert(tenant, loaded.clone());
+                Ok(loaded)
+            }
+            Err(error) => {
+                let mut marks = self.stale.lock();
+                let mark = marks.entry(tenant).or_default();
+                mark.everything |= stale.as_ref().is_none_or(|stale| stale.everything);
+                mark.fields.extend(stale.into_iter().flat_map(|stale| stale.fields));
+                Err(error)
+            }
+        }
+    }
+
+    fn known(&self, tenant: TenantId) -> Option<Arc<TenantFields>> {
+        if self.stale.lock().contains_key(&tenant) {
+            return None;
+        }
+        self.tenants.read().get(&tenant).cloned()
+    }
+
+    /// Workers drop the states of fields that are no more.
+    fn note_gone(&self, before: Option<&TenantFields>, now: &TenantFields) {
+        let ids: Vec<Uuid> = before
+            .into_iter()
+            .flat_map(TenantFields::all)
+            .filter(|entry| now.get(entry.id).is_none())
+            .map(|entry| entry.id.0)
+            .collect();
+        if ids.is_empty() {
+            return;
+        }
+        let mut gone = self.gone.lock();
+        let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
+        gone.extend(ids.into_iter().map(|id| (generation, id)));
+        while gone.len() > MAX_GONE {
+            gone.pop_front();
+        }
+    }
+
+    async fn load(
+        &self,
+        tenant: TenantId,
+        before: Option<&TenantFields>,
+        stale: Option<&Stale>,
+    ) -> StoreResult<TenantFields> {
+        let (limits, ttl_seconds) = self.limits(tenant).await?;
+        let stores = &self.services.stores;
+        let current = before.zip(stale).filter(|(_, stale)| !stale.everything);
+        let Some((before, stale)) = current else {
+            let mut fields = FxHashMap::default();
+            for page in 0.. {
+                let link = PageLink {
+                    page,
+                    page_size: PAGE,
+                    ..PageLink::default()
+                };
+                let filter = CalculatedFieldFilter::default();
+                let found = stores.calculated_fields.list(tenant, &filter, &link).await?;
+                for info in found.data {
+                    let is_new = before.is_none_or(|before| info.field.id.is_none_or(|id| before.get(id).is_none()));
+                    self.add(tenant, &info.field, &limits, is_new, &mut fields);
+                }
+                if !found.has_next {
+                    break;
+                }
+            }
+            return Ok(TenantFields::of(fields, ttl_seconds));
+        };
+        let mut fields = before.fields.clone();
+        for id in &stale.fields {
+            let is_new = fields.remove(id).is_none();
+            if let Some(field) = stores.calculated_fields.get(tenant, *id).await? {
+                self.add(tenant, &field, &limits, is_new, &mut fields);
+            }
+        }
+        Ok(TenantFields::of(fields, ttl_seconds))
+    }
+
+    fn add(
+        &self,
+        tenant: TenantId,
+        field: &fieldline_model::entity::CalculatedField,
+        limits: &CalculatedFieldLimits,
+        is_new: bool,
+        fields: &mut FxHashMap<CalculatedFieldId, Arc<Entry>>,
+    ) {
+        let Some(entry) = Entry::new(field, limits) else {
+            return;
+        };
+        if let Some(problem) = entry.problem() {
+            warn!(%tenant, field = %entry.id, name = %entry.name, problem, "calculated field cannot be used");
+            let life = if is_new { Life::Started } else { Life::Updated };
+            self.events.lifecycle(tenant, entry.id.into(), life, Some(problem));
+        }
+        fields.insert(entry.id, Arc::new(entry));
+    }
+
+    async fn limits(&self, tenant: TenantId) -> StoreResult<(CalculatedFieldLimits, u32)> {
+        let stores = &self.services.stores;
+        let profile = match stores.tenants.get(tenant).await?.and_then(|tenant| tenant.tenant_profile_id) {
+            Some(id) => stores.tenant_profiles.get(id).await?,
+            None => None,
+        };
+        let Some(profile) = profile else {
+            return Ok((CalculatedFieldLimits::default(), 0));
+        };
+        let days = profile.limit("defaultStorageTtlDays");
+        let ttl = u32::try_from(days.saturating_mul(86_400)).unwrap_or(0);
+        Ok((CalculatedFieldLimits::of(&profile), ttl))
+    }
+
+    fn mark(&self, tenant: TenantId, field: Option<CalculatedFieldId>) {
+        let mut stale = self.stale.lock();
+        let mark = stale.entry(tenant).or_default();
+        match field {
+            Some(field) => {
+                mark.fields.insert(field);
+            }
+            None => mark.everything = true,
+        }
+        drop(stale);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes note of a change of entities.
+    pub fn on_change(self: &Arc<Self>, change: EntityChange) {
+        match change {
+            EntityChange::CalculatedFieldChanged(tenant, entity, field) => {
+                self.mark(tenant, Some(field));
+                let book = Arc::clone(self);
+                self.services.runtime.spawn(async move {
+                    if let Err(error) = book.start(tenant, entity, field).await {
+                        warn!(%tenant, %field, %error, "a calculated field begins with the next value only");
+                    }
+                });
+            }
+            EntityChange::TenantSaved(tenant) if self.tenants.read().contains_key(&tenant) => self.mark(tenant, None),
+            EntityChange::TenantProfileChanged(_) => {
+                let tenants: Vec<TenantId> = self.tenants.read().keys().copied().collect();
+                for tenant in tenants {
+                    self.mark(tenant, None);
+                }
+            }
+            EntityChange::TenantDeleted(tenant) => {
+                self.tenants.write().remove(&tenant);
+                self.stale.lock().remove(&tenant);
+                self.generation.fetch_add(1, Ordering::AcqRel);
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets a field that was saved be evaluated with what is stored already.
+    async fn start(&self, tenant: TenantId, entity: EntityId, field: CalculatedFieldId) -> StoreResult<()> {
+        let fields = self.tenant(tenant).await?;
+        if fields.get(field).is_none_or(|entry| entry.problem().is_some()) {
+            return Ok(());
+        }
+        let task = Task {
+            field: Some(field),
+            news: News {
+                subject: Subject { tenant, entity },
+                change: Change::Started,
+                msg: new_uuid(),
+                kind: "CALCULATED_FIELD".into(),
+                previous: Arc::default(),
+            },
+            page: is_profile(entity).then_some(Page { number: 0, owner: None }),
+        };
+        let message = task.message(entity, self.services.now_ms());
+        push(&self.services, tenant, vec![message]).await
+    }
+}
+
+/// Whether fields of an entity are those of other entities.
+pub fn is_profile(entity: EntityId) -> bool {
+    matches!(entity.entity_type, EntityType::DeviceProfile | EntityType::AssetProfile)
+}
+
+/// Queues messages, several at once, until all are there. What queues refuse for good is left out.
+///
+/// # Errors
+/// The queues have taken none for too long.
+pub async fn push(
+    services: &Arc<Services>,
+    tenant: TenantId,
+    messages: Vec<fieldline_model::message::Message>,
+) -> StoreResult<()> {
+    use futures::{StreamExt as _, TryStreamExt as _};
+    const AT_ONCE: usize = 64;
+    const TRIES: u32 = 300;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
+    let one = |message: fieldline_model::message::Message| async move {
+        let mut left = TRIES;
+        loop {
+            match services.engine.push(tenant, message.clone()).await {
+                Ok(()) => return Ok::<(), StoreError>(()),
+                Err(error) if error.kind() == StoreErrorKind::Invalid => {
+                    if let Some(suppressed) = GATE.open() {
+                        warn!(%tenant, %error, suppressed, "news for a calculated field is too large");
+                    }
+                    return Ok(());
+                }
+                Err(error) if left == 0 => return Err(error),
+                Err(_) => left -= 1,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    futures::stream::iter(messages.into_iter().map(one)).buffer_unordered(AT_ONCE).try_collect::<()>().await
+}

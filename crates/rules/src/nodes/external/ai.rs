@@ -1,0 +1,112 @@
+//! "AI request".
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, Content, ResponseFormat};
+use fieldline_connectors::{NodeConfig as _, SendError};
+use fieldline_model::TenantId;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::outside::{External, Outside, Sending, failed, read};
+use super::shared::Shared;
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
+use crate::nodes::pattern::Pattern;
+use crate::registry::{Category, NodeType};
+use crate::services::Services;
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Sends a request to an AI model, using system and user prompts.",
+    default_configuration: || {
+        json!({
+            "modelId": null, "systemPrompt": AiConfig::default().system_prompt, "userPrompt": null,
+            "resourceIds": null, "responseFormat": {"type": "JSON"}, "timeoutSeconds": 60, "forceAck": true,
+        })
+    },
+    ..NodeType::new("ai.TbAiNode", "AI request", Category::External, make)
+}];
+
+struct Ai {
+    question: Arc<Question>,
+    system_prompt: Option<Pattern>,
+    user_prompt: Pattern,
+}
+
+/// What is the same for all messages.
+struct Question {
+    model: Uuid,
+    resources: Vec<Uuid>,
+    format: ResponseFormat,
+    timeout: Duration,
+    client: Shared<AiClient>,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let ai: AiConfig = read(config)?;
+    let id = |field: &str, text: &str| {
+        Uuid::parse_str(text.trim()).map_err(|_| ConfigError::new(field, format!("`{text}` is no id")))
+    };
+    let resources = ai.resource_ids.iter().map(|text| id("resourceIds", text));
+    let question = Question {
+        model: id("modelId", &ai.model_id)?,
+        resources: resources.collect::<Result<_, _>>()?,
+        format: ai.response_format,
+        timeout: Duration::from_secs(ai.timeout_seconds.into()),
+        client: Shared::default(),
+    };
+    let outside = Ai {
+        question: Arc::new(question),
+        system_prompt: Some(ai.system_prompt)
+            .filter(|prompt| !prompt.trim().is_empty())
+            .map(|prompt| Pattern::new(&prompt)),
+        user_prompt: Pattern::new(&ai.user_prompt),
+    };
+    Ok(External::node(config, ai.force_ack, outside))
+}
+
+impl Outside for Ai {
+    fn send(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+        let system_prompt = match &self.system_prompt {
+            Some(prompt) => Some(prompt.resolve(msg)?.into_owned()),
+            None => None,
+        };
+        let user_prompt = self.user_prompt.resolve(msg)?.into_owned();
+        let (question, services, tenant) = (Arc::clone(&self.question), Arc::clone(ctx.services), ctx.tenant);
+        Ok(Box::pin(async move {
+            let client = question.client(&services, tenant).await?;
+            let contents = question.contents(&services, tenant, user_prompt).await?;
+            let request = ChatRequest {
+                system_prompt: system_prompt.as_deref(),
+                contents: &contents,
+                format: &question.format,
+                timeout: question.timeout,
+            };
+            client.send(&request).await
+        }))
+    }
+}
+
+impl Question {
+    async fn client(&self, services: &Services, tenant: TenantId) -> Result<Arc<AiClient>, SendError> {
+        let model = services.external.accounts.ai_model(tenant, self.model).await;
+        let model = model.map_err(|error| failed(error.to_string()))?;
+        let missing = || failed(format!("[{tenant}] AI model with ID: [{}] was not found", self.model));
+        self.client
+            .get(model.ok_or_else(missing)?, |it| AiClient::new(&AiModelConfig::from_json(it)?))
+    }
+
+    /// The prompt first, then what goes along with it.
+    async fn contents(&self, services: &Services, tenant: TenantId, prompt: String) -> Result<Vec<Content>, SendError> {
+        let mut contents = vec![Content::Text(prompt)];
+        for id in &self.resources {
+            let resource = services.external.accounts.resource(tenant, *id).await;
+            let resource = resource.map_err(|error| failed(error.to_string()))?;
+            let missing = || failed(format!("[{tenant}] Resource with ID: [{id}] was not found"));
+            let resource = resource.ok_or_else(missing)?;
+            contents.push(Content::of_resource(&resource.media_type, resource.data));
+        }
+        Ok(contents)
+    }
+}

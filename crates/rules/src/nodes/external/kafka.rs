@@ -1,0 +1,73 @@
+//! "Kafka".
+
+use std::sync::Arc;
+
+use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
+use serde_json::{Value, json};
+
+use super::outside::{External, Outside, Sending, body, read, wrong};
+use crate::message::Msg;
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
+use crate::nodes::pattern::Pattern;
+use crate::registry::{Category, NodeType};
+
+pub(crate) const NODES: &[NodeType] = &[NodeType {
+    description: "Publishes messages to Kafka.",
+    version: 1,
+    default_configuration: || {
+        json!({
+            "topicPattern": "my-topic", "keyPattern": null, "bootstrapServers": "localhost:9092", "retries": 0,
+            "batchSize": 16384, "linger": 0, "bufferMemory": 33_554_432, "acks": "-1", "otherProperties": {},
+            "addMetadataKeyValuesAsKafkaHeaders": false, "kafkaHeadersCharset": "UTF-8",
+        })
+    },
+    upgrade,
+    ..NodeType::new("kafka.TbKafkaNode", "kafka", Category::External, make)
+}];
+
+fn upgrade(from: i32, mut configuration: Value) -> Value {
+    if from < 1
+        && let Some(fields) = configuration.as_object_mut()
+    {
+        fields.remove("keySerializer");
+        fields.remove("valueSerializer");
+    }
+    configuration
+}
+
+struct Kafka {
+    client: Arc<KafkaClient>,
+    topic: Pattern,
+    key: Option<Pattern>,
+    with_metadata: bool,
+}
+
+fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    let kafka: KafkaConfig = read(config)?;
+    let name = format!("producer-tb-kafka-node-{}-{}", config.id, config.services.service_id);
+    let outside = Kafka {
+        client: Arc::new(KafkaClient::new(&kafka, &name).map_err(wrong)?),
+        topic: Pattern::new(&kafka.topic_pattern),
+        key: (!kafka.key_pattern.is_empty()).then(|| Pattern::new(&kafka.key_pattern)),
+        with_metadata: kafka.add_metadata_key_values_as_kafka_headers,
+    };
+    Ok(External::node(config, false, outside))
+}
+
+impl Outside for Kafka {
+    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+        let topic = self.topic.resolve(msg)?.into_owned();
+        let key = match &self.key {
+            Some(key) => Some(key.resolve(msg)?.into_owned()),
+            None => None,
+        };
+        let metadata = match self.with_metadata {
+            true => msg.meta.to_metadata().entries().to_vec(),
+            false => Vec::new(),
+        };
+        let (client, body) = (Arc::clone(&self.client), body(msg));
+        Ok(Box::pin(async move {
+            client.send(&topic, key.as_deref(), &body, &metadata).await
+        }))
+    }
+}

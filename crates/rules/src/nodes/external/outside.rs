@@ -1,0 +1,150 @@
+//! What all nodes that send messages out have in common: when messages are acknowledged, and what becomes of an outcome.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fieldline_connectors::{ConfigError as WrongConfig, NodeConfig as Connector, Outcome, SendError};
+use tokio::task::JoinError;
+
+use crate::message::{Data, Msg, derive_id};
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step};
+use crate::nodes::derived::salt;
+
+/// What is on its way.
+pub(super) type Sending = Pin<Box<dyn Future<Output = Result<Outcome, SendError>> + Send>>;
+
+/// Messages of a node that were acknowledged before they are sent, at most.
+const MAX_WAITING: usize = 50_000;
+
+/// Sends messages out.
+pub(super) trait Outside: Send + Sync + 'static {
+    /// Takes from a message what is sent.
+    fn send(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError>;
+}
+
+/// A node that sends messages out.
+pub(super) struct External<T> {
+    outside: T,
+    /// Acknowledged are messages before they are sent.
+    acks_first: bool,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl<T: Outside> External<T> {
+    /// A node; messages are acknowledged first where it says so, or the platform does.
+    pub(super) fn node(config: &NodeConfig<'_>, acks_first: bool, outside: T) -> Arc<dyn Node> {
+        Arc::new(Self {
+            outside,
+            acks_first: acks_first || config.services.external.force_ack,
+            waiting: Arc::default(),
+        })
+    }
+}
+
+/// Reads the configuration of a connector.
+pub(super) fn read<C: Connector>(config: &NodeConfig<'_>) -> Result<C, ConfigError> {
+    C::from_json(config.value).map_err(wrong)
+}
+
+/// A connector's word on a wrong configuration.
+pub(super) fn wrong(error: WrongConfig) -> ConfigError {
+    ConfigError::new(error.field(), error.problem())
+}
+
+/// A failure without anything to be added to the message.
+pub(super) fn failed(message: impl Into<String>) -> SendError {
+    SendError {
+        message: message.into(),
+        metadata: Vec::new(),
+        body: None,
+    }
+}
+
+/// The body of a message as it is sent.
+pub(super) fn body(msg: &Msg) -> String {
+    msg.data.to_text().into_owned()
+}
+
+impl<T: Outside> Node for External<T> {
+    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+        let waiting = match self.acks_first {
+            false => None,
+            true => match Waiting::begin(&self.waiting) {
+                Some(waiting) => Some(waiting),
+                None => return Step::fail(msg, "too many messages of this node wait to be sent"),
+            },
+        };
+        let sending = match self.outside.send(ctx, &mut msg) {
+            Ok(sending) => sending,
+            Err(error) => return Step::Fail(msg, error),
+        };
+        // Connections belong to the runtime that they were made in.
+        let sent = ctx.services.runtime.spawn(sending);
+        let Some(waiting) = waiting else {
+            return Step::wait(async move {
+                match finish(&mut msg, sent.await) {
+                    None => Step::success(msg),
+                    Some(error) => Step::Fail(msg, error),
+                }
+            });
+        };
+        let source = Source {
+            services: Arc::clone(ctx.services),
+            tenant: ctx.tenant,
+            chain: ctx.chain,
+            node: ctx.node,
+            queue: None,
+        };
+        msg.id = derive_id(msg.id, salt(ctx.node, 0));
+        ctx.services.runtime.spawn(async move {
+            let _waiting = waiting;
+            let label = match finish(&mut msg, sent.await) {
+                None => Label::SUCCESS,
+                Some(error) => {
+                    tracing::debug!(node = %source.node, %error, "a message was not sent");
+                    Label::FAILURE
+                }
+            };
+            if let Err(error) = source.emit(&msg, &label).await {
+                tracing::warn!(node = %source.node, %error, "cannot queue what came of a message that was sent");
+            }
+        });
+        Step::Done
+    }
+}
+
+/// Adds to a message what came of it, and returns why it was not sent.
+fn finish(msg: &mut Msg, sent: Result<Result<Outcome, SendError>, JoinError>) -> Option<NodeError> {
+    let (body, metadata, error) = match sent {
+        Ok(Ok(outcome)) => (outcome.body, outcome.metadata, None),
+        Ok(Err(error)) => (error.body, error.metadata, Some(NodeError::new(error.message))),
+        Err(_) => (None, Vec::new(), Some(NodeError::new("sending was broken off"))),
+    };
+    if let Some(body) = body {
+        msg.data = Data::text(body);
+    }
+    for (key, value) in metadata {
+        msg.meta.set(key, value);
+    }
+    error
+}
+
+/// One of the messages that wait.
+struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    fn begin(waiting: &Arc<AtomicUsize>) -> Option<Self> {
+        if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Self(Arc::clone(waiting)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

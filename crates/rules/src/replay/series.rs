@@ -1,0 +1,322 @@
+//! Time series and attributes as a replay sees them: as they were, with what the replay has written over them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fieldline_core::clock::SharedClock;
+use fieldline_core::ports::{
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow, StoreResult, TelemetryRow,
+    TimeSeriesStore,
+};
+use fieldline_model::Subject;
+use fieldline_model::kv::Value;
+use fieldline_model::timeseries::{
+    Aggregation, Attribute, AttributeScope, Bucket, LatestValue, Order, Point, RangeQuery,
+};
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::record::{Record, later};
+
+/// Values before the replayed time that are kept in memory.
+const MAX_KEPT: usize = 100_000;
+/// Points of a bucket that are read at once.
+const PAGE: usize = 10_000;
+
+/// Time series, written to memory only.
+pub(super) struct DrySeries {
+    pub(super) real: Arc<dyn TimeSeriesStore>,
+    pub(super) record: Arc<Mutex<Record>>,
+    pub(super) clock: SharedClock,
+    /// The devices that are replayed: what is stored of them after the beginning is what the replay is to find out.
+    pub(super) replayed: Arc<FxHashSet<Subject>>,
+    /// Begin of the replayed time, milliseconds.
+    pub(super) start: i64,
+    before: Mutex<FxHashMap<(Subject, Box<str>), Option<Point>>>,
+}
+
+impl DrySeries {
+    pub(super) fn new(
+        real: Arc<dyn TimeSeriesStore>,
+        record: Arc<Mutex<Record>>,
+        clock: SharedClock,
+        replayed: Arc<FxHashSet<Subject>>,
+        start: i64,
+    ) -> Self {
+        Self {
+            real,
+            record,
+            clock,
+            replayed,
+            start,
+            before: Mutex::default(),
+        }
+    }
+
+    /// What is stored before this time is seen.
+    fn horizon(&self, subject: Subject) -> i64 {
+        if self.replayed.contains(&subject) {
+            self.start
+        } else {
+            self.clock.now_ms().saturating_add(1)
+        }
+    }
+
+    /// The newest stored point that is seen.
+    async fn newest(&self, subject: Subject, key: &str) -> StoreResult<Option<Point>> {
+        let is_fixed = self.replayed.contains(&subject);
+        if is_fixed && let Some(known) = self.before.lock().get(&(subject, Box::from(key))) {
+            return Ok(known.clone());
+        }
+        let horizon = self.horizon(subject);
+        let latest = self.real.latest(subject, Some(&[key.to_owned()])).await?;
+        let found = match latest.into_iter().next() {
+            Some(latest) if latest.point.ts < horizon => Some(latest.point),
+            _ => {
+                let query = RangeQuery {
+                    start: 0,
+                    end: horizon,
+                    limit: 1,
+                    order: Order::Descending,
+                };
+                self.real.range(subject, key, query).await?.pop()
+            }
+        };
+        if is_fixed {
+            let mut before = self.before.lock();
+            if before.len() < MAX_KEPT {
+                before.insert((subject, key.into()), found.clone());
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[async_trait]
+impl TimeSeriesStore for DrySeries {
+    async fn save(&self, rows: &[TelemetryRow<'_>]) -> StoreResult<()> {
+        let mut record = self.record.lock();
+        rows.iter().for_each(|row| record.telemetry(row));
+        Ok(())
+    }
+
+    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>> {
+        let mut keys = self.real.keys(subject).await?;
+        keys.extend(self.record.lock().keys(subject));
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+
+    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+        let keys = match keys {
+            Some(keys) => {
+                let mut keys = keys.to_vec();
+                keys.sort_unstable();
+                keys.dedup();
+                keys
+            }
+            None => self.keys(subject).await?,
+        };
+        let mut values = Vec::with_capacity(keys.len());
+        for key in keys {
+            let stored = self.newest(subject, &key).await?;
+            let record = self.record.lock();
+            let written = record.latest(subject, &key);
+            values.extend(later(stored, written, key.clone()));
+        }
+        Ok(values)
+    }
+
+    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
+        let stored = RangeQuery {
+            end: query.end.min(self.horizon(subject)),
+            ..query
+        };
+        let mut points = Vec::new();
+        if stored.start < stored.end {
+            points = self.real.range(subject, key, stored).await?;
+        }
+        let mut written = self.record.lock().range(subject, key, query.start, query.end);
+        if !written.is_empty() {
+            let times: FxHashSet<i64> = written.iter().map(|point| point.ts).collect();
+            points.retain(|point| !times.contains(&point.ts));
+            points.append(&mut written);
+            points.sort_by_key(|point| point.ts);
+            if query.order == Order::Descending {
+                points.reverse();
+            }
+            points.truncate(query.limit);
+        }
+        Ok(points)
+    }
+
+    async fn aggregate(
+        &self,
+        subject: Subject,
+        key: &str,
+        aggregation: Aggregation,
+        buckets: &[Bucket],
+    ) -> StoreResult<Vec<Point>> {
+        let mut results = Vec::new();
+        for bucket in buckets {
+            let mut sum = Gathered::default();
+            let mut start = bucket.start;
+            loop {
+                let query = RangeQuery {
+                    start,
+                    end: bucket.end,
+                    limit: PAGE,
+                    order: Order::Ascending,
+                };
+                let points = self.range(subject, key, query).await?;
+                points.iter().for_each(|point| sum.add(&point.value));
+                match points.last() {
+                    Some(last) if points.len() == PAGE => start = last.ts + 1,
+                    _ => break,
+                }
+            }
+            let ts = bucket.middle();
+            results.extend(sum.result(aggregation).map(|value| Point { ts, value }));
+        }
+        Ok(results)
+    }
+
+    async fn delete(&self, _: Subject, _: &[String], _: DeleteSeries) -> StoreResult<()> {
+        self.record.lock().change("time series deleted");
+        Ok(())
+    }
+
+    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
+        self.record.lock().change("time series deleted");
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl IngestStore for DrySeries {
+    async fn apply(&self, _: Partition, _: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        let mut record = self.record.lock();
+        effects.telemetry.iter().for_each(|row| record.telemetry(row));
+        effects.attributes.iter().for_each(|row| record.attributes(row));
+        Ok(())
+    }
+
+    async fn resume_position(&self, _: Partition) -> StoreResult<Option<Offset>> {
+        Ok(None)
+    }
+
+    async fn rewind(&self, _: Partition, _: Offset) -> StoreResult<()> {
+        Ok(())
+    }
+
+    async fn states(&self, _: Partition) -> StoreResult<Vec<StateRow>> {
+        Ok(Vec::new())
+    }
+
+    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
+        Ok(Vec::new())
+    }
+}
+
+/// Attributes, written to memory only. What is stored of them has no history: they are seen as they are now.
+pub(super) struct DryAttributes {
+    pub(super) real: Arc<dyn AttributeStore>,
+    pub(super) record: Arc<Mutex<Record>>,
+}
+
+#[async_trait]
+impl AttributeStore for DryAttributes {
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        let mut record = self.record.lock();
+        rows.iter().for_each(|row| record.attributes(row));
+        Ok(())
+    }
+
+    async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        self.save(rows).await
+    }
+
+    async fn get(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: Option<&[String]>,
+    ) -> StoreResult<Vec<Attribute>> {
+        let stored = self.real.get(subject, scope, keys).await?;
+        Ok(self.record.lock().overlay(subject, scope, keys, stored))
+    }
+
+    async fn delete(&self, subject: Subject, scope: AttributeScope, keys: &[String]) -> StoreResult<Vec<String>> {
+        let existed = self.get(subject, scope, Some(keys)).await?;
+        self.record.lock().delete_attributes(subject, scope, keys);
+        Ok(existed.into_iter().map(|attribute| attribute.key).collect())
+    }
+
+    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
+        self.record.lock().change("attributes deleted");
+        Ok(())
+    }
+}
+
+/// What the values of a bucket come to.
+#[derive(Default)]
+struct Gathered {
+    count: i64,
+    numbers: u64,
+    sum: f64,
+    /// While all numbers are whole and their sum fits.
+    whole: Option<i64>,
+    has_fraction: bool,
+    least: Option<Value>,
+    most: Option<Value>,
+    first_text: Option<Box<str>>,
+    last_text: Option<Box<str>>,
+}
+
+impl Gathered {
+    fn add(&mut self, value: &Value) {
+        self.count += 1;
+        if let Some(number) = value.as_number() {
+            self.numbers += 1;
+            self.sum += number;
+            match value {
+                Value::Long(long) if !self.has_fraction => {
+                    self.whole = self.whole.unwrap_or(0).checked_add(*long);
+                    self.has_fraction = self.whole.is_none();
+                }
+                _ => self.has_fraction = true,
+            }
+            let is = |known: &Option<Value>, better: fn(f64, f64) -> bool| {
+                known.as_ref().and_then(Value::as_number).is_none_or(|known| better(number, known))
+            };
+            if is(&self.least, |new, known| new < known) {
+                self.least = Some(value.clone());
+            }
+            if is(&self.most, |new, known| new > known) {
+                self.most = Some(value.clone());
+            }
+        } else if let Value::Text(text) = value {
+            if self.first_text.as_ref().is_none_or(|known| text < known) {
+                self.first_text = Some(text.clone());
+            }
+            if self.last_text.as_ref().is_none_or(|known| text > known) {
+                self.last_text = Some(text.clone());
+            }
+        }
+    }
+
+    fn result(self, aggregation: Aggregation) -> Option<Value> {
+        match aggregation {
+            Aggregation::Count => (self.count > 0).then_some(Value::Long(self.count)),
+            Aggregation::Min => self.least.or(self.first_text.map(Value::Text)),
+            Aggregation::Max => self.most.or(self.last_text.map(Value::Text)),
+            Aggregation::Avg => (self.numbers > 0).then(|| Value::Double(self.sum / self.numbers as f64)),
+            Aggregation::Sum if self.numbers == 0 => None,
+            Aggregation::Sum => Some(match self.whole {
+                Some(whole) if !self.has_fraction => Value::Long(whole),
+                _ => Value::Double(self.sum),
+            }),
+        }
+    }
+}

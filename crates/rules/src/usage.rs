@@ -1,0 +1,347 @@
+//! How much of the platform a tenant uses, against what its profile allows.
+//!
+//! Counting is one relaxed addition to a counter that few threads share, asking is one relaxed load. [`Usage::take_report`],
+//! called from time to time, gathers the counts: it returns the points to store on the tenant's usage entity, and the
+//! features whose state has changed. Counts are of the calendar month in UTC, where a point has the time at which its month
+//! begins; and of the hour, under the key with `Hourly` behind it.
+
+mod key;
+mod limits;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use chrono::{DateTime, Datelike as _, NaiveDate};
+use fieldline_model::kv::Value;
+use parking_lot::Mutex;
+
+pub use key::{Feature, UsageKey, UsageState, storage_points};
+pub use limits::UsageLimits;
+
+const KEYS: usize = UsageKey::ALL.len();
+const FEATURES: usize = Feature::ALL.len();
+const SHARDS: usize = 8;
+const HOUR_MS: i64 = 3_600_000;
+
+/// Counters that few threads share; on cache lines of their own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Shard([AtomicU64; KEYS]);
+
+/// What a tenant uses.
+pub struct Usage {
+    shards: [Shard; SHARDS],
+    /// The states of all features, two bits each.
+    states: AtomicU32,
+    cycle: Mutex<Cycle>,
+}
+
+/// The counts of the month and hour that run.
+struct Cycle {
+    month: i64,
+    hour: i64,
+    totals: [u64; KEYS],
+    hourly: [u64; KEYS],
+    /// Gauges that have been set since the last report.
+    gauges: [Option<u64>; KEYS],
+    states: [UsageState; FEATURES],
+    limits: UsageLimits,
+}
+
+/// A point to store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsagePoint {
+    /// Name of the series.
+    pub key: Cow<'static, str>,
+    /// Its time, milliseconds.
+    pub ts: i64,
+    /// Its value.
+    pub value: Value,
+}
+
+/// A feature that has become enabled, close to its limit, or disabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageChange {
+    /// The feature.
+    pub feature: Feature,
+    /// What it is now.
+    pub state: UsageState,
+    /// What it is for: the most restricting of its counts.
+    pub key: UsageKey,
+    /// How much was used.
+    pub value: u64,
+    /// How much may be; 0 for as much as one likes.
+    pub limit: u64,
+}
+
+/// What is to be stored and told.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct UsageReport {
+    /// Points of the usage entity.
+    pub points: Vec<UsagePoint>,
+    /// Features whose state has changed: to be stored with the entity, and to notify people about.
+    pub changes: Vec<UsageChange>,
+}
+
+/// What is stored of a count, to go on from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredUsage {
+    /// Which count.
+    pub key: UsageKey,
+    /// Its newest point: the time of its month, and the count.
+    pub month: Option<(i64, u64)>,
+    /// Its newest hourly point: the time of its hour, and the count.
+    pub hour: Option<(i64, u64)>,
+}
+
+impl Usage {
+    /// Goes on from what is stored; points of an earlier month or hour count nothing.
+    pub fn new(stored: &[StoredUsage], limits: UsageLimits, now_ms: i64) -> Self {
+        let mut cycle = Cycle {
+            month: month_of(now_ms),
+            hour: hour_of(now_ms),
+            totals: [0; KEYS],
+            hourly: [0; KEYS],
+            gauges: [None; KEYS],
+            states: [UsageState::Enabled; FEATURES],
+            limits,
+        };
+        for usage in stored {
+            let at = usage.key.index();
+            if let (Some((ts, count)), Some(total)) = (usage.month, cycle.totals.get_mut(at))
+                && ts == cycle.month
+            {
+                *total = count;
+            }
+            if let (Some((ts, count)), Some(hourly)) = (usage.hour, cycle.hourly.get_mut(at))
+                && ts == cycle.hour
+            {
+                *hourly = count;
+            }
+        }
+        // What has been told before the start is not told again.
+        cycle.check_states();
+        let usage = Self {
+            shards: Default::default(),
+            states: AtomicU32::new(0),
+            cycle: Mutex::new(cycle),
+        };
+        usage.publish(&usage.cycle.lock());
+        usage
+    }
+
+    /// Counts.
+    pub fn add(&self, key: UsageKey, count: u64) {
+        if let Some(counter) = self.shard().0.get(key.index()) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes the value of a gauge: [`UsageKey::ActiveDevices`] or [`UsageKey::InactiveDevices`].
+    pub fn set(&self, key: UsageKey, value: u64) {
+        if let Some(gauge) = self.cycle.lock().gauges.get_mut(key.index())
+            && key.is_gauge()
+        {
+            *gauge = Some(value);
+        }
+    }
+
+    /// The state of a feature, as of the last report.
+    pub fn state(&self, feature: Feature) -> UsageState {
+        UsageState::from_bits(self.states.load(Ordering::Relaxed) >> (2 * feature.index()))
+    }
+
+    /// Whether a feature may be used.
+    pub fn allows(&self, feature: Feature) -> bool {
+        self.state(feature) != UsageState::Disabled
+    }
+
+    /// How much was used this month, as of the last report.
+    pub fn used(&self, key: UsageKey) -> u64 {
+        self.cycle.lock().totals.get(key.index()).copied().unwrap_or(0)
+    }
+
+    /// Gathers what was counted: to be called once a minute, and in between for what is urgent.
+    pub fn take_report(&self, urgent_only: bool, now_ms: i64) -> UsageReport {
+        let mut cycle = self.cycle.lock();
+        let mut report = UsageReport::default();
+        cycle.turn(now_ms, &mut report);
+        for key in UsageKey::ALL {
+            if urgent_only && !key.is_urgent() {
+                continue;
+            }
+            if key.is_gauge() {
+                cycle.take_gauge(key, &mut report);
+            } else {
+                cycle.count(key, self.take(key), &mut report);
+            }
+        }
+        self.finish(&mut cycle, now_ms, report)
+    }
+
+    /// Takes other limits, as after a change of the tenant's profile.
+    pub fn set_limits(&self, limits: UsageLimits, now_ms: i64) -> UsageReport {
+        let mut cycle = self.cycle.lock();
+        let mut report = UsageReport::default();
+        for key in UsageKey::ALL {
+            if let Some(name) = key.limit_key()
+                && limits.limit(key) != cycle.limits.limit(key)
+            {
+                report.points.push(point(name, now_ms, limits.limit(key)));
+            }
+        }
+        cycle.limits = limits;
+        self.finish(&mut cycle, now_ms, report)
+    }
+
+    fn finish(&self, cycle: &mut Cycle, now_ms: i64, mut report: UsageReport) -> UsageReport {
+        report.changes = cycle.check_states();
+        for change in &report.changes {
+            report.points.push(UsagePoint {
+                key: change.feature.state_key().into(),
+                ts: now_ms,
+                value: Value::Text(change.state.name().into()),
+            });
+        }
+        self.publish(cycle);
+        report
+    }
+
+    fn publish(&self, cycle: &Cycle) {
+        let bits = Feature::ALL
+            .iter()
+            .zip(cycle.states)
+            .fold(0, |bits, (feature, state)| {
+                bits | (state.bits() << (2 * feature.index()))
+            });
+        self.states.store(bits, Ordering::Relaxed);
+    }
+
+    /// What was counted since this was last asked.
+    fn take(&self, key: UsageKey) -> u64 {
+        self.shards
+            .iter()
+            .filter_map(|shard| shard.0.get(key.index()))
+            .map(|counter| counter.swap(0, Ordering::Relaxed))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// The counters of this thread.
+    fn shard(&self) -> &Shard {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static SHARD: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
+        }
+        SHARD
+            .with(|index| self.shards.get(*index))
+            .unwrap_or(&self.shards[0])
+    }
+}
+
+impl Cycle {
+    /// Begins a new month or hour where the time has come; a new month is stored as zeros.
+    fn turn(&mut self, now_ms: i64, report: &mut UsageReport) {
+        let (month, hour) = (month_of(now_ms), hour_of(now_ms));
+        if hour != self.hour {
+            self.hour = hour;
+            self.hourly = [0; KEYS];
+        }
+        if month != self.month {
+            self.month = month;
+            self.totals = [0; KEYS];
+            for key in UsageKey::ALL.into_iter().filter(|key| !key.is_gauge()) {
+                report.points.push(point(key.count_key(), month, 0));
+            }
+        }
+    }
+
+    fn count(&mut self, key: UsageKey, count: u64, report: &mut UsageReport) {
+        let at = key.index();
+        let (Some(total), Some(hourly)) = (self.totals.get_mut(at), self.hourly.get_mut(at)) else {
+            return;
+        };
+        if count == 0 {
+            return;
+        }
+        *total = total.saturating_add(count);
+        *hourly = hourly.saturating_add(count);
+        // In the place of the zero of a month that has just begun.
+        report
+            .points
+            .retain(|point| point.key != key.count_key() || point.ts != self.month);
+        report.points.push(point(key.count_key(), self.month, *total));
+        report.points.push(point(key.hourly_key(), self.hour, *hourly));
+    }
+
+    /// A gauge has its newest value in the month, and its largest one in the hour.
+    fn take_gauge(&mut self, key: UsageKey, report: &mut UsageReport) {
+        let at = key.index();
+        let Some(value) = self.gauges.get_mut(at).and_then(Option::take) else {
+            return;
+        };
+        if let Some(total) = self.totals.get_mut(at) {
+            *total = value;
+            report.points.push(point(key.count_key(), self.month, value));
+        }
+        if let Some(hourly) = self.hourly.get_mut(at) {
+            *hourly = value.max(*hourly);
+            report.points.push(point(key.hourly_key(), self.hour, *hourly));
+        }
+    }
+
+    /// Brings the states up to date; returns which have changed.
+    fn check_states(&mut self) -> Vec<UsageChange> {
+        let mut changes = Vec::new();
+        for feature in Feature::ALL {
+            let worst = UsageKey::ALL
+                .into_iter()
+                .filter(|key| key.feature() == Some(feature))
+                .map(|key| {
+                    let value = self.totals.get(key.index()).copied().unwrap_or(0);
+                    (self.limits.state(key, value), key, value)
+                })
+                // Of equals the first one.
+                .rev()
+                .max_by_key(|(state, ..)| *state);
+            let Some((state, key, value)) = worst else {
+                continue;
+            };
+            if let Some(known) = self.states.get_mut(feature.index())
+                && *known != state
+            {
+                *known = state;
+                let limit = self.limits.limit(key);
+                changes.push(UsageChange {
+                    feature,
+                    state,
+                    key,
+                    value,
+                    limit,
+                });
+            }
+        }
+        changes
+    }
+}
+
+fn point(key: impl Into<Cow<'static, str>>, ts: i64, value: u64) -> UsagePoint {
+    UsagePoint {
+        key: key.into(),
+        ts,
+        value: Value::Long(i64::try_from(value).unwrap_or(i64::MAX)),
+    }
+}
+
+fn hour_of(now_ms: i64) -> i64 {
+    now_ms - now_ms.rem_euclid(HOUR_MS)
+}
+
+/// When the month of a time began, in UTC.
+fn month_of(now_ms: i64) -> i64 {
+    DateTime::from_timestamp_millis(now_ms)
+        .and_then(|now| NaiveDate::from_ymd_opt(now.year(), now.month(), 1))
+        .and_then(|first| first.and_hms_opt(0, 0, 0))
+        .map_or(0, |first| first.and_utc().timestamp_millis())
+}

@@ -1,0 +1,247 @@
+//! What is counted, and which feature of the platform that belongs to.
+
+/// A feature that can be used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub enum Feature {
+    Transport,
+    Storage,
+    RuleEngine,
+    JavaScript,
+    Tbel,
+    Email,
+    Sms,
+    Alarms,
+}
+
+impl Feature {
+    /// Every feature.
+    pub const ALL: [Self; 8] = [
+        Self::Transport,
+        Self::Storage,
+        Self::RuleEngine,
+        Self::JavaScript,
+        Self::Tbel,
+        Self::Email,
+        Self::Sms,
+        Self::Alarms,
+    ];
+
+    pub(super) const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Key of its state among the series of the usage entity.
+    pub const fn state_key(self) -> &'static str {
+        match self {
+            Self::Transport => "transportApiState",
+            Self::Storage => "dbApiState",
+            Self::RuleEngine => "ruleEngineApiState",
+            Self::JavaScript => "jsExecutionApiState",
+            Self::Tbel => "tbelExecutionApiState",
+            Self::Email => "emailApiState",
+            Self::Sms => "smsApiState",
+            Self::Alarms => "alarmApiState",
+        }
+    }
+
+    /// Name of its state among the fields of the usage entity.
+    pub const fn entity_field(self) -> &'static str {
+        match self {
+            Self::Transport => "transportState",
+            Self::Storage => "dbStorageState",
+            Self::RuleEngine => "reExecState",
+            Self::JavaScript => "jsExecState",
+            Self::Tbel => "tbelExecState",
+            Self::Email => "emailExecState",
+            Self::Sms => "smsExecState",
+            Self::Alarms => "alarmExecState",
+        }
+    }
+
+    /// What people call it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Transport => "Device API",
+            Self::Storage => "Telemetry persistence",
+            Self::RuleEngine => "Rule Engine execution",
+            Self::JavaScript => "JavaScript functions execution",
+            Self::Tbel => "Tbel functions execution",
+            Self::Email => "Email messages",
+            Self::Sms => "SMS messages",
+            Self::Alarms => "Alarms",
+        }
+    }
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub enum UsageKey {
+    TransportMessages,
+    TransportDataPoints,
+    /// See [`storage_points`].
+    StorageDataPoints,
+    RuleEngineExecutions,
+    JavaScriptExecutions,
+    TbelExecutions,
+    Emails,
+    Sms,
+    CreatedAlarms,
+    ActiveDevices,
+    InactiveDevices,
+}
+
+impl UsageKey {
+    /// Everything that is counted.
+    pub const ALL: [Self; 11] = [
+        Self::TransportMessages,
+        Self::TransportDataPoints,
+        Self::StorageDataPoints,
+        Self::RuleEngineExecutions,
+        Self::JavaScriptExecutions,
+        Self::TbelExecutions,
+        Self::Emails,
+        Self::Sms,
+        Self::CreatedAlarms,
+        Self::ActiveDevices,
+        Self::InactiveDevices,
+    ];
+
+    pub(super) const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Name of its series.
+    pub const fn count_key(self) -> &'static str {
+        match self {
+            Self::TransportMessages => "transportMsgCount",
+            Self::TransportDataPoints => "transportDataPointsCount",
+            Self::StorageDataPoints => "storageDataPointsCount",
+            Self::RuleEngineExecutions => "ruleEngineExecutionCount",
+            Self::JavaScriptExecutions => "jsExecutionCount",
+            Self::TbelExecutions => "tbelExecutionCount",
+            Self::Emails => "emailCount",
+            Self::Sms => "smsCount",
+            Self::CreatedAlarms => "createdAlarmsCount",
+            Self::ActiveDevices => "activeDevicesCount",
+            Self::InactiveDevices => "inactiveDevicesCount",
+        }
+    }
+
+    /// Name of the series of its hours.
+    pub const fn hourly_key(self) -> &'static str {
+        match self {
+            Self::TransportMessages => "transportMsgCountHourly",
+            Self::TransportDataPoints => "transportDataPointsCountHourly",
+            Self::StorageDataPoints => "storageDataPointsCountHourly",
+            Self::RuleEngineExecutions => "ruleEngineExecutionCountHourly",
+            Self::JavaScriptExecutions => "jsExecutionCountHourly",
+            Self::TbelExecutions => "tbelExecutionCountHourly",
+            Self::Emails => "emailCountHourly",
+            Self::Sms => "smsCountHourly",
+            Self::CreatedAlarms => "createdAlarmsCountHourly",
+            Self::ActiveDevices => "activeDevicesCountHourly",
+            Self::InactiveDevices => "inactiveDevicesCountHourly",
+        }
+    }
+
+    /// Name of the series of its limit.
+    pub const fn limit_key(self) -> Option<&'static str> {
+        Some(match self {
+            Self::TransportMessages => "transportMsgLimit",
+            Self::TransportDataPoints => "transportDataPointsLimit",
+            Self::StorageDataPoints => "storageDataPointsLimit",
+            Self::RuleEngineExecutions => "ruleEngineExecutionLimit",
+            Self::JavaScriptExecutions => "jsExecutionLimit",
+            Self::TbelExecutions => "tbelExecutionLimit",
+            Self::Emails => "emailLimit",
+            Self::Sms => "smsLimit",
+            Self::CreatedAlarms => "createdAlarmsLimit",
+            Self::ActiveDevices | Self::InactiveDevices => return None,
+        })
+    }
+
+    /// Name of its limit in a tenant profile.
+    pub const fn profile_setting(self) -> Option<&'static str> {
+        Some(match self {
+            Self::TransportMessages => "maxTransportMessages",
+            Self::TransportDataPoints => "maxTransportDataPoints",
+            Self::StorageDataPoints => "maxDPStorageDays",
+            Self::RuleEngineExecutions => "maxREExecutions",
+            Self::JavaScriptExecutions => "maxJSExecutions",
+            Self::TbelExecutions => "maxTbelExecutions",
+            Self::Emails => "maxEmails",
+            Self::Sms => "maxSms",
+            Self::CreatedAlarms => "maxCreatedAlarms",
+            Self::ActiveDevices | Self::InactiveDevices => return None,
+        })
+    }
+
+    /// Which feature it uses up.
+    pub const fn feature(self) -> Option<Feature> {
+        Some(match self {
+            Self::TransportMessages | Self::TransportDataPoints => Feature::Transport,
+            Self::StorageDataPoints => Feature::Storage,
+            Self::RuleEngineExecutions => Feature::RuleEngine,
+            Self::JavaScriptExecutions => Feature::JavaScript,
+            Self::TbelExecutions => Feature::Tbel,
+            Self::Emails => Feature::Email,
+            Self::Sms => Feature::Sms,
+            Self::CreatedAlarms => Feature::Alarms,
+            Self::ActiveDevices | Self::InactiveDevices => return None,
+        })
+    }
+
+    /// Whether it is measured rather than counted.
+    pub const fn is_gauge(self) -> bool {
+        matches!(self, Self::ActiveDevices | Self::InactiveDevices)
+    }
+
+    /// Whether it is reported every ten seconds rather than every minute, because each costs money.
+    pub const fn is_urgent(self) -> bool {
+        matches!(self, Self::Emails | Self::Sms)
+    }
+}
+
+/// Whether a feature may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum UsageState {
+    /// It may.
+    #[default]
+    Enabled,
+    /// It may, and its limit is near.
+    Warning,
+    /// It may not until the next month.
+    Disabled,
+}
+
+impl UsageState {
+    /// The name in the REST API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enabled => "ENABLED",
+            Self::Warning => "WARNING",
+            Self::Disabled => "DISABLED",
+        }
+    }
+
+    pub(super) const fn bits(self) -> u32 {
+        self as u32
+    }
+
+    pub(super) const fn from_bits(bits: u32) -> Self {
+        match bits & 3 {
+            0 => Self::Enabled,
+            1 => Self::Warning,
+            _ => Self::Disabled,
+        }
+    }
+}
+
+/// What points that are kept for so many seconds (0 for ever) add to [`UsageKey::StorageDataPoints`]: one each, or one a
+/// day that they are kept.
+pub const fn storage_points(points: u64, ttl_seconds: u64) -> u64 {
+    let days = ttl_seconds / 86_400;
+    points.saturating_mul(if days > 1 { days } else { 1 })
+}

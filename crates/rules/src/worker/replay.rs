@@ -1,0 +1,85 @@
+//! Messages that no journal has: one after the other, watched, each with all that it leads to.
+
+use std::sync::Arc;
+
+use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ports::Offset;
+use fieldline_model::message::Message;
+use fieldline_model::{RuleChainId, TenantId};
+use parking_lot::Mutex;
+
+use super::Worker;
+use super::pack::{Due, Origin};
+use super::walk::{Move, Place};
+use super::watch::Watch;
+use crate::message::Msg;
+use crate::stats::LastFailure;
+
+impl Worker {
+    /// Counts from here on what nodes do, and waits in place for what they wait for, so that one message is done with before
+    /// the next one begins.
+    pub(crate) fn watch(&mut self, watch: Arc<Mutex<Watch>>) {
+        self.watch = Some(watch);
+    }
+
+    /// Takes a message through a chain. Returns how it failed, where it did.
+    pub(crate) async fn play(
+        &mut self,
+        msg: Msg,
+        chain: RuleChainId,
+        store: &Applier,
+    ) -> Result<Option<LastFailure>, Stopping> {
+        let chains = self.chains(msg.tenant, store).await?;
+        self.play_begins();
+        if let Some((chain, at)) = chains.chain(chain).and_then(|chain| Some((chain, chain.first?))) {
+            let place = Place { chain: chain.clone(), at };
+            self.walk(self.ticket(0), Move::Come(msg, place), store).await?;
+        }
+        self.play_ends(store).await
+    }
+
+    /// Takes a message where a queue would have brought it.
+    pub(crate) async fn play_message(
+        &mut self,
+        tenant: TenantId,
+        message: Message,
+        store: &Applier,
+    ) -> Result<Option<LastFailure>, Stopping> {
+        self.play_begins();
+        self.submit_decoded(0, tenant, message, store).await?;
+        self.play_ends(store).await
+    }
+
+    /// When the next thing that was kept comes due, milliseconds.
+    pub(crate) fn next_due(&mut self) -> Option<i64> {
+        self.parts.states.next_due()
+    }
+
+    /// Handles one thing that is due now.
+    pub(crate) async fn play_due(&mut self, store: &Applier) -> Result<Option<LastFailure>, Stopping> {
+        let now = self.now_ms();
+        let Some((partition, key, value)) = self.parts.states.take_due(now) else {
+            return Ok(None);
+        };
+        self.due.clear();
+        self.due.push((partition, Due { key, value }));
+        self.pack.begin();
+        self.pack.add(Origin { record: 0, row: 0 });
+        self.submit(0, None, store).await?;
+        self.play_ends(store).await
+    }
+
+    fn play_begins(&mut self) {
+        self.pack.begin();
+        self.pack.add(Origin { record: 0, row: 0 });
+        self.pack.begin_of(0);
+    }
+
+    async fn play_ends(&mut self, store: &Applier) -> Result<Option<LastFailure>, Stopping> {
+        let partition = self.parts.partition;
+        let at = self.positions.get(&partition).map_or(0, |offset| offset.0);
+        self.apply(partition, Offset(at + 1), store).await?;
+        self.store_touches().await;
+        Ok(self.pack.failures.remove(&0))
+    }
+}

@@ -1,0 +1,87 @@
+//! What nodes are seen to do while somebody watches.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fieldline_model::{RuleChainId, RuleNodeId};
+use rustc_hash::FxHashMap;
+
+use super::walk::Place;
+use crate::node::Label;
+
+/// Different labels that are told apart; scripts may make up as many as they like.
+const MAX_LABELS: usize = 100;
+const OTHER_LABELS: &str = "...";
+const MAX_ERROR: usize = 500;
+
+/// Counts what nodes do.
+#[derive(Default)]
+pub(crate) struct Watch {
+    nodes: FxHashMap<RuleNodeId, Watched>,
+}
+
+/// What one node did.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watched {
+    pub(crate) chain: RuleChainId,
+    pub(crate) input: u64,
+    pub(crate) output: BTreeMap<Box<str>, u64>,
+    pub(crate) failures: u64,
+    pub(crate) last_error: Option<String>,
+    pub(crate) time: Duration,
+}
+
+impl Watch {
+    /// What a node did.
+    pub(crate) fn node(&self, id: RuleNodeId) -> Option<&Watched> {
+        self.nodes.get(&id)
+    }
+
+    /// The nodes that were seen.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (RuleNodeId, &Watched)> {
+        self.nodes.iter().map(|(id, watched)| (*id, watched))
+    }
+
+    fn of(&mut self, place: &Place) -> Option<&mut Watched> {
+        let node = place.node()?;
+        let watched = self.nodes.entry(node.id).or_default();
+        watched.chain = place.chain.id;
+        Some(watched)
+    }
+
+    pub(super) fn came(&mut self, place: &Place) {
+        if let Some(watched) = self.of(place) {
+            watched.input += 1;
+        }
+    }
+
+    pub(super) fn left(&mut self, place: &Place, label: &Label, error: Option<&str>) {
+        let Some(watched) = self.of(place) else { return };
+        let has_room = watched.output.len() < MAX_LABELS;
+        match watched.output.get_mut(&*label.0) {
+            Some(count) => *count += 1,
+            None => {
+                let label = if has_room { &*label.0 } else { OTHER_LABELS };
+                *watched.output.entry(label.into()).or_default() += 1;
+            }
+        }
+        if label.is_failure() {
+            self.failed(place, error.unwrap_or_default());
+        }
+    }
+
+    pub(super) fn failed(&mut self, place: &Place, error: &str) {
+        if let Some(watched) = self.of(place) {
+            watched.failures += 1;
+            if !error.is_empty() {
+                watched.last_error = Some(error.chars().take(MAX_ERROR).collect());
+            }
+        }
+    }
+
+    pub(super) fn took(&mut self, place: &Place, time: Duration) {
+        if let Some(watched) = self.of(place) {
+            watched.time += time;
+        }
+    }
+}

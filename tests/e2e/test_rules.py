@@ -1,0 +1,317 @@
+"""Rule chains through the product: chains as ThingsBoard exports them, scripts, alarms, events, queues."""
+
+import threading
+import time
+
+import pytest
+import requests
+
+from harness.chains import SAVE, SWITCH, Chain, Service, events, script
+from harness.people import create_tenancy
+from harness.rest import telemetry, unique
+from harness.server import eventually
+
+CALL = {"requestMethod": "POST", "headers": {"Content-Type": "application/json"}, "readTimeoutMs": 0}
+
+
+@pytest.fixture
+def server(shared):
+    return shared
+
+
+@pytest.fixture
+def rest(sysadmin):
+    """An administrator of a tenant that no other test uses: chains are its own."""
+    return create_tenancy(sysadmin).admin
+
+
+def post(server, device, body, kind="telemetry") -> None:
+    answer = requests.post(f"{server.http}/api/v1/{device.token}/{kind}", json=body, timeout=30)
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_new_tenant_has_the_default_chain_and_it_stores_telemetry_and_attributes(server, rest):
+    chains = rest.get("/api/ruleChains", pageSize=10, page=0).json()["data"]
+    assert [(chain["name"], chain["root"]) for chain in chains] == [("Root Rule Chain", True)]
+    device = rest.create_device()
+    post(server, device, {"ts": 1_700_000_000_000, "values": {"temperature": 21.5}})
+    post(server, device, {"fw": "1.2"}, "attributes")
+    eventually(lambda: rest.points(device.id, "temperature") == [{"ts": 1_700_000_000_000, "value": 21.5}])
+    eventually(lambda: rest.attributes(device.id, "CLIENT_SCOPE") == {"fw": "1.2"})
+
+
+@pytest.mark.parametrize("lang", ["JS", "TBEL"])
+def test_scripts_filter_switch_and_transform(server, rest, lang):
+    chain = Chain()
+    only = chain.node(script("filter.TbJsFilterNode", lang, "return msg.temperature > 20;"))
+    switch = "if (msg.temperature > 50) { return ['hot', 'any']; } return ['any'];"
+    ways = chain.node(script("filter.TbJsSwitchNode", lang, switch))
+    body = "metadata.unit = 'F'; msg.fahrenheit = msg.temperature * 9 / 5 + 32; return {msg: msg, metadata: metadata, msgType: msgType};"
+    turn = chain.node(script("transform.TbTransformMsgNode", lang, body))
+    mark = chain.node(
+        script(
+            "transform.TbTransformMsgNode", lang, "return {msg: {alarm: true}, metadata: metadata, msgType: msgType};"
+        )
+    )
+    save = chain.node(SAVE)
+    chain.connect(only, "True", ways).connect(ways, "any", turn).connect(ways, "hot", mark)
+    chain.connect(turn, "Success", save).connect(mark, "Success", save)
+    chain.save(rest, root=True)
+    device = rest.create_device()
+    for ts, temperature in ((1000, 10), (2000, 25), (3000, 60)):
+        post(server, device, {"ts": ts, "values": {"temperature": temperature}})
+    eventually(lambda: [point["ts"] for point in rest.points(device.id, "fahrenheit")] == [2000, 3000])
+    assert [round(value) for value in rest.values(device.id, "fahrenheit")] == [77, 140]
+    eventually(lambda: rest.points(device.id, "alarm") == [{"ts": 3000, "value": True}])
+    assert [point["ts"] for point in rest.points(device.id, "temperature")] == [2000, 3000]
+
+
+def test_a_chain_is_swapped_when_it_is_saved_and_a_wrong_one_is_refused_by_name(server, rest):
+    keep = Chain().line((SAVE, "Success"))
+    chain = keep.save(rest, root=True)
+    device = rest.create_device()
+    post(server, device, {"a": 1})
+    eventually(lambda: rest.values(device.id, "a") == [1])
+    add = "return {msg: {b: msg.a + 1}, metadata: metadata, msgType: msgType};"
+    Chain().line((script("transform.TbTransformMsgNode", "TBEL", add), "Success"), (SAVE, "Success")).update(
+        rest, chain["id"]
+    )
+    post(server, device, {"a": 2})
+    eventually(lambda: rest.values(device.id, "b") == [3])
+    assert rest.values(device.id, "a") == [1]
+
+    wrong = Chain()
+    wrong.node(("metadata.TbGetTelemetryNode", {"latestTsKeyNames": ["a"], "fetchMode": "SOMETIMES"}), "fetch it")
+    answer = wrong.update(rest, chain["id"], expect=400)
+    assert "fetch it" in answer["message"] and "fetchMode" in answer["message"], answer
+    unknown = Chain()
+    unknown.node(("filter.TbNoSuchNode", {}), "what is this")
+    assert "what is this" in unknown.update(rest, chain["id"], expect=400)["message"]
+    circle = Chain().line((SWITCH, "Other"), (SWITCH, "Other"))
+    circle.connect(1, "Other", 0)
+    circle.update(rest, chain["id"], expect=400)
+    post(server, device, {"a": 5})
+    eventually(lambda: rest.values(device.id, "b") == [3, 6])
+
+
+def test_alarms_are_created_updated_and_cleared_by_nodes(server, rest):
+    chain = Chain()
+    hot = chain.node(script("filter.TbJsFilterNode", "TBEL", "return msg.temperature > 50;"))
+    details = "var details = {}; details.temperature = msg.temperature; return details;"
+    alarm = {
+        "alarmType": "Overheated",
+        "scriptLang": "TBEL",
+        "alarmDetailsBuildTbel": details,
+        "alarmDetailsBuildJs": details,
+    }
+    create = chain.node(("action.TbCreateAlarmNode", alarm | {"severity": "MAJOR", "propagate": True}))
+    clear = chain.node(("action.TbClearAlarmNode", alarm))
+    chain.connect(hot, "True", create).connect(hot, "False", clear)
+    chain.save(rest, root=True)
+    device = rest.create_device()
+
+    def alarms() -> list[dict]:
+        return rest.get(f"/api/alarm/DEVICE/{device.id}", pageSize=10, page=0).json()["data"]
+
+    post(server, device, {"temperature": 60})
+    [first] = eventually(alarms)
+    assert (first["type"], first["severity"], first["status"]) == ("Overheated", "MAJOR", "ACTIVE_UNACK")
+    post(server, device, {"temperature": 70})
+    eventually(lambda: alarms()[0]["details"] == {"temperature": 70})
+    assert alarms()[0]["id"] == first["id"]
+    post(server, device, {"temperature": 20})
+    eventually(lambda: alarms()[0]["status"] == "CLEARED_UNACK")
+    rest.post(f"/api/alarm/{first['id']['id']}/ack")
+    assert alarms()[0]["status"] == "CLEARED_ACK"
+    post(server, device, {"temperature": 80})
+    eventually(lambda: len(alarms()) == 2)
+
+
+def test_alarm_rules_of_a_device_profile_run_in_the_device_profile_node(server, rest):
+    def rule(operation: str, limit: int, spec: dict) -> dict:
+        key = {"type": "TIME_SERIES", "key": "level"}
+        predicate = {"type": "NUMERIC", "operation": operation, "value": {"defaultValue": limit}}
+        condition = {"condition": [{"key": key, "valueType": "NUMERIC", "predicate": predicate}], "spec": spec}
+        return {"condition": condition, "schedule": None, "alarmDetails": "level is ${level}"}
+
+    simple = {"type": "SIMPLE"}
+    repeating = {"type": "REPEATING", "predicate": {"defaultValue": 3}}
+    profile = rest.get("/api/deviceProfileInfo/default").json()
+    whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
+    whole["profileData"]["alarms"] = [
+        {
+            "id": "low",
+            "alarmType": "Low",
+            "createRules": {"WARNING": rule("LESS", 20, simple), "CRITICAL": rule("LESS", 5, simple)},
+            "clearRule": rule("GREATER", 50, simple),
+        },
+        {"id": "often", "alarmType": "Often", "createRules": {"MINOR": rule("LESS", 20, repeating)}, "clearRule": None},
+    ]
+    rest.post("/api/deviceProfile", whole)
+    chain = Chain().line((("profile.TbDeviceProfileNode", {}), "Success"), (SAVE, "Success"))
+    chain.save(rest, root=True)
+    device = rest.create_device()
+
+    def found(kind: str) -> list[tuple]:
+        page = rest.get(f"/api/alarm/DEVICE/{device.id}", pageSize=10, page=0).json()["data"]
+        return [(alarm["severity"], alarm["status"]) for alarm in page if alarm["type"] == kind]
+
+    for number, level in enumerate((60, 15, 3)):
+        post(server, device, {"ts": 1_700_000_000_000 + number * 1000, "values": {"level": level}})
+    eventually(lambda: found("Low") == [("CRITICAL", "ACTIVE_UNACK")])
+    assert found("Often") == []
+    post(server, device, {"ts": 1_700_000_009_000, "values": {"level": 2}})
+    eventually(lambda: found("Often") == [("MINOR", "ACTIVE_UNACK")])
+    post(server, device, {"ts": 1_700_000_010_000, "values": {"level": 90}})
+    eventually(lambda: found("Low") == [("CRITICAL", "CLEARED_UNACK")])
+    eventually(lambda: rest.values(device.id, "level") == [60, 15, 3, 2, 90])
+
+
+def test_debug_events_show_what_came_and_went(server, rest):
+    chain = Chain()
+    debug = {"debugSettings": {"failuresEnabled": True, "allEnabled": True}}
+    filtering = chain.node(script("filter.TbJsFilterNode", "JS", "return msg.a.b > 1;"), "looks", **debug)
+    chain.connect(filtering, "True", chain.node(SAVE))
+    saved = chain.save(rest, root=True)
+    node = rest.get(f"/api/ruleChain/{saved['id']['id']}/metadata").json()["nodes"][0]
+    device = rest.create_device()
+    post(server, device, {"a": {"b": 2}})
+    post(server, device, {"x": 1})
+
+    def seen() -> list[dict]:
+        return [event["body"] for event in events(rest, "RULE_NODE", node["id"]["id"], "DEBUG_RULE_NODE")]
+
+    eventually(lambda: len(seen()) >= 4)
+    kinds = sorted((body["type"], body.get("relationType") or "") for body in seen())
+    assert kinds == [("IN", ""), ("IN", ""), ("OUT", "Failure"), ("OUT", "True")]
+    [failure] = [body for body in seen() if body.get("error")]
+    assert failure["msgType"] == "POST_TELEMETRY_REQUEST" and '"x"' in failure["data"]
+
+
+def test_nested_chains_return_through_their_outputs(server, rest):
+    inner = Chain()
+    big = inner.node(script("filter.TbJsFilterNode", "TBEL", "return msg.n > 10;"))
+    inner.connect(big, "True", inner.node(("flow.TbRuleChainOutputNode", {}), "Big"))
+    inner.connect(big, "False", inner.node(("flow.TbRuleChainOutputNode", {}), "Small"))
+    called = inner.save(rest)
+    outer = Chain()
+    call = outer.node(("flow.TbRuleChainInputNode", {"ruleChainId": called["id"]["id"]}))
+    mark = "return {msg: {big: msg.n}, metadata: metadata, msgType: msgType};"
+    outer.connect(call, "Big", outer.node(script("transform.TbTransformMsgNode", "JS", mark)))
+    outer.connect(1, "Success", outer.node(SAVE))
+    outer.connect(call, "Small", 2)
+    outer.save(rest, root=True)
+    device = rest.create_device()
+    post(server, device, {"n": 5})
+    post(server, device, {"n": 50})
+    eventually(lambda: rest.values(device.id, "big") == [50])
+    eventually(lambda: rest.values(device.id, "n") == [5])
+
+
+def test_a_call_to_a_service_carries_the_message_and_brings_the_answer(server, rest):
+    with Service() as service:
+        chain = Chain()
+        call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
+        chain.connect(call, "Success", chain.node(SAVE))
+        chain.save(rest, root=True)
+        device = rest.create_device()
+        post(server, device, {"n": 7})
+        eventually(lambda: rest.values(device.id, "answered") == [42])
+        assert service.received == [{"n": 7}]
+
+
+def test_a_slow_service_holds_back_its_own_queue_only(server, rest):
+    go_on = threading.Event()
+
+    def wait(_) -> int:
+        go_on.wait(60)
+        return 200
+
+    with Service(wait) as service:
+        chain = Chain()
+        slow = chain.node(script("filter.TbJsFilterNode", "TBEL", "return msg.slow == true;"))
+        queue = chain.node(("flow.TbCheckpointNode", {"queueName": "HighPriority"}), queueName="HighPriority")
+        call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
+        save = chain.node(SAVE)
+        chain.connect(slow, "True", queue).connect(queue, "Success", call).connect(call, "Success", save)
+        chain.connect(slow, "False", save)
+        chain.save(rest, root=True)
+        device = rest.create_device()
+        for _ in range(20):
+            post(server, device, {"slow": True})
+        begun = time.monotonic()
+        post(server, device, {"n": 1})
+        eventually(lambda: rest.values(device.id, "n") == [1])
+        assert time.monotonic() - begun < 10, "the main queue waited for the slow service"
+        go_on.set()
+        eventually(lambda: rest.latest(device.id, "answered") == {"answered": 42}, within=30)
+
+
+def test_a_queue_that_retries_gives_up_nothing(server, rest, sysadmin):
+    refused = {"left": 3}
+
+    def answer(_) -> int:
+        if refused["left"]:
+            refused["left"] -= 1
+            return 503
+        return 200
+
+    profile = rest.get("/api/deviceProfileInfo/default").json()
+    whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
+    name = unique("Retry").replace("-", "")
+    queue = {
+        "name": name,
+        "topic": f"tb_rule_engine.{name.lower()}",
+        "pollInterval": 25,
+        "partitions": 2,
+        "consumerPerPartition": True,
+        "packProcessingTimeout": 10_000,
+        "submitStrategy": {"type": "SEQUENTIAL_BY_ORIGINATOR", "batchSize": 10},
+        "processingStrategy": {
+            "type": "RETRY_FAILED",
+            "retries": 0,
+            "failurePercentage": 0,
+            "pauseBetweenRetries": 0,
+            "maxPauseBetweenRetries": 0,
+        },
+    }
+    sysadmin.post("/api/queues", queue, serviceType="TB_RULE_ENGINE")
+    whole["defaultQueueName"] = name
+    rest.post("/api/deviceProfile", whole)
+    with Service(answer) as service:
+        chain = Chain()
+        call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
+        chain.connect(call, "Success", chain.node(SAVE))
+        chain.save(rest, root=True)
+        device = rest.create_device()
+        for n in range(5):
+            post(server, device, {"n": n})
+        eventually(lambda: len(rest.values(device.id, "answered")) == 5, within=30)
+        assert len(service.received) == 8, "three were refused, and each of the five was accepted once"
+
+
+def test_scripts_that_loop_for_ever_cost_their_message_and_not_their_neighbours(server, rest):
+    chain = Chain()
+    which = chain.node(script("filter.TbJsFilterNode", "TBEL", "return msg.loop == true;"))
+    loop = chain.node(script("filter.TbJsFilterNode", "TBEL", "while (true) { } return true;"))
+    save = chain.node(SAVE)
+    chain.connect(which, "True", loop).connect(which, "False", save).connect(loop, "True", save)
+    chain.save(rest, root=True)
+    device, other = rest.create_device(), rest.create_device()
+    for _ in range(5):
+        post(server, device, {"loop": True})
+    post(server, other, {"n": 1})
+    eventually(lambda: rest.values(other.id, "n") == [1], within=15)
+    assert rest.values(device.id, "loop") == []
+
+
+def test_attributes_saved_by_people_reach_the_chain(server, rest):
+    chain = Chain()
+    switch = chain.node(SWITCH)
+    turn = "return {msg: {seen: msg.limit}, metadata: metadata, msgType: 'POST_TELEMETRY_REQUEST'};"
+    chain.connect(switch, "Attributes Updated", chain.node(script("transform.TbTransformMsgNode", "JS", turn)))
+    chain.connect(1, "Success", chain.node(SAVE))
+    chain.save(rest, root=True)
+    device = rest.create_device()
+    rest.post(telemetry(device.id, "SERVER_SCOPE"), {"limit": 5})
+    eventually(lambda: rest.values(device.id, "seen") == [5])

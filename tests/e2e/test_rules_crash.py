@@ -1,0 +1,123 @@
+"""kill -9 while rule chains keep something: delays, windows, alarm conditions that have to last."""
+
+import time
+
+import requests
+
+from harness.chains import SAVE, Chain, Service
+from harness.rest import Rest
+from harness.server import Server, eventually
+
+# So often that a kill finds what is kept durable.
+QUICK = {"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "50ms"}
+CALL = {"requestMethod": "POST", "headers": {"Content-Type": "application/json"}, "readTimeoutMs": 0}
+
+
+def post(server: Server, device, body) -> None:
+    answer = requests.post(f"{server.http}/api/v1/{device.token}/telemetry", json=body, timeout=30)
+    assert answer.status_code == 200, answer.text
+
+
+def restart(server: Server) -> Rest:
+    """kill -9, and up again."""
+    server.kill()
+    return server.start().rest()
+
+
+def is_processed(server: Server) -> bool:
+    """Whether everything is taken from the journal."""
+    metrics = server.metrics()
+    return all(value == 0 for name, value in metrics.items() if name.startswith("fieldline_ingest_lag_records"))
+
+
+def settle(server: Server, rest: Rest, device, key: str, values: list) -> None:
+    eventually(lambda: sorted(rest.values(device.id, key)) == values, within=20)
+
+
+def test_delayed_messages_survive_a_kill_and_come_once(make_server):
+    server = make_server(env=QUICK)
+    rest = server.start().rest()
+    delay = ("delay.TbMsgDelayNode", {"periodInSeconds": 4, "maxPendingMsgs": 1000})
+    Chain().line((delay, "Success"), (SAVE, "Success")).save(rest, root=True)
+    device = rest.create_device()
+    for n in range(10):
+        post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
+    eventually(lambda: is_processed(server))
+    assert rest.values(device.id, "n") == []
+    rest = restart(server)
+    settle(server, rest, device, "n", list(range(10)))
+
+
+def test_a_window_of_deduplication_survives_a_kill(make_server):
+    server = make_server(env=QUICK)
+    rest = server.start().rest()
+    window = {"interval": 4, "strategy": "LAST", "maxPendingMsgs": 100, "maxRetries": 3}
+    node = ("deduplication.TbMsgDeduplicationNode", window)
+    Chain().line((node, "Success"), (SAVE, "Success")).save(rest, root=True)
+    device = rest.create_device()
+    for n in range(5):
+        post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
+    eventually(lambda: is_processed(server))
+    rest = restart(server)
+    settle(server, rest, device, "n", [4])
+
+
+def test_a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_once(make_server):
+    server = make_server(env=QUICK)
+    rest = server.start().rest()
+    profile = rest.get("/api/deviceProfileInfo/default").json()
+    whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
+    key = {"type": "TIME_SERIES", "key": "level"}
+    predicate = {"type": "NUMERIC", "operation": "LESS", "value": {"defaultValue": 20}}
+    condition = {
+        "condition": [{"key": key, "valueType": "NUMERIC", "predicate": predicate}],
+        "spec": {"type": "DURATION", "unit": "SECONDS", "predicate": {"defaultValue": 6}},
+    }
+    rule = {"condition": condition, "schedule": None, "alarmDetails": None}
+    whole["profileData"]["alarms"] = [
+        {"id": "low", "alarmType": "Low", "createRules": {"MAJOR": rule}, "clearRule": None}
+    ]
+    rest.post("/api/deviceProfile", whole)
+    Chain().line((("profile.TbDeviceProfileNode", {}), "Success"), (SAVE, "Success")).save(rest, root=True)
+    device = rest.create_device()
+    begun = time.time()
+    post(server, device, {"level": 10})
+    eventually(lambda: rest.values(device.id, "level") == [10])
+    rest = restart(server)
+
+    def alarms() -> list[dict]:
+        return rest.get(f"/api/alarm/DEVICE/{device.id}", pageSize=10, page=0).json()["data"]
+
+    assert alarms() == []
+    # A later message is one that the condition has lasted for.
+    while time.time() < begun + 7:
+        post(server, device, {"level": 11})
+        time.sleep(0.5)
+    [alarm] = eventually(alarms, within=20)
+    rest = restart(server)
+    post(server, device, {"level": 12})
+    eventually(lambda: 12 in rest.values(device.id, "level"))
+    assert [found["id"] for found in alarms()] == [alarm["id"]], "it was raised twice"
+
+
+def test_retries_go_on_after_a_kill(make_server):
+    server = make_server(env=QUICK)
+    rest = server.start().rest()
+    status = {"now": 503}
+    with Service(lambda _: status["now"]) as service:
+        profile = rest.get("/api/deviceProfileInfo/default").json()
+        whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
+        whole["defaultQueueName"] = "HighPriority"
+        rest.post("/api/deviceProfile", whole)
+        chain = Chain()
+        call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
+        chain.connect(call, "Success", chain.node(SAVE))
+        chain.save(rest, root=True)
+        device = rest.create_device()
+        for n in range(5):
+            post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
+        eventually(lambda: len(service.received) >= 5)
+        server.kill()
+        status["now"] = 200
+        rest = server.start().rest()
+        eventually(lambda: len(rest.values(device.id, "answered")) == 5, within=30)
