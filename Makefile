@@ -30,7 +30,7 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-e2e kill overload soak pause devices
+.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-services test-e2e kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
@@ -46,7 +46,7 @@ lint: test-install
 	cd tests/e2e && .venv/bin/ruff check --quiet && .venv/bin/ruff format --check --quiet
 
 # The end-to-end tests come last, so that the last line says how many tests there were.
-test: test-install lint test-rust test-postgres
+test: test-install lint test-rust test-postgres test-services
 	tests/fuzz.sh 20
 	$(MAKE) --no-print-directory test-e2e
 
@@ -59,6 +59,13 @@ test-rust:
 # The contract suites of the SQL stores once more, on PostgreSQL.
 test-postgres:
 	tests/services/with-postgres.sh cargo test --package fieldline-storage --locked --quiet -- --ignored postgres
+
+# The clients of outside services, each against a real one.
+test-services: test-install
+	for pair in mosquitto:mqtt smtp:smtp rabbitmq:rabbitmq kafka:kafka; do \
+		tests/services/with-$${pair%:*}.sh cargo test --package fieldline-connectors --test services --locked --quiet \
+			-- --ignored $${pair#*:} || exit 1; \
+	done
 
 # With the built binary, real clients, crashes and full disks.
 test-e2e: test-install build

@@ -8,6 +8,12 @@ need() {
     command -v "$1" >/dev/null || packages+=("$2")
 }
 need mosquitto_rr mosquitto-clients
+need mosquitto mosquitto
+need rabbitmq-server rabbitmq-server
+need mvn maven
+need java openjdk-17-jre-headless
+need openssl openssl
+/usr/bin/python3 -c "import aiosmtpd" 2>/dev/null || packages+=(python3-aiosmtpd)
 need curl curl
 need c++ g++
 need unshare util-linux
@@ -20,6 +26,12 @@ if [ ${#packages[@]} -gt 0 ]; then
     as_root=()
     [ "$(id -u)" = 0 ] || as_root=(sudo --non-interactive)
     export DEBIAN_FRONTEND=noninteractive
+    # Servers that come with a package are started by the tests alone.
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+        printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee /usr/sbin/policy-rc.d >/dev/null
+        "${as_root[@]}" chmod +x /usr/sbin/policy-rc.d
+        trap '"${as_root[@]}" rm -f /usr/sbin/policy-rc.d' EXIT
+    fi
     "${as_root[@]}" apt-get update -qq
     "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null >/dev/null
 fi

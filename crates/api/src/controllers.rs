@@ -23,12 +23,15 @@ mod entity_view;
 mod entity_view_list;
 mod event;
 mod queue;
+mod queue_stats;
 mod relation;
 mod relation_list;
 mod rule_chain;
+mod rule_chain_replay;
 mod rule_node;
 mod tenant;
 mod tenant_profile;
+mod usage;
 mod user;
 mod user_list;
 
@@ -66,9 +69,12 @@ pub(crate) fn routes() -> Routes {
         .merge(alarm_query::routes())
         .merge(alarm_comment::routes())
         .merge(rule_chain::routes())
+        .merge(rule_chain_replay::routes())
         .merge(rule_node::routes())
         .merge(queue::routes())
+        .merge(queue_stats::routes())
         .merge(event::routes())
+        .merge(usage::routes())
 }
 
 /// An entity with its name only.

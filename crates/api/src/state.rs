@@ -6,8 +6,9 @@ use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, ScriptTester, TimeSeriesStore};
+use fieldline_core::ports::{AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester, TimeSeriesStore};
 use fieldline_core::services::{Context, Services};
+use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 
 use crate::auth::{LoginGuard, Sessions, TokenKey, Tokens};
@@ -29,12 +30,16 @@ pub struct Deps {
     pub clock: SharedClock,
     /// Signs tokens.
     pub token_key: TokenKey,
+    /// How much tenants use, and may use.
+    pub usage: Arc<ApiUsage>,
     /// Takes messages about what is changed.
     pub rule_engine: Arc<dyn RuleEngine>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
+    /// Says what rule chains would have done.
+    pub replays: Arc<dyn RuleReplay>,
 }
 
 /// State shared by all handlers.
@@ -47,10 +52,12 @@ pub(crate) struct ApiState {
     pub(crate) attributes: Arc<dyn AttributeStore>,
     pub(crate) events: Arc<EntityEvents>,
     pub(crate) clock: SharedClock,
+    pub(crate) usage: Arc<ApiUsage>,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
+    pub(crate) replays: Arc<dyn RuleReplay>,
     pub(crate) passwords: Passwords,
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Arc<Sessions>,
@@ -62,7 +69,7 @@ impl ApiState {
     /// Wires the state together.
     pub(crate) fn new(deps: Deps, options: Options) -> Self {
         let passwords = Passwords::new(options.parallel_password_hashes);
-        let services = Services::new(Context {
+        let mut services = Services::new(Context {
             stores: deps.entities.clone(),
             series: Arc::clone(&deps.series),
             attributes: Arc::clone(&deps.attributes),
@@ -72,6 +79,7 @@ impl ApiState {
             rule_engine: Arc::clone(&deps.rule_engine),
             rule_nodes: Arc::clone(&deps.rule_nodes),
         });
+        services.alarms = services.alarms.with_gate(deps.usage.clone());
         let sessions = Arc::new(Sessions::new(
             Arc::clone(&deps.entities.users),
             Arc::clone(&deps.clock),
@@ -86,11 +94,13 @@ impl ApiState {
             series: deps.series,
             attributes: deps.attributes,
             events: deps.events,
+            usage: deps.usage,
             telemetry,
             clock: deps.clock,
             services,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
+            replays: deps.replays,
             passwords,
             sessions,
             options,

@@ -5,16 +5,20 @@
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, Device, DeviceProfile, EntityView,
-    Queue, RuleChain, RuleNode, Tenant, TenantProfile, User,
+    Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
 };
 use fieldline_model::{
     AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
-    EntityType, EntityViewId, QueueId, RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId, UserId,
+    EntityType, EntityViewId, QueueId, QueueStatsId, RuleChainId, RuleNodeId, Subject, TenantId,
+    TenantProfileId, UserId,
 };
 
 use serde_json::Value;
 
 use crate::ports::{EntityStores, StoreError};
+use crate::queue_stats;
+use crate::services::owner_of;
+use crate::usage::ApiUsageState;
 
 /// Somebody who has proved who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +112,10 @@ fn tenant_admin_may(operation: Operation, what: &Resource) -> bool {
         ),
         EntityType::TenantProfile => false,
         EntityType::User => what.user_authority != Some(Authority::SysAdmin),
+        // The platform writes them.
+        EntityType::QueueStats | EntityType::ApiUsageState => {
+            matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry)
+        }
         _ => true,
     }
 }
@@ -157,6 +165,8 @@ pub enum Entity {
     RuleChain(RuleChain),
     RuleNode(TenantId, RuleNode),
     Queue(Queue),
+    QueueStats(QueueStats),
+    ApiUsageState(ApiUsageState),
     CalculatedField(CalculatedField),
 }
 
@@ -234,6 +244,8 @@ impl Entity {
                 queue.tenant_id,
                 CustomerId::NULL,
             ),
+            Self::QueueStats(stats) => resource(stats.id.into(), stats.tenant_id, CustomerId::NULL),
+            Self::ApiUsageState(usage) => resource(usage.id.into(), usage.tenant_id, CustomerId::NULL),
             Self::DeviceProfile(profile) => resource(
                 profile.id.unwrap_or_default().into(),
                 profile.tenant_id,
@@ -258,6 +270,8 @@ impl Entity {
             Self::RuleChain(chain) => &chain.name,
             Self::RuleNode(_, node) => &node.name,
             Self::Queue(queue) => &queue.name,
+            Self::QueueStats(stats) => &stats.queue_name,
+            Self::ApiUsageState(_) => "",
             Self::CalculatedField(field) => &field.name,
         }
     }
@@ -278,6 +292,8 @@ impl Entity {
             Self::RuleChain(chain) => serde_json::to_value(chain),
             Self::RuleNode(_, node) => serde_json::to_value(node),
             Self::Queue(queue) => serde_json::to_value(queue),
+            Self::QueueStats(stats) => serde_json::to_value(stats),
+            Self::ApiUsageState(usage) => serde_json::to_value(usage),
             Self::CalculatedField(field) => serde_json::to_value(field),
         };
         shown.unwrap_or_default()
@@ -326,8 +342,14 @@ pub async fn lookup(
             .map(Entity::TenantProfile),
         EntityType::User => stores.users.by_id(UserId(id.id)).await?.map(Entity::User),
         EntityType::Queue => queue(stores, who, QueueId(id.id)).await?.map(Entity::Queue),
+        EntityType::QueueStats => queue_stats::get(stores, who.tenant, QueueStatsId(id.id))
+            .await?
+            .map(Entity::QueueStats),
         // A system administrator has no tenant to look into.
         _ if who.authority == Authority::SysAdmin => return Err(AccessError::Denied),
+        EntityType::ApiUsageState => Some(ApiUsageState::of(who.tenant))
+            .filter(|usage| usage.id.0 == id.id)
+            .map(Entity::ApiUsageState),
         EntityType::Customer => stores
             .customers
             .get(who.tenant, CustomerId(id.id))
@@ -396,16 +418,8 @@ async fn queue(stores: &EntityStores, who: &Principal, id: QueueId) -> Result<Op
     if who.authority != Authority::TenantAdmin {
         return Ok(None);
     }
-    let profile = match stores
-        .tenants
-        .get(who.tenant)
-        .await?
-        .and_then(|t| t.tenant_profile_id)
-    {
-        Some(profile) => stores.tenant_profiles.get(profile).await?,
-        None => None,
-    };
-    if profile.is_some_and(|profile| profile.isolated_tb_rule_engine) {
+    let owner = owner_of(stores, who.tenant).await?;
+    if !owner.is_null() {
         return Ok(None);
     }
     stores.queues.get(TenantId::NULL, id).await

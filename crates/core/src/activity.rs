@@ -3,10 +3,10 @@
 //!
 //! Every message moves a number in memory; what has moved is written at intervals, once a device however often it was
 //! heard. A device is active until nothing was heard of it for its time-out, which the server attribute
-//! `inactivityTimeout` (milliseconds) sets for one device.
+//! `inactivityTimeout` (milliseconds) sets for one device. What becomes of a device is told to the rule engine.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fieldline_model::page::PageLink;
@@ -22,9 +22,12 @@ use tracing::warn;
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
 use crate::options::Span;
-use crate::ports::{AttributeRow, AttributeStore, DeviceFilter, EntityStores, StoreError, StoreResult};
+use crate::ports::{
+    AttributeRow, AttributeStore, DeviceFilter, EntityStores, RuleEngine, StoreError, StoreResult,
+};
 
 mod course;
+mod report;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -79,6 +82,9 @@ pub struct ActivityTracker {
     default_timeout_ms: i64,
     /// What was received in so many last milliseconds may not be known yet.
     behind_ms: AtomicI64,
+    rule_engine: OnceLock<Arc<dyn RuleEngine>>,
+    /// Held by the one who writes: nothing is written, or told, twice.
+    writing: tokio::sync::Mutex<()>,
 }
 
 impl ActivityTracker {
@@ -97,7 +103,19 @@ impl ActivityTracker {
             clock,
             default_timeout_ms,
             behind_ms: AtomicI64::new(0),
+            rule_engine: OnceLock::new(),
+            writing: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// Whom to tell from now on what becomes of devices; the first one counts. Without one, nobody is told.
+    pub fn report_to(&self, engine: Arc<dyn RuleEngine>) {
+        let _ = self.rule_engine.set(engine);
+    }
+
+    /// Writes, and tells, what is known by now: for a stop, while the rule engine still takes messages.
+    pub async fn flush(&self) {
+        self.write_changes(true, || false).await;
     }
 
     /// Notes that devices were heard at times in milliseconds. Subjects other than devices have no activity state.
@@ -246,6 +264,7 @@ impl ActivityTracker {
 
     /// Looks at the devices that are queued now, once; those that fail are queued again, behind the others.
     async fn write_changes(&self, only_news: bool, is_stopping: impl Fn() -> bool) {
+        let _writing = self.writing.lock().await;
         let mut trouble = Trouble::default();
         let mut due = self.states.lock().queued();
         while due > 0 && !trouble.is_enough() && !is_stopping() {
@@ -334,6 +353,7 @@ impl ActivityTracker {
         }
         self.relist(&settled, false).await?;
         self.states.lock().written(&settled);
+        self.report(&settled).await;
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use crate::events::{EntityChange, EntityListener};
 use crate::ingest::MAIN_QUEUE;
 use crate::logging::LogGate;
 use crate::ports::{EntityStores, StoreError, StoreErrorKind, StoreResult, TimeSeriesStore};
+use crate::usage::ApiUsage;
 
 mod credentials;
 mod handle;
@@ -101,6 +102,11 @@ impl DeviceDirectory {
             known: Cache::new(options.cached_devices.max(16)),
             index: Mutex::default(),
         })
+    }
+
+    /// Where the messages of devices that are looked up from now on are counted, and limited. Without it, neither is done.
+    pub fn count_in(&self, usage: Arc<ApiUsage>) {
+        self.index.lock().usage = Some(usage);
     }
 
     /// The device with that access token.

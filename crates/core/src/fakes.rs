@@ -323,8 +323,9 @@ impl DeviceStore for FakeStores {
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<Device>> {
         absent()
     }
-    async fn by_ids(&self, _: TenantId, _: &[DeviceId]) -> StoreResult<Vec<Device>> {
-        absent()
+    async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>> {
+        let known = |id: &&DeviceId| tenant == self.tenant && self.held.lock().devices.contains_key(*id);
+        Ok(ids.iter().filter(known).map(|id| self.device(*id)).collect())
     }
     async fn list(
         &self,

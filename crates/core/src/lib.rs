@@ -11,8 +11,10 @@ pub mod logging;
 pub mod options;
 pub mod password;
 pub mod ports;
+pub mod queue_stats;
 pub mod services;
 pub mod sessions;
 
 #[cfg(test)]
 mod fakes;
+pub mod usage;

@@ -39,6 +39,7 @@ pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use names::{NameConflict, Suffix};
+pub(crate) use queues::owner_of;
 pub use queues::{MAIN_QUEUE, Queues};
 pub use relations::Relations;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};

@@ -87,9 +87,17 @@ impl RestClient {
     /// # Errors
     /// The address is not one of an HTTP server.
     pub fn new(target: RestTarget) -> LoadResult<Self> {
+        Self::with_timeout(target, REQUEST_TIMEOUT)
+    }
+
+    /// The same with another time for a whole request.
+    ///
+    /// # Errors
+    /// The address is not one of an HTTP server.
+    pub fn with_timeout(target: RestTarget, timeout: Duration) -> LoadResult<Self> {
         let url = base_url(&target.url)?;
         Ok(Self(Arc::new(Shared {
-            agent: agent(target.pool_size, REQUEST_TIMEOUT),
+            agent: agent(target.pool_size, timeout),
             target: RestTarget { url, ..target },
             login: Mutex::new(Login::None),
         })))

@@ -32,7 +32,7 @@ pub use device::{
 pub use event::{CalculatedFieldDebug, EVENT_IN, EVENT_OUT, Event, EventBody, EventKind, RuleNodeDebug};
 pub use entity_view::{AttributeKeys, EntityView, EntityViewInfo, ViewKeys};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};
-pub use queue::{ProcessingStrategy, ProcessingStrategyType, Queue, SubmitStrategy, SubmitStrategyType};
+pub use queue::{ProcessingStrategy, ProcessingStrategyType, Queue, QueueStats, SubmitStrategy, SubmitStrategyType};
 pub use rule_chain::{
     ChainConnection, NodeConnection, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType, RuleNode,

@@ -256,6 +256,29 @@ pub fn unpack_value<'a>(bytes: &mut &'a [u8]) -> Result<ValueRef<'a>, Corrupt> {
     })
 }
 
+/// How many packed key-values `bytes` holds, up to the first corrupt one; their texts are not looked at.
+pub fn count(mut bytes: &[u8]) -> u32 {
+    fn skip_text(bytes: &mut &[u8]) -> Option<()> {
+        let length = usize::try_from(read_varint(bytes).ok()?).ok()?;
+        take(bytes, length).ok().map(drop)
+    }
+    fn skip(bytes: &mut &[u8]) -> Option<()> {
+        skip_text(bytes)?;
+        match take_array::<1>(bytes).ok()? {
+            [0] => take(bytes, 1).ok().map(drop),
+            [1] => read_varint(bytes).ok().map(drop),
+            [2] => take(bytes, 8).ok().map(drop),
+            [3 | 4] => skip_text(bytes),
+            _ => None,
+        }
+    }
+    let mut count = 0;
+    while !bytes.is_empty() && skip(&mut bytes).is_some() {
+        count += 1;
+    }
+    count
+}
+
 /// The packed key-values of `bytes`, in order. A name that stands twice counts with its later value.
 pub fn unpack(bytes: &[u8]) -> Unpack<'_> {
     Unpack { rest: bytes }
@@ -309,6 +332,7 @@ mod tests {
         }
         let back: Vec<_> = unpack(&bytes).map(|item| item.unwrap()).collect();
         assert_eq!(back, values);
+        assert_eq!(count(&bytes), 6);
         for cut in 0..bytes.len() {
             // Any cut either ends between two key-values or is reported.
             let _ = unpack(&bytes[..cut]).count();

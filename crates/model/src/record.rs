@@ -16,7 +16,7 @@ pub mod message;
 use uuid::Uuid;
 
 pub use self::cut::{Cut, CutError};
-use crate::kv::{Corrupt, take, take_array};
+use crate::kv::{Corrupt, count, take, take_array};
 use crate::timeseries::AttributeScope;
 use crate::{EntityId, EntityType, Subject, TenantId};
 
@@ -34,6 +34,7 @@ const ROW_HEADER_BYTES: usize = 8 + 4 + 4;
 pub struct RecordBatch {
     bytes: Vec<u8>,
     count: u32,
+    points: u32,
 }
 
 impl RecordBatch {
@@ -42,12 +43,18 @@ impl RecordBatch {
         Self {
             bytes: Vec::new(),
             count: 0,
+            points: 0,
         }
     }
 
     /// How many records it holds.
     pub const fn count(&self) -> u32 {
         self.count
+    }
+
+    /// How many key-values its telemetry and attributes records hold.
+    pub const fn points(&self) -> u32 {
+        self.points
     }
 
     /// Whether it holds no record.
@@ -64,6 +71,7 @@ impl RecordBatch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
+        self.points = 0;
     }
 
     /// Gives memory beyond `bytes` back, so that one large message does not stay resident for ever.
@@ -201,6 +209,7 @@ impl TelemetryWriter<'_> {
         self.end_row();
         if self.points > 0 {
             self.batch.end(self.start);
+            self.batch.points += self.points;
             self.finished = true;
         }
         self.points
@@ -243,7 +252,10 @@ impl AttributesWriter<'_> {
 
     /// Ends the record. One without a key-value is taken back; returns whether it was added.
     pub fn finish(mut self) -> bool {
-        if self.batch.bytes.len() > self.start + 4 + HEADER_BYTES + 1 {
+        let values = self.start + 4 + HEADER_BYTES + 1;
+        if self.batch.bytes.len() > values {
+            let values = self.batch.bytes.get(values..).unwrap_or_default();
+            self.batch.points += count(values);
             self.batch.end(self.start);
             self.finished = true;
         }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::entity::{AlarmSeverity, RuleChainMetaData};
+use crate::entity::{AlarmSeverity, CalculatedField, RuleChainMetaData};
 use crate::{AlarmId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId};
 
-/// Which telemetry is replayed, and through what.
+/// Which telemetry is replayed, and through what. All devices of the tenant where none are chosen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReplayRequest {
@@ -30,6 +30,8 @@ pub struct ReplayRequest {
     pub metadata: Option<RuleChainMetaData>,
     /// Alarm rules in the place of those of the devices' profiles, as in `profileData.alarms`.
     pub alarm_rules: Option<Vec<Value>>,
+    /// Calculated fields, alarm rules among them, in the place of those that are saved under the same id, or besides them.
+    pub calculated_fields: Vec<CalculatedField>,
     /// Alarms whose times differ by no more than this count as the same, milliseconds.
     pub alarm_tolerance_ms: Option<i64>,
     /// How much is replayed and answered.

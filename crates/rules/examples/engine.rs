@@ -15,6 +15,7 @@ use fieldline_core::clock::SystemClock;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{Direct, IngestService, IngestStores, Options, Processors, Uplink};
 use fieldline_core::ports::{EntityStores, Journal as _, NoDeviceRpc, NoRestCalls};
+use fieldline_core::usage::ApiUsage;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{
     Device, DeviceCredentials, DeviceProfile, NodeConnection, RuleChain, RuleChainMetaData, RuleNode, Tenant,
@@ -225,6 +226,7 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
                 rpc: Arc::new(NoDeviceRpc),
                 rest_calls: Arc::new(NoRestCalls),
                 activity: activity.clone(),
+                usage: ApiUsage::new(world.stores.clone(), series.clone(), clock.clone()),
                 uplink: uplink.clone(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: "bench".into(),

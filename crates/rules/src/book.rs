@@ -31,6 +31,8 @@ pub struct TenantChains {
     nodes: FxHashMap<RuleNodeId, (RuleChainId, usize)>,
     /// At most so many nodes a message; 0 for no limit of the tenant's own.
     pub max_hops: u32,
+    /// Seconds that points are kept where neither message nor node says; 0 for ever.
+    pub ttl_seconds: u32,
 }
 
 impl TenantChains {
@@ -50,6 +52,11 @@ impl TenantChains {
         Some((self.chain(*chain)?, *at))
     }
 
+    /// All chains.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Chain>> {
+        self.chains.values()
+    }
+
     /// Chains that belong together, as they are when put in force.
     pub fn of(root: Option<RuleChainId>, chains: impl IntoIterator<Item = Arc<Chain>>, max_hops: u32) -> Self {
         let chains: FxHashMap<_, _> = chains.into_iter().map(|chain| (chain.id, chain)).collect();
@@ -62,6 +69,7 @@ impl TenantChains {
             chains,
             nodes,
             max_hops,
+            ttl_seconds: 0,
         }
     }
 }
@@ -78,8 +86,10 @@ pub struct Book {
     fields: Arc<FieldBook>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Stale {
+    /// Grows with every mark.
+    count: u64,
     everything: bool,
     chains: HashSet<RuleChainId>,
 }
@@ -122,21 +132,18 @@ impl Book {
         if let Some(known) = self.known(tenant) {
             return Ok(known);
         }
-        let before = self.tenants.read().get(&tenant).cloned();
-        let stale = self.stale.lock().remove(&tenant);
-        match self.load(tenant, before.as_deref(), stale.as_ref()).await {
-            Ok(loaded) => {
-                let loaded = Arc::new(loaded);
-                self.tenants.write().insert(tenant, loaded.clone());
+        loop {
+            let before = self.tenants.read().get(&tenant).cloned();
+            let stale = self.stale.lock().get(&tenant).cloned();
+            let loaded = Arc::new(self.load(tenant, before.as_deref(), stale.as_ref()).await?);
+            self.tenants.write().insert(tenant, loaded.clone());
+            let mut marks = self.stale.lock();
+            // What was marked while it was loaded is loaded again: until then nobody takes it for current.
+            if marks.get(&tenant).map(|mark| mark.count) == stale.map(|stale| stale.count) {
+                marks.remove(&tenant);
+                drop(marks);
                 self.start_sources(tenant, &loaded);
-                Ok(loaded)
-            }
-            Err(error) => {
-                let mut marks = self.stale.lock();
-                let mark = marks.entry(tenant).or_default();
-                mark.everything |= stale.as_ref().is_none_or(|stale| stale.everything);
-                mark.chains.extend(stale.into_iter().flat_map(|stale| stale.chains));
-                Err(error)
+                return Ok(loaded);
             }
         }
     }
@@ -180,7 +187,11 @@ impl Book {
             self.tell(tenant, &compiled, before.is_some());
             chains.push(Arc::new(compiled));
         }
-        Ok(TenantChains::of(root, chains, self.max_hops(tenant).await?))
+        let (max_hops, ttl_seconds) = self.limits(tenant).await?;
+        Ok(TenantChains {
+            ttl_seconds,
+            ..TenantChains::of(root, chains, max_hops)
+        })
     }
 
     async fn list(&self, tenant: TenantId) -> StoreResult<Vec<RuleChain>> {
@@ -205,18 +216,21 @@ impl Book {
         Ok(all)
     }
 
-    async fn max_hops(&self, tenant: TenantId) -> StoreResult<u32> {
+    /// Nodes a message may go through, and seconds that points are kept.
+    async fn limits(&self, tenant: TenantId) -> StoreResult<(u32, u32)> {
         let stores = &self.services.stores;
         let Some(tenant) = stores.tenants.get(tenant).await? else {
-            return Ok(0);
+            return Ok((0, 0));
         };
         let profile = match tenant.tenant_profile_id {
             Some(id) => stores.tenant_profiles.get(id).await?,
             None => None,
         };
-        let limit = profile
-            .and_then(|profile| profile.profile_data.pointer("/configuration/maxRuleNodeExecutionsPerMessage")?.as_u64());
-        Ok(u32::try_from(limit.unwrap_or(0)).unwrap_or(u32::MAX))
+        let Some(profile) = profile else {
+            return Ok((0, 0));
+        };
+        let hops = profile.limit("maxRuleNodeExecutionsPerMessage");
+        Ok((u32::try_from(hops).unwrap_or(u32::MAX), profile.storage_ttl_seconds()))
     }
 
     fn tell(&self, tenant: TenantId, chain: &Chain, is_update: bool) {
@@ -286,6 +300,7 @@ impl Book {
         {
             let mut stale = self.stale.lock();
             let mark = stale.entry(tenant).or_default();
+            mark.count += 1;
             match chain {
                 Some(chain) => {
                     mark.chains.insert(chain);

@@ -10,6 +10,9 @@ use crate::node::{Label, Node, NodeConfig};
 use crate::registry::{self, NodeType};
 use crate::services::Services;
 
+/// Makes a node of a chain, or says why it cannot run.
+pub(crate) type MakeNode<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>> + 'a;
+
 /// A compiled chain.
 pub struct Chain {
     /// Its id.
@@ -112,7 +115,7 @@ impl Chain {
         chain: &RuleChain,
         metadata: &RuleChainMetaData,
         before: Option<&Self>,
-        make: &dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>>,
+        make: &MakeNode<'_>,
     ) -> Self {
         let mut nodes: Vec<Compiled> = metadata
             .nodes

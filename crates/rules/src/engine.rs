@@ -9,6 +9,7 @@ use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::ingest::{IngestService, MAIN_QUEUE, Processors, StartError, Uplink};
 use fieldline_core::ports::{AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, RestCalls, TimeSeriesStore};
 use fieldline_core::services::{Context, Services as Rules};
+use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
 use fieldline_model::entity::Queue;
 use parking_lot::{Mutex, RwLock};
@@ -66,6 +67,8 @@ pub struct Deps {
     pub rest_calls: Arc<dyn RestCalls>,
     /// Whether devices are alive.
     pub activity: Arc<ActivityTracker>,
+    /// How much tenants use, and may use.
+    pub usage: Arc<ApiUsage>,
     /// The journal's queues.
     pub uplink: Uplink,
     /// Where what waits is run.
@@ -134,7 +137,7 @@ impl Engine {
     pub fn new(deps: Deps, options: &Options) -> Arc<Self> {
         let originators = Originators::new(deps.stores.clone(), options.cached_originators);
         let pusher = Arc::new(Pusher::new(deps.uplink.clone(), originators.clone()));
-        let rules = Rules::new(Context {
+        let mut rules = Rules::new(Context {
             stores: deps.stores.clone(),
             series: deps.series.clone(),
             attributes: deps.attributes.clone(),
@@ -144,6 +147,7 @@ impl Engine {
             rule_engine: pusher.clone(),
             rule_nodes: Arc::new(NoRuleNodes),
         });
+        rules.alarms = rules.alarms.with_gate(deps.usage.clone());
         let limit = DebugLimit {
             events: options.debug_events_per_hour,
             ..DebugLimit::default()
@@ -159,6 +163,7 @@ impl Engine {
             rpc: deps.rpc,
             rest_calls: deps.rest_calls,
             activity: deps.activity,
+            usage: deps.usage,
             external: crate::external::External::default(),
             originators: originators.clone(),
             clock: deps.clock,

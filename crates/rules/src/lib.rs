@@ -10,6 +10,7 @@
 //! | `alarm_rules`, `calculated_fields` | evaluators of alarm rules and of fields, without I/O |
 //! | `fields`, `feed` | the fields in force of all tenants; how they learn of changed values |
 //! | `push`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
+//! | `replay` | what a chain would have done with stored telemetry |
 //! | `engine` | all of it together |
 
 pub mod alarm_rules;
@@ -28,9 +29,9 @@ pub mod nodes;
 pub mod originators;
 pub mod push;
 pub mod registry;
+pub mod replay;
 pub mod services;
 pub mod stats;
 pub mod strategy;
-pub mod usage;
 mod values;
 pub mod worker;

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
+use fieldline_core::usage::{Feature, UsageKey, storage_points};
+use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
 use serde_json::Value;
@@ -94,6 +96,8 @@ pub enum Step {
     Many(Vec<(Msg, Label)>),
     /// It ends here, acknowledged.
     Done,
+    /// It is acknowledged, and goes on through `Success`: what becomes of it no longer matters to its queue.
+    Acknowledge(Msg),
     /// It goes on through `Failure`.
     Fail(Msg, NodeError),
     /// The rest has to wait. What is ready at once is not suspended.
@@ -143,6 +147,7 @@ impl fmt::Debug for Step {
             Self::Next(msg, label) => write!(f, "Next({}, {})", msg.kind, label.0),
             Self::Many(many) => write!(f, "Many({})", many.len()),
             Self::Done => f.write_str("Done"),
+            Self::Acknowledge(_) => f.write_str("Acknowledge"),
             Self::Fail(_, error) => write!(f, "Fail({error})"),
             Self::Wait(_) => f.write_str("Wait"),
             Self::Then(_) => f.write_str("Then"),
@@ -221,12 +226,26 @@ pub use fieldline_core::ports::RowParts;
 impl Ctx<'_> {
     /// Stores values of one time; `values` are packed as in [`fieldline_model::kv`].
     pub fn save_telemetry(&mut self, subject: Subject, ts: i64, ttl_seconds: u32, parts: RowParts, values: Bytes) {
+        if parts != RowParts::Latest {
+            let points = storage_points(kv::count(&values).into(), ttl_seconds.into());
+            self.count(UsageKey::StorageDataPoints, points);
+        }
         self.parts.effects.telemetry(subject, ts, ttl_seconds, parts, values);
     }
 
     /// Stores attributes; `values` are packed as in [`fieldline_model::kv`].
     pub fn save_attributes(&mut self, subject: Subject, scope: AttributeScope, ts: i64, values: Bytes) {
         self.parts.effects.attributes(subject, scope, ts, values);
+    }
+
+    /// Whether the tenant may use a feature.
+    pub fn may_use(&mut self, feature: Feature) -> bool {
+        self.parts.meter.allows(self.tenant, feature)
+    }
+
+    /// Counts what the tenant uses.
+    pub fn count(&mut self, key: UsageKey, count: u64) {
+        self.parts.meter.add(self.tenant, key, count);
     }
 
     /// Calls a script. The host belongs to the worker's thread.

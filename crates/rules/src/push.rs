@@ -1,13 +1,14 @@
 //! Messages from inside the platform into the queues.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::ingest::Uplink;
-use fieldline_core::ports::{AppendError, RuleEngine, StoreError, StoreErrorKind, StoreResult};
+use fieldline_core::ports::{Append, AppendError, RuleEngine, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::message::Message;
 use fieldline_model::record::RecordBatch;
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
 
 use crate::originators::Originators;
 
@@ -22,11 +23,9 @@ impl Pusher {
     pub fn new(uplink: Uplink, originators: Arc<Originators>) -> Self {
         Self { uplink, originators }
     }
-}
 
-#[async_trait]
-impl RuleEngine for Pusher {
-    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
+    /// Hands a message to the journal; the result resolves when it is durable.
+    async fn append(&self, tenant: TenantId, message: &Message) -> StoreResult<Append> {
         let subject = Subject {
             tenant,
             entity: message.originator,
@@ -35,13 +34,56 @@ impl RuleEngine for Pusher {
             Some(_) => None,
             None => self.originators.get(subject).await?,
         };
-        let of_profile = originator.as_ref().and_then(|found| found.profile.as_ref()?.queue.as_deref());
+        let of_profile = originator
+            .as_ref()
+            .and_then(|found| found.profile.as_ref()?.queue.as_deref());
         let queue = message.queue.as_deref().or(of_profile);
         let mut batch = RecordBatch::new();
-        batch.message(tenant, &message);
+        batch.message(tenant, message);
         let uplink = self.uplink.to(tenant, queue);
-        let append = uplink.append(subject, &batch).await.map_err(refused)?;
-        append.await.map_err(refused)
+        uplink.append(subject, &batch).await.map_err(refused)
+    }
+
+    /// Brings the originators of many messages into memory, as far as one query does it for many.
+    async fn load_devices(&self, messages: &[(TenantId, Message)]) -> StoreResult<()> {
+        let mut unknown: HashMap<TenantId, Vec<DeviceId>> = HashMap::new();
+        for (tenant, message) in messages {
+            let (tenant, entity) = (*tenant, message.originator);
+            let is_device = entity.entity_type == EntityType::Device;
+            if is_device
+                && message.queue.is_none()
+                && self.originators.peek(Subject { tenant, entity }).is_none()
+            {
+                unknown.entry(tenant).or_default().push(DeviceId(entity.id));
+            }
+        }
+        for (tenant, devices) in unknown {
+            self.originators.load_devices(tenant, &devices).await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl RuleEngine for Pusher {
+    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
+        self.append(tenant, &message).await?.await.map_err(refused)
+    }
+
+    async fn push_all(&self, messages: Vec<(TenantId, Message)>) -> StoreResult<()> {
+        let mut result = self.load_devices(&messages).await;
+        // The journal gathers what is appended while it writes: all of them wait for few syncs.
+        let mut appends = Vec::with_capacity(messages.len());
+        for (tenant, message) in &messages {
+            match self.append(*tenant, message).await {
+                Ok(append) => appends.push(append),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        for append in appends {
+            result = result.and(append.await.map_err(refused));
+        }
+        result
     }
 }
 
@@ -53,4 +95,61 @@ fn refused(error: AppendError) -> StoreError {
         }
     };
     StoreError::new(kind, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_core::ports::{Journal as _, Partition};
+    use fieldline_journal::EmbeddedJournal;
+    use fieldline_model::message::{Metadata, MsgType};
+    use serde_json::json;
+
+    use super::*;
+    use crate::nodes::tests::World;
+
+    #[tokio::test]
+    async fn many_messages_go_to_the_queues_of_their_devices_and_one_that_is_refused_holds_none_back() {
+        let world = World::new().await;
+        let dir = tempfile::tempdir().unwrap();
+        let options = fieldline_journal::Options::default();
+        let largest = options.max_append.as_usize();
+        let journal = Arc::new(EmbeddedJournal::open(dir.path(), &options).unwrap());
+        let main = Uplink::open(journal.clone(), 2).unwrap();
+        let fast = main.open_other(TenantId::NULL, "Fast", 2).unwrap();
+        let profile = world
+            .device_profile("fast", json!({ "defaultQueueName": "Fast" }))
+            .await;
+        let mut devices = Vec::new();
+        for n in 0..40 {
+            let patch = if n < 30 {
+                json!({ "deviceProfileId": profile })
+            } else {
+                json!(null)
+            };
+            devices.push(world.device(&n.to_string(), patch).await);
+        }
+        let originators = Originators::new(world.services.stores.clone(), 64);
+        let pusher = Pusher::new(main.clone(), originators);
+        let message = |originator, body: String| {
+            let message = Message::new(MsgType::Connect, originator, 1, Metadata::new(), body);
+            (world.tenant, message)
+        };
+        let mut messages: Vec<_> = devices
+            .iter()
+            .map(|device| message(*device, "{}".to_owned()))
+            .collect();
+        if let Some(first) = devices.first() {
+            messages.insert(0, message(*first, "x".repeat(largest + 1)));
+        }
+        let refused = pusher.push_all(messages).await.unwrap_err();
+        assert_eq!(refused.kind(), StoreErrorKind::Invalid);
+        let held = |uplink: &Uplink| {
+            let queue = uplink.queue();
+            (0..2)
+                .map(|index| journal.end(Partition { queue, index }).0)
+                .sum::<u64>()
+        };
+        assert_eq!((held(&fast), held(&main)), (30, 10));
+        journal.close().await;
+    }
 }

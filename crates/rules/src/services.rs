@@ -6,6 +6,7 @@ use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{AttributeStore, DeviceRpc, EntityStores, RestCalls, RuleEngine, TimeSeriesStore};
 use fieldline_core::services::Services as Rules;
+use fieldline_core::usage::ApiUsage;
 use tokio::runtime::Handle;
 
 use crate::external::External;
@@ -29,6 +30,8 @@ pub struct Services {
     pub rest_calls: Arc<dyn RestCalls>,
     /// Whether devices are alive.
     pub activity: Arc<ActivityTracker>,
+    /// How much tenants use, and may use.
+    pub usage: Arc<ApiUsage>,
     /// What nodes need that send messages out.
     pub external: External,
     /// Names, profiles and customers of originators.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::ports::{EntityStores, RowParts, StoreResult, TelemetryRow};
+use fieldline_core::queue_stats::stats_id;
 use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::{QueueStatsId, Subject, TenantId};
+use fieldline_model::{Subject, TenantId};
 use serde_json::json;
 use tracing::warn;
 
 use crate::engine::Engine;
-use crate::message::derive_id;
 
 /// Counts of one tenant in one queue since they were last taken. The names are those of the stored series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -84,15 +84,6 @@ impl QueueCounts {
 const PERIOD: Duration = Duration::from_secs(60);
 /// Longest text of a failure, characters.
 const MAX_FAILURE: usize = 4096;
-
-/// Id of the entity that carries the statistics of a tenant in a queue on a server: always the same.
-pub fn stats_id(tenant: TenantId, queue: &str, service: &str) -> QueueStatsId {
-    let named = queue.bytes().chain([0]).chain(service.bytes());
-    let salt = named.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    QueueStatsId(derive_id(tenant.0, salt))
-}
 
 /// Writes the statistics of all queues once a minute, for as long as the program runs.
 pub async fn report(engine: Arc<Engine>) {

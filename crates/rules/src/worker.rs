@@ -15,7 +15,11 @@ pub mod parts;
 mod replay;
 pub mod states;
 #[cfg(test)]
+mod field_tests;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod usage_tests;
 mod walk;
 pub(crate) mod watch;
 
@@ -50,6 +54,7 @@ const MAX_SUSPENDED: usize = 4096;
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
 static CHAINS_GATE: LogGate = LogGate::new(1);
+static RETRY_GATE: LogGate = LogGate::new(2);
 
 /// See the module.
 pub struct Worker {
@@ -160,7 +165,10 @@ impl Worker {
             match verdict {
                 Verdict::Commit => return Ok(()),
                 Verdict::Retry(again, pause) => {
-                    warn!(queue = %self.queue.name, messages = again.len(), ?pause, "processing messages again");
+                    if let Some(suppressed) = RETRY_GATE.open() {
+                        let messages = again.len();
+                        warn!(queue = %self.queue.name, messages, ?pause, suppressed, "processing messages again");
+                    }
                     store.pause_for(pause).await?;
                     self.pack.number += 1;
                     self.pack.open = 0;
@@ -275,7 +283,7 @@ impl Worker {
 
     async fn resume(&mut self, resumed: Resumed, store: &Applier) -> Result<(), Stopping> {
         self.suspended = self.suspended.saturating_sub(1);
-        let is_late = resumed.ticket.pack != self.pack.number;
+        let is_late = resumed.ticket.pack != self.pack.number && resumed.ticket.pack != walk::DETACHED;
         if is_late && !self.queue.strategy.read().keeps_late() {
             return Ok(());
         }
@@ -284,6 +292,7 @@ impl Worker {
 
     /// Applies what waits, with what is kept, as of a position.
     async fn apply(&mut self, partition: Partition, next: Offset, store: &Applier) -> Result<(), Stopping> {
+        self.parts.meter.flush();
         let states = self.parts.states.take_changes(partition);
         let effects = self.parts.effects.with(states);
         store.apply(partition, next, &effects).await?;
@@ -389,6 +398,7 @@ impl Worker {
 
     /// Applies what waits where the partitions stand.
     async fn apply_everywhere(&mut self, store: &Applier) -> Result<(), Stopping> {
+        self.parts.meter.flush();
         let positions: Vec<_> = self.positions.iter().map(|(partition, at)| (*partition, *at)).collect();
         for (partition, at) in positions {
             if !self.parts.effects.is_empty() || self.parts.states.has_changes(partition) {

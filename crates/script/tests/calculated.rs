@@ -15,7 +15,8 @@ fn rolling(values: &[(i64, f64)]) -> Arg<'_> {
 
 #[track_caller]
 fn gives(body: &str, json: &str) {
-    let script = Script::new(Lang::Tbel, &["ctx", "temperature", "humidity", "limit"], body).unwrap();
+    let params = ["ctx", "temperature", "humidity", "limit"];
+    let script = Script::new(Lang::Tbel, &params, body).unwrap_or_else(|error| panic!("{body}\n{error}"));
     let limit = Arg::Single {
         ts: 4500,
         value: &Arg::Double(23.0),

@@ -5,7 +5,7 @@ use fieldline_script::{Arg, Host, Lang, Limits, ObjectBuilder, Output, Parts, Sc
 const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
 
 fn script(body: &str) -> Script {
-    Script::new(Lang::JavaScript, PARAMS, body).unwrap()
+    Script::new(Lang::JavaScript, PARAMS, body).unwrap_or_else(|error| panic!("{body}\n{error}"))
 }
 
 fn metadata() -> Vec<(String, String)> {

@@ -9,7 +9,7 @@ use fieldline_script::{Arg, Clock, Host, Lang, LangLimits, Limits, MAX_BODY, Out
 const LANGS: [Lang; 2] = [Lang::JavaScript, Lang::Tbel];
 
 fn script(lang: Lang, body: &str) -> Script {
-    Script::new(lang, &["msg"], body).unwrap()
+    Script::new(lang, &["msg"], body).unwrap_or_else(|error| panic!("{body}\n{error}"))
 }
 
 /// Limits that a test reaches soon.

@@ -9,7 +9,7 @@ use fieldline_api::Access;
 use fieldline_loadgen::BenchCommand;
 
 use crate::config::{self, Loaded};
-use crate::{bench, logging, serve};
+use crate::{bench, logging, rules, serve};
 
 /// An IoT platform in one program.
 #[derive(Parser)]
@@ -40,6 +40,9 @@ enum Command {
     /// Puts load on a server and measures it, this one or another with the same APIs.
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Tries rule chains out.
+    #[command(subcommand)]
+    Rules(rules::RulesCommand),
 }
 
 #[derive(Args)]
@@ -77,6 +80,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
         Command::Endpoints => Ok(print_endpoints()),
         Command::Bench(command) => Ok(bench::run(&command)),
+        Command::Rules(command) => Ok(rules::run(&command)),
     };
     done.unwrap_or_else(|refused| refused)
 }

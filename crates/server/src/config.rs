@@ -18,6 +18,8 @@ use fieldline_transport::{mqtt, mqtts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::housekeeping;
+
 pub(crate) use layers::{Loaded, Source, load};
 pub(crate) use print::print;
 
@@ -53,6 +55,8 @@ pub(crate) struct Config {
     pub ingest: ingest::Options,
     /// The rule engine.
     pub rules: rules::Options,
+    /// How long events are kept.
+    pub events: housekeeping::Options,
     /// Time series, latest values and attributes.
     pub series: fieldline_storage::series::Options,
     /// Entities.
@@ -77,6 +81,7 @@ impl Default for Config {
             journal: fieldline_journal::Options::default(),
             ingest: ingest::Options::default(),
             rules: rules::Options::default(),
+            events: housekeeping::Options::default(),
             series: fieldline_storage::series::Options::default(),
             sql: fieldline_storage::sql::Options::default(),
             api: fieldline_api::Options::default(),

@@ -10,12 +10,15 @@ use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{Journal, NoDeviceRpc, NoRestCalls, NoRuleEngine, NoRuleNodes};
+use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_core::services::{self, seed};
 use fieldline_core::sessions::Sessions;
+use fieldline_core::usage::ApiUsage;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::json::JsonRules;
 use fieldline_rules::catalog::{Catalog, Tester};
 use fieldline_rules::engine::{Engine, QueueListener};
+use fieldline_rules::replay::Replayer;
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql::Database;
 use tokio::sync::watch;
@@ -25,14 +28,13 @@ use tracing::{info, warn};
 use crate::banner;
 use crate::config::Config;
 use crate::data_dir::DataDir;
+use crate::housekeeping::Housekeeping;
 use crate::serve::ServeError;
 use crate::shutdown::{Deadline, Stop};
 
 /// How long the start waits for what the journal held. A short replay is waited for, so that nobody sees values older
 /// than before a crash; a long lag is no reason to turn devices away.
 const REPLAY_PATIENCE: Duration = Duration::from_secs(10);
-/// Name of this server in keys and metadata.
-const SERVICE_ID: &str = "fieldline";
 const REPLAY_CHECK: Duration = Duration::from_millis(5);
 
 /// Everything that holds data, and who is told when it changes.
@@ -99,8 +101,10 @@ impl Stores {
             token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
                 .map_err(ServeError::start)?,
             rule_engine: core.rules.pusher(),
+            usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
             scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
+            replays: Arc::new(Replayer::new(core.rules.common().clone())),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
@@ -124,6 +128,7 @@ pub(crate) struct Core {
     pub(crate) sessions: Arc<Sessions>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
+    usage: Arc<ApiUsage>,
     uplink: Uplink,
     rules: Arc<Engine>,
     catalog: Arc<Catalog>,
@@ -131,6 +136,9 @@ pub(crate) struct Core {
     /// Ends the activity tracker. Not before ingest has ended, or what is heard last is never written.
     stop_activity: watch::Sender<bool>,
     watching: JoinHandle<()>,
+    /// Stores what tenants use; ends with the activity tracker.
+    reporting: JoinHandle<()>,
+    housekeeping: JoinHandle<()>,
 }
 
 impl Core {
@@ -144,6 +152,11 @@ impl Core {
             stores.clock.clone(),
             &config.devices,
         );
+        let usage = ApiUsage::new(entities.clone(), stores.series.clone(), stores.clock.clone());
+        stores.events.listen(usage.clone());
+        // Before anybody counts: what was used up before the start is used up after it.
+        usage.restore().await.map_err(ServeError::start)?;
+        directory.count_in(usage.clone());
         let sessions = Sessions::new(config.mqtt.sessions_per_device);
         let activity = ActivityTracker::new(
             entities,
@@ -165,12 +178,14 @@ impl Core {
                 rpc: Arc::new(NoDeviceRpc),
                 rest_calls: Arc::new(NoRestCalls),
                 activity: activity.clone(),
+                usage: usage.clone(),
                 uplink: uplink.clone(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: SERVICE_ID.into(),
             },
             &config.rules,
         );
+        activity.report_to(rules.pusher());
         let ingest_stores = IngestStores {
             store: stores.series.clone(),
             activity: activity.clone(),
@@ -184,19 +199,30 @@ impl Core {
         }));
         tokio::spawn(fieldline_rules::stats::report(rules.clone()));
         let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
+        let housekeeping = Housekeeping {
+            alarms: rules.common().services.rules.alarms.clone(),
+            events: rules.common().services.stores.events.clone(),
+            clock: stores.clock.clone(),
+            options: config.events.clone(),
+        };
+        let housekeeping = tokio::spawn(housekeeping.run());
         let stop_activity = watch::Sender::new(false);
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
+        let reporting = tokio::spawn(usage.clone().run(stop_activity.subscribe()));
         Ok(Self {
             sessions,
             directory,
             activity,
+            usage,
             uplink,
             rules,
             catalog,
             ingest,
             stop_activity,
             watching,
+            reporting,
+            housekeeping,
         })
     }
 
@@ -244,7 +270,10 @@ impl Core {
 
     /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
     pub(crate) async fn finish(self, stores: &Stores, deadline: Deadline) {
+        self.housekeeping.abort();
         self.rules.stop();
+        // Sessions have ended just now, which the journal can still be told.
+        deadline.step("device events", 0.2, self.activity.flush()).await;
         deadline.step("journal", 0.4, stores.journal.close()).await;
         let (ingest, patience) = (self.ingest, deadline.share(0.5));
         let stopping = tokio::task::spawn_blocking(move || ingest.stop(patience));
@@ -255,6 +284,9 @@ impl Core {
         let writer = self.watching.abort_handle();
         deadline.step("activity", 0.5, self.watching).await;
         writer.abort();
+        let reporter = self.reporting.abort_handle();
+        deadline.step("API usage", 0.5, self.reporting).await;
+        reporter.abort();
     }
 }
 

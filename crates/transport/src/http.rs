@@ -1,7 +1,8 @@
 //! The HTTP device API: `/api/v1/{token}/telemetry` and `/api/v1/{token}/attributes`.
 //!
 //! The status codes are those that devices of this API know: 401 with an empty body for an unknown token, 500 with the
-//! parser's words for a malformed payload, 500 with an empty body when the message could not be taken.
+//! parser's words for a malformed payload, 500 with an empty body when the message could not be taken. A tenant that has
+//! used up what its profile allows is told so with 429.
 
 mod body;
 mod intake;
@@ -28,6 +29,9 @@ use crate::metrics::Metrics;
 use crate::payload::{self, AttributeRequest};
 
 static STORE_GATE: LogGate = LogGate::new(2);
+
+/// What a device is told whose tenant has used up its messages.
+const USED_UP: &str = "The messages of this month are used up!";
 
 /// Limits of the HTTP device API.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +75,8 @@ enum Refusal {
     UnknownToken,
     TooLarge,
     Overloaded,
+    /// The tenant has used up what it may send this month.
+    UsedUp,
     TooSlow,
     Disconnected,
     Malformed(JsonError),
@@ -83,6 +89,7 @@ impl IntoResponse for Refusal {
             Self::UnknownToken => StatusCode::UNAUTHORIZED.into_response(),
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            Self::UsedUp => (StatusCode::TOO_MANY_REQUESTS, USED_UP).into_response(),
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT.into_response(),
             Self::Disconnected => StatusCode::BAD_REQUEST.into_response(),
             Self::Malformed(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
@@ -116,6 +123,8 @@ impl Shared {
         }
         if device.is_revoked() {
             Err(Refusal::UnknownToken)
+        } else if !device.may_send() {
+            Err(Refusal::UsedUp)
         } else {
             Ok(())
         }

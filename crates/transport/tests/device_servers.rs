@@ -22,6 +22,7 @@ use fieldline_core::password::Passwords;
 use fieldline_core::ports::{AppendError, Consumer, Delivery, Journal as _, TimeSeriesStore as _};
 use fieldline_core::services::{self, NameConflict, NewCredentials, seed};
 use fieldline_core::sessions::Sessions;
+use fieldline_core::usage::{ApiUsage, UsageKey};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{Device, Tenant};
 use fieldline_model::json::JsonRules;
@@ -53,6 +54,8 @@ const LIMITS: Limits = Limits {
 struct World {
     router: Router,
     services: Arc<Services>,
+    context: services::Context,
+    usage: Arc<ApiUsage>,
     devices: services::Devices,
     /// The first device.
     subject: Subject,
@@ -96,6 +99,9 @@ impl World {
             &devices::Options::default(),
         );
         events.listen(directory.clone());
+        let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
+        events.listen(usage.clone());
+        directory.count_in(usage.clone());
         let context = services::Context {
             stores: entities.clone(),
             series: store.clone(),
@@ -107,7 +113,8 @@ impl World {
             rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         };
         seed::ensure_system(&context, Some("sysadmin")).await.unwrap();
-        let (devices, subject) = two_devices(context).await;
+        let (devices, subject) = two_devices(context.clone()).await;
+        usage.restore().await.unwrap();
         let activity = ActivityTracker::new(
             entities,
             store.clone(),
@@ -136,6 +143,8 @@ impl World {
         Self {
             router: router(services.clone(), limits),
             services,
+            context,
+            usage,
             devices,
             subject,
             uplink,
@@ -506,4 +515,40 @@ async fn a_post_waits_for_a_busy_journal_for_a_minute_and_no_longer() {
     let answer = world.post(TELEMETRY, r#"{"a":2}"#).await;
     assert_eq!(answer, empty(StatusCode::INTERNAL_SERVER_ERROR));
     assert_eq!(started.elapsed().as_secs(), 60);
+}
+
+/// Gives the tenant another limit of messages a month.
+async fn limit_messages(world: &World, limit: u64) {
+    let stores = &world.context.stores;
+    let profile = stores.tenant_profiles.default_profile().await.unwrap();
+    let mut profile = profile.unwrap();
+    profile.profile_data["configuration"]["maxTransportMessages"] = limit.into();
+    let services = services::Services::new(world.context.clone());
+    services.tenant_profiles.save(profile).await.unwrap();
+    world.usage.refresh().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tenant_that_has_used_up_its_messages_is_told_so() {
+    let world = World::new(LIMITS).await;
+    limit_messages(&world, 2).await;
+    for _ in 0..2 {
+        assert_eq!(world.post(TELEMETRY, r#"{"a":1,"b":2,"c":3}"#).await, ok());
+    }
+    world.usage.report(false).await;
+    let tenant = world.usage.of(world.subject.tenant);
+    assert_eq!(tenant.used(UsageKey::TransportMessages), 2);
+    assert_eq!(tenant.used(UsageKey::TransportDataPoints), 6);
+    for request in [
+        Request::post(TELEMETRY).body(Body::from(r#"{"a":2}"#)).unwrap(),
+        Request::get(ATTRIBUTES).body(Body::empty()).unwrap(),
+    ] {
+        let (status, text) = world.send(request).await;
+        assert_eq!((status, text.is_empty()), (429, false));
+    }
+
+    limit_messages(&world, 0).await;
+    assert_eq!(world.post(ATTRIBUTES, r#"{"a":1,"b":2}"#).await, ok());
+    world.usage.report(false).await;
+    assert_eq!(tenant.used(UsageKey::TransportDataPoints), 8);
 }

@@ -11,6 +11,7 @@ use fieldline_model::entity::{
     EVENT_IN, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType,
 };
+use fieldline_model::message::MsgType;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{RuleChainId, RuleNodeId};
 use serde::Deserialize;
@@ -71,7 +72,16 @@ async fn save(
     if let Some(id) = chain.id {
         load(&api, &caller, id.0, Operation::Write).await?;
     }
-    Ok(Json(api.services.rule_chains.save(caller.tenant, chain).await?))
+    let created = chain.id.is_none();
+    let saved = api.services.rule_chains.save(caller.tenant, chain).await?;
+    tell(&api, &caller, created, &saved).await;
+    Ok(Json(saved))
+}
+
+/// Tells the rule engine about a chain that was saved.
+async fn tell(api: &ApiState, caller: &Principal, created: bool, chain: &RuleChain) {
+    let entity = Entity::RuleChain(chain.clone());
+    api.services.actions.saved(caller, created, &entity).await;
 }
 
 /// Deletes a rule chain that is neither the root chain nor used by a profile.
@@ -79,7 +89,10 @@ async fn save(
     params(("ruleChainId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
     let chain = load(&api, &caller, id, Operation::Delete).await?;
-    Ok(api.services.rule_chains.delete(caller.tenant, &chain).await?)
+    api.services.rule_chains.delete(caller.tenant, &chain).await?;
+    let (actions, entity) = (&api.services.actions, Entity::RuleChain(chain));
+    actions.entity(&caller, MsgType::EntityDeleted, &entity).await;
+    Ok(())
 }
 
 /// Makes a rule chain the root chain.
@@ -90,9 +103,19 @@ async fn set_root(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<RuleChain>> {
-    load(&api, &caller, id, Operation::Write).await?;
-    let chains = &api.services.rule_chains;
-    Ok(Json(chains.set_root(caller.tenant, RuleChainId(id)).await?))
+    let chain = load(&api, &caller, id, Operation::Write).await?;
+    let (chains, stored) = (&api.services.rule_chains, &api.entities.rule_chains);
+    let former = stored.root(caller.tenant, chain.chain_type).await?;
+    let root = chains.set_root(caller.tenant, RuleChainId(id)).await?;
+    if let Some(former) = former.and_then(|former| former.id).filter(|former| former.0 != id)
+        && let Some(former) = stored.get(caller.tenant, former).await?
+    {
+        tell(&api, &caller, false, &former).await;
+    }
+    if !chain.root {
+        tell(&api, &caller, false, &root).await;
+    }
+    Ok(Json(root))
 }
 
 /// The name of a rule chain to create.
@@ -114,7 +137,9 @@ async fn create_default(
     let name = request.name.filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| missing("name"))?;
     let chains = &api.services.rule_chains;
-    Ok(Json(chains.create_default(caller.tenant, &name).await?))
+    let chain = chains.create_default(caller.tenant, &name).await?;
+    tell(&api, &caller, true, &chain).await;
+    Ok(Json(chain))
 }
 
 /// Nodes and connections of a rule chain.
@@ -150,12 +175,13 @@ async fn save_metadata(
     Body(metadata): Body<RuleChainMetaData>,
 ) -> ApiResult<Json<RuleChainMetaData>> {
     let id = metadata.rule_chain_id.ok_or_else(|| missing("ruleChainId"))?;
-    load(&api, &caller, id.0, Operation::Write).await?;
+    let chain = load(&api, &caller, id.0, Operation::Write).await?;
     let update_related = params.update_related.unwrap_or(true);
     let chains = &api.services.rule_chains;
     let saved = chains
         .save_metadata(caller.tenant, metadata, update_related)
         .await?;
+    tell(&api, &caller, false, &chain).await;
     Ok(Json(saved))
 }
 

@@ -5,9 +5,11 @@ use axum::http::StatusCode;
 use fieldline_core::access::{Operation, Principal};
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
-use fieldline_model::kv::Corrupt;
+use fieldline_core::usage::{Feature, UsageKey, storage_points};
+use fieldline_model::kv::{self, Corrupt};
 
 use crate::caller::Caller;
+use crate::error::{ApiError, ErrorCode};
 use crate::extract::body_bytes;
 use crate::state::Api;
 
@@ -166,7 +168,17 @@ async fn points(
     let next_time = || api.telemetry.next_time(subject.entity, now);
     let points = Points::parse(&body, subject, now, ttl, next_time)?;
     let rows = points.rows().map_err(unpackable)?;
+    let usage = api.usage.of(subject.tenant);
+    if !usage.allows(Feature::Storage) {
+        return Err(ApiError::new(
+            ErrorCode::TooManyRequests,
+            "DB storage writes are disabled due to API limits!",
+        )
+        .into());
+    }
     api.series.save(&rows).await?;
+    let saved: u64 = rows.iter().map(|row| u64::from(kv::count(row.values))).sum();
+    usage.add(UsageKey::StorageDataPoints, storage_points(saved, ttl.into()));
     let shown = payload::list(&rows).map_err(unpackable)?;
     api.services
         .actions

@@ -118,3 +118,48 @@ async fn changes_of_data_and_relations_are_told() {
     assert_eq!(heard[0].metadata.get("scope"), Some("SHARED_SCOPE"));
     assert_eq!(heard[5].originator.id.to_string(), id(&other));
 }
+
+#[tokio::test]
+async fn the_life_of_a_rule_chain_is_told() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let root = admin
+        .get("/api/ruleChains?pageSize=1&page=0&textSearch=Root")
+        .await["data"][0]
+        .clone();
+    world.heard.take();
+    let mut chain = admin.post("/api/ruleChain", &json!({ "name": "told" })).await;
+    let heard = world.heard.take();
+    let [created] = heard.as_slice() else {
+        panic!("{heard:?}");
+    };
+    assert_eq!(created.msg_type.name(), "ENTITY_CREATED");
+    assert_eq!(created.originator.id.to_string(), id(&chain));
+    assert_eq!(created.metadata.get("entityType"), Some("RULE_CHAIN"));
+
+    chain["debugMode"] = json!(true);
+    admin.post("/api/ruleChain", &chain).await;
+    let metadata = json!({ "ruleChainId": chain["id"], "nodes": [] });
+    admin.post("/api/ruleChain/metadata", &metadata).await;
+    assert_eq!(world.heard.types(), ["ENTITY_UPDATED", "ENTITY_UPDATED"]);
+
+    for (now, before) in [(&chain, &root), (&root, &chain)] {
+        admin
+            .post(&format!("/api/ruleChain/{}/root", id(now)), &Value::Null)
+            .await;
+        let heard = world.heard.take();
+        let told: Vec<_> = heard
+            .iter()
+            .map(|message| {
+                let body: Value = serde_json::from_str(&message.data).unwrap();
+                (message.originator.id.to_string(), body["root"] == true)
+            })
+            .collect();
+        assert_eq!(told, [(id(before).to_owned(), false), (id(now).to_owned(), true)]);
+    }
+    admin.delete(&format!("/api/ruleChain/{}", id(&chain))).await;
+    assert_eq!(world.heard.types(), ["ENTITY_DELETED"]);
+    let default = json!({ "name": "default" });
+    admin.post("/api/ruleChain/device/default", &default).await;
+    assert_eq!(world.heard.types(), ["ENTITY_CREATED"]);
+}

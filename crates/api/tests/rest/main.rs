@@ -16,6 +16,7 @@ mod profiles;
 mod queues;
 mod relations;
 mod rule_chains;
+mod usage;
 mod users;
 mod walls;
 mod world;

@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_model::{RuleChainId, TenantId};
+use fieldline_core::ports::{RowParts, TelemetryRow};
+use fieldline_core::queue_stats::{SERVICE_ID, stats_id};
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::{RuleChainId, Subject, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id, no};
+use crate::world::{Client, NOW, World, id, no};
 
 const SERVICE: &str = "serviceType=TB_RULE_ENGINE";
 
@@ -274,4 +277,99 @@ async fn the_rule_engine_is_told_what_has_changed() {
     profile["profileData"]["queueConfiguration"][0]["partitions"] = json!(3);
     sysadmin.post("/api/tenantProfile", &profile).await;
     assert_eq!(since(), [EntityChange::QueueChanged(tenant)]);
+}
+
+#[tokio::test]
+async fn a_queue_that_a_profile_names_is_there_and_stays() {
+    let world = World::demo().await;
+    let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
+    let fast = sysadmin
+        .post(&format!("/api/queues?{SERVICE}"), &queue("Fast"))
+        .await;
+    let path = format!("/api/queues/{}", id(&fast));
+    for (kind, title) in [("deviceProfile", "device"), ("assetProfile", "asset")] {
+        let save = format!("/api/{kind}");
+        let unknown = json!({ "name": "p", "defaultQueueName": "Slow" });
+        let expected = match title {
+            "device" => "Device profile is referencing to non-existent queue!",
+            _ => "Asset profile is referencing to non-existent queue!",
+        };
+        assert_eq!(
+            admin.refused("POST", &save, &unknown).await,
+            no(400, 31, expected)
+        );
+        let profile = json!({ "name": "p", "defaultQueueName": "Fast" });
+        let profile = admin.post(&save, &profile).await;
+        let referenced = format!("The queue referenced by the {title} profiles cannot be deleted!");
+        assert_eq!(
+            sysadmin.refused("DELETE", &path, &Value::Null).await,
+            no(400, 31, &referenced)
+        );
+        admin.delete(&format!("{save}/{}", id(&profile))).await;
+    }
+    sysadmin.delete(&path).await;
+    assert_eq!(queues(&admin).await.len(), 3);
+}
+
+#[tokio::test]
+async fn statistics_of_queues_are_found_and_read() {
+    let world = World::demo().await;
+    let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
+    let page = admin
+        .get("/api/queueStats?pageSize=10&page=0&sortProperty=queueName&sortOrder=ASC")
+        .await;
+    let stats = page["data"].as_array().unwrap();
+    let names: Vec<_> = stats
+        .iter()
+        .map(|stats| stats["queueName"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["HighPriority", "Main", "SequentialByOriginator"]);
+    let main = &stats[1];
+    assert_eq!(main["id"]["entityType"], "QUEUE_STATS");
+    assert_eq!(main["serviceId"], "fieldline");
+    let found = admin
+        .get("/api/queueStats?pageSize=1&page=0&textSearch=sequential")
+        .await;
+    assert_eq!(found["data"], json!([stats[2]]));
+    let path = format!("/api/queueStats/{}", id(main));
+    assert_eq!(admin.get(&path).await, *main);
+    let strange = RuleChainId::new().0;
+    for list in ["/api/queueStats", "/api/queueStats/list"] {
+        let list = format!("{list}?queueStatsIds={},{strange}", id(main));
+        assert_eq!(admin.get(&list).await, json!([main]));
+    }
+    let none = sysadmin.get("/api/queueStats?pageSize=10&page=0").await;
+    assert_eq!(none["totalElements"], 0);
+
+    // What the rule engine writes is read as telemetry.
+    let tenant = TenantId(main["tenantId"]["id"].as_str().unwrap().parse().unwrap());
+    let subject = Subject {
+        tenant,
+        entity: stats_id(tenant, "Main", SERVICE_ID).into(),
+    };
+    let mut values = Vec::new();
+    pack("totalMsgs", ValueRef::Long(7), &mut values);
+    let row = TelemetryRow {
+        subject,
+        ts: NOW,
+        ttl_seconds: 0,
+        parts: RowParts::Both,
+        values: &values,
+    };
+    world.context.series.save(&[row]).await.unwrap();
+    let telemetry = format!("/api/plugins/telemetry/QUEUE_STATS/{}", id(main));
+    let latest = format!("{telemetry}/values/timeseries?keys=totalMsgs&useStrictDataTypes=true");
+    assert_eq!(
+        admin.get(&latest).await,
+        json!({ "totalMsgs": [{ "ts": NOW, "value": 7 }] })
+    );
+
+    // They are nobody else's, and nobody writes to them.
+    let point = json!({ "totalMsgs": 1 });
+    let write = format!("{telemetry}/timeseries/any");
+    assert_eq!(admin.send("POST", &write, point.to_string()).await.0, 403);
+    let stranger = world.stranger().await;
+    assert_eq!(stranger.send("GET", &path, "").await.0, 404);
+    assert_ne!(stranger.send("GET", &latest, "").await.0, 200);
+    assert_eq!(sysadmin.send("GET", &path, "").await.0, 404);
 }

@@ -14,6 +14,7 @@ use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
 use fieldline_core::services::{Context, seed};
+use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
 use fieldline_model::message::Message;
 use fieldline_storage::series::SeriesStore;
@@ -33,6 +34,8 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) router: Router,
     pub(crate) context: Context,
+    /// How much tenants use.
+    pub(crate) usage: Arc<ApiUsage>,
     /// What the rule engine was told.
     pub(crate) heard: Arc<Heard>,
     _dir: TempDir,
@@ -103,7 +106,10 @@ impl World {
         };
         seed::seed_demo(&context).await.unwrap();
         let heard = Arc::new(Heard::default());
+        let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
+        events.listen(usage.clone());
         let deps = Deps {
+            usage: usage.clone(),
             entities,
             series: store.clone(),
             attributes: store,
@@ -113,11 +119,13 @@ impl World {
             rule_engine: heard.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
+            replays: Arc::new(fieldline_core::ports::NoRuleReplay),
         };
         Self {
             router: fieldline_api::router(deps, options),
             clock,
             context,
+            usage,
             heard,
             _dir: dir,
         }

@@ -219,6 +219,8 @@ async fn requests_go_through_the_proxy() {
     let client = client(&json!({
         "enableProxy": true, "proxyHost": "127.0.0.1", "proxyPort": port, "proxyUser": "u", "proxyPassword": "p",
     }));
+    let shown = format!("{client:?}");
+    assert!(!shown.contains("dTpw") && !shown.contains("u:p"), "{shown}");
     send(&client, "http://nowhere.invalid/path", "{}").await.unwrap();
     assert_eq!(proxy.last().target, "http://nowhere.invalid/path");
     assert_eq!(proxy.last().header("proxy-authorization"), "Basic dTpw");

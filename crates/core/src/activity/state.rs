@@ -9,17 +9,21 @@ use fieldline_model::timeseries::Attribute;
 use fieldline_model::{Subject, TenantId};
 use rustc_hash::FxHashMap;
 
+use super::ActivityEvent;
 use super::course::Course;
 
 const ACTIVE: &str = "active";
 const LAST_ACTIVITY: &str = "lastActivityTime";
-const LAST_CONNECT: &str = "lastConnectTime";
-const LAST_DISCONNECT: &str = "lastDisconnectTime";
+pub(super) const LAST_CONNECT: &str = "lastConnectTime";
+pub(super) const LAST_DISCONNECT: &str = "lastDisconnectTime";
 const INACTIVITY_ALARM: &str = "inactivityAlarmTime";
 const INACTIVITY_TIMEOUT: &str = "inactivityTimeout";
 
 /// The attributes that a state is read from.
 pub(super) const READ: [&str; 4] = [ACTIVE, LAST_ACTIVITY, INACTIVITY_ALARM, INACTIVITY_TIMEOUT];
+
+/// The attributes that say when sessions began and ended.
+pub(super) const SESSIONS: [&str; 2] = [LAST_CONNECT, LAST_DISCONNECT];
 
 /// Room for this many devices is kept, however few are left.
 const KEPT_ROOM: usize = 512;
@@ -54,12 +58,23 @@ pub(super) struct Settled {
     pub(super) values: Vec<u8>,
     /// What lists of devices are to show, where that is something else than now.
     pub(super) relist: Option<bool>,
-    active: bool,
-    inactivity_alarm: i64,
-    last_activity: i64,
+    /// What has happened since the last write, in its order.
+    pub(super) events: [Option<ActivityEvent>; 5],
+    pub(super) active: bool,
+    pub(super) inactivity_alarm: i64,
+    pub(super) last_activity: i64,
+    /// Silence for longer than this is inactivity, milliseconds.
+    pub(super) timeout_ms: i64,
     last_connect: Option<NonZeroI64>,
     last_disconnect: Option<NonZeroI64>,
     told_inactive: Option<i64>,
+}
+
+impl Settled {
+    /// Whether anything has happened that is worth telling.
+    pub(super) fn has_events(&self) -> bool {
+        self.events.iter().any(Option::is_some)
+    }
 }
 
 impl State {
@@ -131,9 +146,21 @@ impl State {
         if inactivity_alarm != self.inactivity_alarm {
             pack(INACTIVITY_ALARM, ValueRef::Long(inactivity_alarm), &mut values);
         }
+        let left = self.last_disconnect.map(|_| ActivityEvent::Disconnect);
+        let left_before = self.last_disconnect < self.last_connect;
+        let silent = told.is_some() || (self.active && !active);
+        let events = [
+            left.filter(|_| left_before),
+            self.last_connect.map(|_| ActivityEvent::Connect),
+            (active && !self.active).then_some(ActivityEvent::Activity),
+            left.filter(|_| !left_before),
+            silent.then_some(ActivityEvent::Inactivity),
+        ];
         Settled {
             subject,
             values,
+            events,
+            timeout_ms: judge.timeout_ms(self),
             relist: (self.listed != Some(active)).then_some(active),
             active,
             inactivity_alarm,
@@ -171,10 +198,13 @@ struct Judge {
 }
 
 impl Judge {
+    fn timeout_ms(&self, state: &State) -> i64 {
+        state.timeout_ms.map_or(self.default_timeout_ms, NonZeroI64::get)
+    }
+
     fn takes_for_alive(&self, state: &State) -> bool {
-        let timeout_ms = state.timeout_ms.map_or(self.default_timeout_ms, NonZeroI64::get);
         let since = state.last_activity.max(self.judged_from);
-        self.known_until < since.saturating_add(timeout_ms)
+        self.known_until < since.saturating_add(self.timeout_ms(state))
     }
 }
 
@@ -352,7 +382,8 @@ impl States {
     /// Follows what was written. What is inactive and written down need not be remembered.
     pub(super) fn written(&mut self, settled: &[Settled]) {
         for settled in settled {
-            if settled.told_inactive.is_some() && self.told_inactive.get(&settled.subject) == settled.told_inactive.as_ref()
+            if settled.told_inactive.is_some()
+                && self.told_inactive.get(&settled.subject) == settled.told_inactive.as_ref()
             {
                 self.told_inactive.remove(&settled.subject);
             }

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use fieldline_model::TenantId;
 use fieldline_model::kv::Value;
+use fieldline_model::message::Message;
 
 use super::*;
 use crate::fakes::{Call, FakeStores, StandingClock, failure};
@@ -282,20 +283,121 @@ async fn a_device_that_is_told_to_be_inactive_is_until_it_is_heard() {
     world.tracker.told(device, ActivityEvent::Connect, START - 6_000);
     world.round().await;
     assert!(world.is_active(device));
-    assert_eq!(world.stores.attribute(device, "lastConnectTime"), Some(Value::Long(START - 6_000)));
+    assert_eq!(
+        world.stores.attribute(device, "lastConnectTime"),
+        Some(Value::Long(START - 6_000))
+    );
 
     // What was heard later counts more.
-    world.tracker.told(device, ActivityEvent::Inactivity, START - 5_000);
+    world
+        .tracker
+        .told(device, ActivityEvent::Inactivity, START - 5_000);
     world.round().await;
     assert!(world.is_active(device));
 
-    world.tracker.told(device, ActivityEvent::Inactivity, START - 4_000);
+    world
+        .tracker
+        .told(device, ActivityEvent::Inactivity, START - 4_000);
     world.round().await;
     assert!(!world.is_active(device));
-    assert_eq!(world.stores.attribute(device, "inactivityAlarmTime"), Some(Value::Long(START - 4_000)));
+    assert_eq!(
+        world.stores.attribute(device, "inactivityAlarmTime"),
+        Some(Value::Long(START - 4_000))
+    );
     assert_eq!(world.tracker.states.lock().watched(), 0);
 
     world.tracker.heard(device);
     world.round().await;
     assert!(world.is_active(device));
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Heard(Mutex<Vec<Message>>);
+
+impl Heard {
+    /// Types and bodies of what it was told since it was last asked.
+    fn take(&self) -> Vec<(String, serde_json::Value)> {
+        let heard = std::mem::take(&mut *self.0.lock());
+        let shown = heard.iter().map(|message| {
+            assert_eq!(message.metadata.get("scope"), Some("SERVER_SCOPE"));
+            assert!(
+                message.metadata.get("deviceName").is_some() && message.metadata.get("deviceType").is_some()
+            );
+            let body = serde_json::from_str(&message.data).expect("the body is JSON");
+            (message.msg_type.name().to_owned(), body)
+        });
+        shown.collect()
+    }
+}
+
+#[async_trait::async_trait]
+impl RuleEngine for Heard {
+    async fn push(&self, _: TenantId, message: Message) -> StoreResult<()> {
+        self.0.lock().push(message);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_rule_engine_is_told_what_becomes_of_a_device() {
+    let world = World::new();
+    let device = world.stores.add_device("a");
+    let heard = Arc::new(Heard::default());
+    world.tracker.report_to(heard.clone());
+    let state = |active: bool, times: [i64; 4]| {
+        let [connect, activity, disconnect, alarm] = times;
+        serde_json::json!({
+            "active": active, "lastConnectTime": connect, "lastActivityTime": activity,
+            "lastDisconnectTime": disconnect, "lastInactivityAlarmTime": alarm, "inactivityTimeout": 600_000,
+        })
+    };
+
+    // What cannot be written is not told yet.
+    world.fail_writes_once();
+    world.tracker.connected(device);
+    world.tracker.heard(device);
+    for _ in 0..2 {
+        world.round().await;
+        assert_eq!(heard.take(), []);
+    }
+    world.round().await;
+    let alive = state(true, [START, START, 0, 0]);
+    let mut connected = alive.clone();
+    connected
+        .as_object_mut()
+        .expect("it is an object")
+        .remove("active");
+    assert_eq!(
+        heard.take(),
+        [
+            ("CONNECT_EVENT".to_owned(), connected),
+            ("ACTIVITY_EVENT".to_owned(), alive)
+        ]
+    );
+
+    // One that goes on sending is nothing new.
+    world.clock.0.fetch_add(1_000, Ordering::SeqCst);
+    world.tracker.heard(device);
+    world.round().await;
+    assert_eq!(heard.take(), []);
+
+    world.tracker.disconnected(device);
+    world.clock.0.fetch_add(1_000, Ordering::SeqCst);
+    world.tracker.connected(device);
+    world.tracker.flush().await;
+    let types: Vec<_> = heard.take().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(types, ["DISCONNECT_EVENT", "CONNECT_EVENT"]);
+
+    let now = world.clock.0.fetch_add(600_000, Ordering::SeqCst) + 600_000;
+    world.tracker.disconnected(device);
+    world.round().await;
+    let silent = state(false, [START + 2_000, START + 1_000, now, now]);
+    assert_eq!(
+        heard.take(),
+        [
+            ("DISCONNECT_EVENT".to_owned(), silent.clone()),
+            ("INACTIVITY_EVENT".to_owned(), silent)
+        ]
+    );
 }

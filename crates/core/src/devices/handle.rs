@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
+use crate::usage::{Feature, Usage, UsageKey};
 
 /// What transports need of a device's profile and tenant profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct DeviceHandle {
     pub id: DeviceId,
     /// Server-assigned times of its points. A handle that replaces a revoked one has the same.
     pub times: Arc<MonotonicTimes>,
+    /// Where its messages are counted.
+    usage: Option<Arc<Usage>>,
     settings: RwLock<Arc<DeviceSettings>>,
     stale: AtomicBool,
     revoked: AtomicBool,
@@ -59,15 +62,34 @@ impl DeviceHandle {
         id: DeviceId,
         times: Arc<MonotonicTimes>,
         settings: Arc<DeviceSettings>,
+        usage: Option<Arc<Usage>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             subject,
             id,
             times,
+            usage,
             settings: RwLock::new(settings),
             stale: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
         })
+    }
+
+    /// Whether its tenant may still send messages this month.
+    pub fn may_send(&self) -> bool {
+        self.usage
+            .as_ref()
+            .is_none_or(|usage| usage.allows(Feature::Transport))
+    }
+
+    /// Counts messages that were taken, and the values in them.
+    pub fn sent(&self, messages: u32, points: u32) {
+        if let Some(usage) = &self.usage
+            && messages > 0
+        {
+            usage.add(UsageKey::TransportMessages, messages.into());
+            usage.add(UsageKey::TransportDataPoints, points.into());
+        }
     }
 
     /// The settings in force.

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::handle::{DeviceHandle, DeviceSettings, meaning};
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
+use crate::usage::ApiUsage;
 
 /// Settings are those of a profile within a tenant.
 type ProfileKey = (TenantId, DeviceProfileId);
@@ -39,6 +40,8 @@ pub(super) struct Index {
     prune_at: usize,
     // What was read of profiles and has not changed since. Their devices share it.
     settings: FxHashMap<ProfileKey, Arc<DeviceSettings>>,
+    /// Where the messages of devices are counted.
+    pub(super) usage: Option<Arc<ApiUsage>>,
     changes: u64,
     latest: VecDeque<EntityChange>,
 }
@@ -144,7 +147,8 @@ impl Index {
                 Arc::new(MonotonicTimes::after(last_ms))
             }
         };
-        let handle = DeviceHandle::new(subject, id, times.clone(), settings);
+        let usage = self.usage.as_ref().map(|usage| usage.of(subject.tenant));
+        let handle = DeviceHandle::new(subject, id, times.clone(), settings, usage);
         let entry = Entry {
             handle: Arc::downgrade(&handle),
             times,

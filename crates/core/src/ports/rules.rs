@@ -11,6 +11,17 @@ use super::StoreResult;
 pub trait RuleEngine: Send + Sync {
     /// Queues a message about an entity of the tenant; durable when it returns.
     async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()>;
+
+    /// Queues many messages, each about an entity of its tenant, in their order; durable when it returns. Those that
+    /// cannot be queued do not hold the others back; the first error is returned.
+    async fn push_all(&self, messages: Vec<(TenantId, Message)>) -> StoreResult<()> {
+        let mut result = Ok(());
+        for (tenant, message) in messages {
+            let pushed = self.push(tenant, message).await;
+            result = result.and(pushed);
+        }
+        result
+    }
 }
 
 /// A rule engine that hears nothing, for programs without one.

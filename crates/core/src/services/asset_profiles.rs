@@ -6,7 +6,7 @@ use fieldline_model::entity::AssetProfile;
 use fieldline_model::page::PageLink;
 use fieldline_model::{AssetProfileId, EntityType, RuleChainId, TenantId};
 
-use super::{Context, ServiceError, ServiceResult, conflict, validate};
+use super::{Context, ServiceError, ServiceResult, conflict, queues, validate};
 use crate::events::EntityChange;
 use crate::ports::{AssetFilter, StoreErrorKind};
 
@@ -70,6 +70,14 @@ impl AssetProfiles {
             ("name", Some(&profile.name)),
             ("queueName", profile.default_queue_name.as_deref()),
         ])?;
+        let queue = profile.default_queue_name.as_deref();
+        if let Some(name) = queue.filter(|name| !name.is_empty())
+            && !queues::exists(&self.0, profile.tenant_id, name).await?
+        {
+            return Err(ServiceError::invalid(
+                "Asset profile is referencing to non-existent queue!",
+            ));
+        }
         if let Some(chain) = profile.default_rule_chain_id {
             let chains = &self.0.stores.rule_chains;
             let known = chain.entity_type == EntityType::RuleChain

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{Context, ServiceError, ServiceResult, conflict, validate};
 use crate::events::EntityChange;
+use crate::ports::{EntityStores, StoreResult};
 
 /// The queue of messages that are sent to no other.
 pub const MAIN_QUEUE: &str = "Main";
@@ -48,13 +49,18 @@ impl Queues {
         Ok(saved)
     }
 
-    /// Deletes a shared queue. Messages for it go through the main one from then on.
+    /// Deletes a shared queue. What rule nodes send to it goes through the main one from then on.
     ///
     /// # Errors
-    /// It is the main queue.
+    /// It is the main queue, or a profile names it.
     pub async fn delete(&self, queue: &Queue) -> ServiceResult<()> {
         if queue.name == MAIN_QUEUE {
             return Err(ServiceError::invalid("Deletion of the Main queue is prohibited!"));
+        }
+        if let Some(referrer) = referrer(&self.0.stores, &queue.name).await? {
+            return Err(ServiceError::invalid(format!(
+                "The queue referenced by the {referrer} cannot be deleted!"
+            )));
         }
         let id = queue.id.unwrap_or_default();
         self.0.stores.queues.delete(queue.tenant_id, id).await?;
@@ -64,20 +70,78 @@ impl Queues {
 }
 
 async fn owner(context: &Context, tenant: TenantId) -> ServiceResult<TenantId> {
+    Ok(owner_of(&context.stores, tenant).await?)
+}
+
+/// See [`Queues::owner`].
+pub(crate) async fn owner_of(stores: &EntityStores, tenant: TenantId) -> StoreResult<TenantId> {
     if tenant.is_null() {
         return Ok(tenant);
     }
-    let profile = profile_of(context, tenant).await?;
+    let profile = profile_of(stores, tenant).await?;
     let isolated = profile.is_some_and(|profile| profile.isolated_tb_rule_engine);
     Ok(if isolated { tenant } else { TenantId::NULL })
 }
 
-async fn profile_of(context: &Context, tenant: TenantId) -> ServiceResult<Option<TenantProfile>> {
-    let tenant = context.stores.tenants.get(tenant).await?;
+async fn profile_of(stores: &EntityStores, tenant: TenantId) -> StoreResult<Option<TenantProfile>> {
+    let tenant = stores.tenants.get(tenant).await?;
     Ok(match tenant.and_then(|tenant| tenant.tenant_profile_id) {
-        Some(profile) => context.stores.tenant_profiles.get(profile).await?,
+        Some(profile) => stores.tenant_profiles.get(profile).await?,
         None => None,
     })
+}
+
+/// What refers to a shared queue: `device profiles` or `asset profiles` of a tenant that has no queues of its own.
+async fn referrer(stores: &EntityStores, queue: &str) -> StoreResult<Option<&'static str>> {
+    let by_time = || PageLink {
+        sort_property: Some("createdTime".to_owned()),
+        ..PageLink::first(PAGE)
+    };
+    let names = |name: &Option<String>| name.as_deref() == Some(queue);
+    let mut tenants = by_time();
+    loop {
+        let page = stores.tenants.list(&tenants).await?;
+        for tenant in &page.data {
+            let Some(id) = tenant.id else { continue };
+            if !owner_of(stores, id).await?.is_null() {
+                continue;
+            }
+            let mut link = by_time();
+            loop {
+                let profiles = stores.device_profiles.list(id, &link).await?;
+                if profiles
+                    .data
+                    .iter()
+                    .any(|profile| names(&profile.default_queue_name))
+                {
+                    return Ok(Some("device profiles"));
+                }
+                if !profiles.has_next {
+                    break;
+                }
+                link.page += 1;
+            }
+            let mut link = by_time();
+            loop {
+                let profiles = stores.asset_profiles.list(id, &link).await?;
+                if profiles
+                    .data
+                    .iter()
+                    .any(|profile| names(&profile.default_queue_name))
+                {
+                    return Ok(Some("asset profiles"));
+                }
+                if !profiles.has_next {
+                    break;
+                }
+                link.page += 1;
+            }
+        }
+        if !page.has_next {
+            return Ok(None);
+        }
+        tenants.page += 1;
+    }
 }
 
 /// Whether a tenant's messages can be sent through a queue of that name.
@@ -237,7 +301,7 @@ pub(super) fn check_change(old: &TenantProfile, new: &TenantProfile) -> ServiceR
 
 /// Brings the queues of a tenant in line with its profile.
 pub(super) async fn align(context: &Context, tenant: TenantId) -> ServiceResult<()> {
-    let mut wanted = match profile_of(context, tenant).await? {
+    let mut wanted = match profile_of(&context.stores, tenant).await? {
         Some(profile) => configured(&profile)?,
         None => BTreeMap::new(),
     };

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::events::EntityChange;
 use crate::ports::{AssetFilter, DeviceFilter, UserFilter};
+use crate::usage::usage_id;
 
 /// Entities read at once while everything of a tenant is deleted.
 const PAGE: u32 = 1_000;
@@ -93,7 +94,7 @@ impl Tenants {
     /// Everything of the tenant that may have data.
     async fn subjects(&self, tenant: TenantId) -> ServiceResult<Vec<Subject>> {
         let stores = &self.0.stores;
-        let mut ids: Vec<EntityId> = vec![tenant.into()];
+        let mut ids: Vec<EntityId> = vec![tenant.into(), usage_id(tenant).into()];
         let mut link = PageLink::first(PAGE);
         loop {
             let page = stores

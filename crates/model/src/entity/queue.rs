@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{QueueId, TenantId};
+use crate::{QueueId, QueueStatsId, TenantId};
 
 /// Which messages of a pack are processed at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -108,4 +108,20 @@ pub struct Queue {
     pub processing_strategy: Option<ProcessingStrategy>,
     /// `description`, `customProperties`, `duplicateMsgToAllPartitions`.
     pub additional_info: Option<Value>,
+}
+
+/// What carries the statistics of a tenant's messages in a queue on a server, as time series.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueStats {
+    /// Id.
+    pub id: QueueStatsId,
+    /// When the queue was created, milliseconds.
+    pub created_time: i64,
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// Name of the queue.
+    pub queue_name: String,
+    /// Name of the server.
+    pub service_id: String,
 }

@@ -22,6 +22,7 @@ pub(super) fn parse(text: &str, variables: &[&str]) -> Parsed<Vec<Op>> {
         variables,
         program: Vec::new(),
         depth: 0,
+        after_number: false,
     };
     parser.expression(0)?;
     match parser.peek() {
@@ -36,6 +37,8 @@ struct Parser<'t> {
     variables: &'t [&'t str],
     program: Vec<Op>,
     depth: usize,
+    /// Whether a bare number was read last, which must not be followed by another.
+    after_number: bool,
 }
 
 impl<'t> Parser<'t> {
@@ -52,6 +55,7 @@ impl<'t> Parser<'t> {
     }
 
     fn skip(&mut self, letter: char) {
+        self.after_number = false;
         self.at += letter.len_utf8();
     }
 
@@ -68,7 +72,7 @@ impl<'t> Parser<'t> {
                 "the expression is nested too deeply",
             ));
         }
-        let mut after_number = self.operand()?;
+        self.operand()?;
         while let Some(letter) = self.peek() {
             let Some((op, binds, implied)) = operator(letter) else {
                 break;
@@ -77,7 +81,7 @@ impl<'t> Parser<'t> {
                 break;
             }
             if implied {
-                if after_number && (letter.is_ascii_digit() || letter == '.') {
+                if self.after_number && (letter.is_ascii_digit() || letter == '.') {
                     return Err(self.unexpected(letter));
                 }
             } else {
@@ -85,26 +89,15 @@ impl<'t> Parser<'t> {
             }
             // Only powers go from right to left.
             let right = if binds == POWER { POWER } else { binds + 1 };
-            after_number = self.right_side(right)?;
+            self.expression(right)?;
             self.program.push(op);
         }
         self.depth -= 1;
         Ok(())
     }
 
-    /// Whether the right side was one bare number, which must not be followed by another.
-    fn right_side(&mut self, least: u8) -> Parsed<bool> {
-        let before = self.program.len();
-        self.expression(least)?;
-        let ends_in_number = self
-            .text
-            .get(..self.at)
-            .is_some_and(|text| text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '.'));
-        Ok(ends_in_number && matches!(self.program.get(before..), Some([Op::Number(_)])))
-    }
-
-    /// A number, variable, call or bracket, with its sign. Returns whether it is a bare number.
-    fn operand(&mut self) -> Parsed<bool> {
+    /// A number, variable, call or bracket, with its sign.
+    fn operand(&mut self) -> Parsed<()> {
         let Some(letter) = self.peek() else {
             return Err(ExpressionError::new(self.at, "an operand is missing"));
         };
@@ -115,16 +108,15 @@ impl<'t> Parser<'t> {
                 if letter == '-' {
                     self.program.push(Op::Negate);
                 }
-                Ok(false)
+                Ok(())
             }
             '(' | '[' | '{' => {
                 self.skip(letter);
                 self.expression(0)?;
-                self.close()?;
-                Ok(false)
+                self.close()
             }
-            '0'..='9' | '.' => self.number().map(|()| true),
-            letter if is_name_start(letter) => self.name().map(|()| false),
+            '0'..='9' | '.' => self.number(),
+            letter if is_name_start(letter) => self.name(),
             other => Err(self.unexpected(other)),
         }
     }
@@ -163,11 +155,13 @@ impl<'t> Parser<'t> {
             .map_err(|_| ExpressionError::new(self.at, format!("`{text}` is not a number")))?;
         self.program.push(Op::Number(number));
         self.at += end;
+        self.after_number = true;
         Ok(())
     }
 
     /// The longest variable, constant or function that the word here begins with.
     fn name(&mut self) -> Parsed<()> {
+        self.after_number = false;
         let start = self.at;
         let word_length = self
             .rest()

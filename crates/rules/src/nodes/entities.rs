@@ -84,15 +84,12 @@ pub(crate) async fn owner(services: &Arc<Services>, subject: Subject) -> Result<
         name,
     };
     Ok(match subject.entity.entity_type {
-        EntityType::Device => services.originators.get(subject).await?.map(|device| Owner {
-            customer: device.customer,
-            name: device.name.to_string(),
-        }),
-        EntityType::Asset => stores
-            .assets
-            .get(tenant, AssetId(id))
-            .await?
-            .map(|asset| owner(asset.customer_id, asset.name)),
+        EntityType::Device | EntityType::Asset => {
+            services.originators.get(subject).await?.map(|known| Owner {
+                customer: known.customer,
+                name: known.name.to_string(),
+            })
+        }
         EntityType::EntityView => {
             let found = stores.entity_views.get(tenant, EntityViewId(id)).await?;
             found.map(|view| owner(view.customer_id, view.name))

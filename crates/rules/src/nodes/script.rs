@@ -1,5 +1,6 @@
 //! Scripts of nodes: which of the configured ones counts, and messages as their arguments.
 
+use fieldline_core::usage::{Feature, UsageKey};
 use fieldline_model::kv::{ValueRef, unpack};
 use fieldline_model::message::{Metadata, MsgType};
 use fieldline_script::{Arg, Lang, ObjectBuilder, Output, Parts, Script, ScriptError};
@@ -97,11 +98,33 @@ fn put_packed(bytes: &[u8], object: &mut ObjectBuilder<'_, '_>) {
     }
 }
 
+/// What a call of a script is counted as.
+pub(crate) fn usage_of(script: &Script) -> (Feature, UsageKey) {
+    match script.lang() {
+        Lang::Tbel => (Feature::Tbel, UsageKey::TbelExecutions),
+        Lang::JavaScript => (Feature::JavaScript, UsageKey::JavaScriptExecutions),
+    }
+}
+
+/// A tenant has used up its calls of scripts.
+pub(crate) const USED_UP: &str = "Script execution is disabled due to API limits!";
+
+/// Counts a call, if the tenant may make one.
+fn charge(ctx: &mut Ctx<'_>, script: &Script) -> Result<(), NodeError> {
+    let (feature, key) = usage_of(script);
+    if !ctx.may_use(feature) {
+        return Err(NodeError::new(USED_UP));
+    }
+    ctx.count(key, 1);
+    Ok(())
+}
+
 /// Calls a script on a message; it has to return true or false.
 ///
 /// # Errors
 /// The script fails, or returns something else.
 pub(crate) fn filter(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<bool, NodeError> {
+    charge(ctx, script)?;
     Ok(with_args(msg, |args| ctx.scripts().filter(script, args))?)
 }
 
@@ -110,6 +133,7 @@ pub(crate) fn filter(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<bo
 /// # Errors
 /// The script fails, or returns something else.
 pub(crate) fn labels(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Vec<String>, NodeError> {
+    charge(ctx, script)?;
     Ok(with_args(msg, |args| ctx.scripts().labels(script, args))?)
 }
 
@@ -118,6 +142,7 @@ pub(crate) fn labels(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Ve
 /// # Errors
 /// The script fails.
 pub(crate) fn call(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Output, NodeError> {
+    charge(ctx, script)?;
     Ok(with_args(msg, |args| ctx.scripts().call(script, args))?)
 }
 
@@ -126,6 +151,7 @@ pub(crate) fn call(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Outp
 /// # Errors
 /// The script fails, or returns something else.
 pub(crate) fn transform(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Vec<Parts>, NodeError> {
+    charge(ctx, script)?;
     Ok(with_args(msg, |args| ctx.scripts().transform(script, args))?)
 }
 

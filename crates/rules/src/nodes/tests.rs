@@ -12,6 +12,7 @@ use fieldline_core::ports::{
     AttributeRow, IngestStore as _, NoRuleNodes, Offset, Partition, QueueId, RowParts, TelemetryRow,
 };
 use fieldline_core::services::{Context, Services as Rules};
+use fieldline_core::usage::{ApiUsage, Meter};
 use fieldline_model::entity::{
     Asset, AssetProfile, Customer, Device, DeviceCredentials, DeviceProfile, EntityRelation, Tenant,
     TenantProfile,
@@ -52,6 +53,7 @@ pub(crate) struct World {
     pub(crate) store: Arc<series::SeriesStore>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) callers: Arc<Callers>,
+    /// Who is told about changed entities.
     pub(crate) events: Arc<EntityEvents>,
     pub(crate) tenant: TenantId,
     pub(crate) customer: CustomerId,
@@ -168,6 +170,7 @@ impl World {
             DebugLimit::default(),
             &runtime,
         );
+        let usage = ApiUsage::new(stores.clone(), store.clone(), clock.clone());
         let rules = Rules::new(context);
         let make_services = || {
             Arc::new(Services {
@@ -179,6 +182,7 @@ impl World {
                 rpc: callers.clone(),
                 rest_calls: callers.clone(),
                 activity: activity.clone(),
+                usage: usage.clone(),
                 external: crate::external::External::default(),
                 originators: originators.clone(),
                 clock: clock.clone(),
@@ -199,6 +203,7 @@ impl World {
             partitions: 1,
             branches: Vec::new(),
             feeding: Default::default(),
+            meter: Meter::new(usage),
             common: Arc::new(Common {
                 book: Book::new(of_worker.clone(), debug.clone()),
                 services: of_worker,

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate, Propagation,
-    StoreError, StoreErrorKind, StoreResult,
+    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
+    Propagation, StoreError, StoreErrorKind, StoreResult,
 };
-use fieldline_model::entity::{Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity};
+use fieldline_model::entity::{
+    Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity,
+};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AlarmId, EntityId, TenantId, UserId};
+use fieldline_model::{AlarmId, EntityId, TenantId, UserId, new_uuid};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -63,7 +65,11 @@ impl DryAlarms {
             alarms.all.insert(
                 id,
                 Course {
-                    severities: alarm.severity.map(|severity| (alarm.start_ts, severity)).into_iter().collect(),
+                    severities: alarm
+                        .severity
+                        .map(|severity| (alarm.start_ts, severity))
+                        .into_iter()
+                        .collect(),
                     alarm,
                     was_active: true,
                     is_touched: false,
@@ -95,7 +101,10 @@ impl DryAlarms {
     ) -> Option<AlarmApiResult> {
         let mut guard = self.alarms.lock();
         let alarms = &mut *guard;
-        let course = alarms.all.get_mut(&id).filter(|course| course.alarm.tenant_id == tenant)?;
+        let course = alarms
+            .all
+            .get_mut(&id)
+            .filter(|course| course.alarm.tenant_id == tenant)?;
         let old = course.alarm.clone();
         let modified = change(course);
         course.is_touched |= modified;
@@ -134,21 +143,27 @@ fn matches(query: &AlarmQuery, alarm: &Alarm) -> bool {
         AlarmScope::All => true,
         AlarmScope::Affecting(entity) => of(entity),
         AlarmScope::AffectingAny(entities) | AlarmScope::Originators(entities) => entities.iter().any(of),
-        AlarmScope::AffectingType(kind) | AlarmScope::OriginatorType(kind) => {
-            alarm.originator.is_some_and(|originator| originator.entity_type == *kind)
-        }
+        AlarmScope::AffectingType(kind) | AlarmScope::OriginatorType(kind) => alarm
+            .originator
+            .is_some_and(|originator| originator.entity_type == *kind),
     };
     let time = match query.time {
         AlarmTime::Created => alarm.created_time,
         AlarmTime::Start => alarm.start_ts,
     };
     in_scope
-        && query.customer.is_none_or(|customer| alarm.customer_id == Some(customer))
+        && query
+            .customer
+            .is_none_or(|customer| alarm.customer_id == Some(customer))
         && query.cleared.is_none_or(|cleared| alarm.cleared == cleared)
-        && query.acknowledged.is_none_or(|acknowledged| alarm.acknowledged == acknowledged)
+        && query
+            .acknowledged
+            .is_none_or(|acknowledged| alarm.acknowledged == acknowledged)
         && (query.severities.is_empty() || alarm.severity.is_some_and(|it| query.severities.contains(&it)))
         && (query.types.is_empty() || query.types.contains(&alarm.alarm_type))
-        && query.assignee.is_none_or(|assignee| alarm.assignee_id == Some(assignee))
+        && query
+            .assignee
+            .is_none_or(|assignee| alarm.assignee_id == Some(assignee))
         && query.from.is_none_or(|from| time >= from)
         && query.to.is_none_or(|to| time <= to)
 }
@@ -172,7 +187,11 @@ impl Course {
 fn page<T>(all: Vec<T>, page: &PageLink) -> PageData<T> {
     let total = all.len() as u64;
     let skipped = usize::try_from(page.skipped()).unwrap_or(usize::MAX);
-    let data = all.into_iter().skip(skipped).take(page.page_size as usize).collect();
+    let data = all
+        .into_iter()
+        .skip(skipped)
+        .take(page.page_size as usize)
+        .collect();
     PageData::new(data, total, page)
 }
 
@@ -193,11 +212,17 @@ impl AlarmStore for DryAlarms {
         let key = (draft.originator, draft.alarm_type.clone());
         let (known, active) = {
             let alarms = self.alarms.lock();
-            (draft.id.filter(|id| alarms.all.contains_key(id)), alarms.active.get(&key).copied())
+            (
+                draft.id.filter(|id| alarms.all.contains_key(id)),
+                alarms.active.get(&key).copied(),
+            )
         };
         if let Some(id) = known {
             let result = self.change(draft.tenant, id, |_| false);
-            return Ok(result.map(|result| AlarmApiResult { replayed: true, ..result }));
+            return Ok(result.map(|result| AlarmApiResult {
+                replayed: true,
+                ..result
+            }));
         }
         if let Some(id) = active {
             let updated = self.change(draft.tenant, id, |course| {
@@ -222,7 +247,7 @@ impl AlarmStore for DryAlarms {
             let text = format!("a replay raises no more than {MAX_ALARMS} alarms");
             return Err(StoreError::new(StoreErrorKind::Invalid, text));
         }
-        let id = draft.id.unwrap_or_else(AlarmId::new);
+        let id = draft.id.unwrap_or_else(|| AlarmId(new_uuid()));
         let mut alarm = Alarm {
             id: Some(id),
             created_time: draft.created_time,
@@ -280,7 +305,12 @@ impl AlarmStore for DryAlarms {
         Ok(updated)
     }
 
-    async fn acknowledge(&self, tenant: TenantId, id: AlarmId, ts: i64) -> StoreResult<Option<AlarmApiResult>> {
+    async fn acknowledge(
+        &self,
+        tenant: TenantId,
+        id: AlarmId,
+        ts: i64,
+    ) -> StoreResult<Option<AlarmApiResult>> {
         Ok(self.change(tenant, id, |course| {
             let is_new = !course.alarm.acknowledged;
             if is_new {
@@ -352,12 +382,20 @@ impl AlarmStore for DryAlarms {
     }
 
     async fn propagated(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Vec<EntityId>> {
-        Ok(self.get(tenant, id).await?.and_then(|alarm| alarm.originator).into_iter().collect())
+        Ok(self
+            .get(tenant, id)
+            .await?
+            .and_then(|alarm| alarm.originator)
+            .into_iter()
+            .collect())
     }
 
     async fn delete(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {
         let now = self.clock.now_ms();
-        Ok(self.clear(tenant, id, now, None).await?.map(|result| result.alarm))
+        Ok(self
+            .clear(tenant, id, now, None)
+            .await?
+            .map(|result| result.alarm))
     }
 
     async fn delete_of(&self, _: TenantId, _: EntityId) -> StoreResult<u64> {
@@ -370,7 +408,10 @@ impl AlarmStore for DryAlarms {
 
     async fn get(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {
         let alarms = self.alarms.lock();
-        let found = alarms.all.get(&id).filter(|course| course.alarm.tenant_id == tenant);
+        let found = alarms
+            .all
+            .get(&id)
+            .filter(|course| course.alarm.tenant_id == tenant);
         Ok(found.map(|course| course.alarm.clone()))
     }
 
@@ -384,7 +425,12 @@ impl AlarmStore for DryAlarms {
         originator: EntityId,
         alarm_type: &str,
     ) -> StoreResult<Option<Alarm>> {
-        let id = self.alarms.lock().active.get(&(originator, alarm_type.to_owned())).copied();
+        let id = self
+            .alarms
+            .lock()
+            .active
+            .get(&(originator, alarm_type.to_owned()))
+            .copied();
         match id {
             Some(id) => self.get(tenant, id).await,
             None => Ok(None),
@@ -400,16 +446,32 @@ impl AlarmStore for DryAlarms {
         Ok(self.find(tenant, &query))
     }
 
-    async fn list(&self, tenant: TenantId, query: &AlarmQuery, link: &PageLink) -> StoreResult<PageData<AlarmInfo>> {
-        Ok(page(self.find(tenant, query).into_iter().map(info).collect(), link))
+    async fn list(
+        &self,
+        tenant: TenantId,
+        query: &AlarmQuery,
+        link: &PageLink,
+    ) -> StoreResult<PageData<AlarmInfo>> {
+        Ok(page(
+            self.find(tenant, query).into_iter().map(info).collect(),
+            link,
+        ))
     }
 
     async fn count(&self, tenant: TenantId, query: &AlarmQuery) -> StoreResult<u64> {
         Ok(self.find(tenant, query).len() as u64)
     }
 
-    async fn highest_severity(&self, tenant: TenantId, query: &AlarmQuery) -> StoreResult<Option<AlarmSeverity>> {
-        Ok(self.find(tenant, query).iter().filter_map(|alarm| alarm.severity).min())
+    async fn highest_severity(
+        &self,
+        tenant: TenantId,
+        query: &AlarmQuery,
+    ) -> StoreResult<Option<AlarmSeverity>> {
+        Ok(self
+            .find(tenant, query)
+            .iter()
+            .filter_map(|alarm| alarm.severity)
+            .min())
     }
 
     async fn types(&self, tenant: TenantId, link: &PageLink) -> StoreResult<PageData<String>> {
@@ -424,7 +486,11 @@ impl AlarmStore for DryAlarms {
             ..AlarmQuery::default()
         };
         let found = self.find(tenant, &query);
-        Ok(found.into_iter().filter_map(|alarm| alarm.id).take(limit as usize).collect())
+        Ok(found
+            .into_iter()
+            .filter_map(|alarm| alarm.id)
+            .take(limit as usize)
+            .collect())
     }
 
     async fn save_comment(&self, _: TenantId, comment: AlarmComment) -> StoreResult<AlarmComment> {
@@ -435,7 +501,12 @@ impl AlarmStore for DryAlarms {
         Ok(None)
     }
 
-    async fn comments(&self, _: TenantId, _: AlarmId, link: &PageLink) -> StoreResult<PageData<AlarmCommentInfo>> {
+    async fn comments(
+        &self,
+        _: TenantId,
+        _: AlarmId,
+        link: &PageLink,
+    ) -> StoreResult<PageData<AlarmCommentInfo>> {
         Ok(page(Vec::new(), link))
     }
 }

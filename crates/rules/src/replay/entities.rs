@@ -4,21 +4,22 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AlarmStore, AssetFilter, AssetProfileStore, AssetStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
-    DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, EntityViewFilter,
-    EntityViewStore, EventFilter, EventStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore,
-    StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
+    AlarmStore, AssetFilter, AssetProfileStore, AssetStore, CalculatedFieldFilter, CalculatedFieldStore,
+    CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores,
+    EntityViewFilter, EntityViewStore, EventFilter, EventStore, QueueStore, RelationEnds, RelationKey,
+    RelationStore, RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
-    Asset, AssetInfo, AssetProfile, CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer,
-    Device, DeviceCredentials, DeviceInfo, DeviceProfile, EntityRelation, EntityRelationInfo, EntityView, EntityViewInfo,
-    Event, EventKind, Queue, RelationTypeGroup, RelationsQuery, RuleChain, RuleChainMetaData, RuleChainType, RuleNode,
-    Tenant, TenantProfile, User, UserCredentials,
+    Asset, AssetInfo, AssetProfile, CalculatedField, CalculatedFieldInfo, CalculatedFieldType,
+    CredentialsType, Customer, Device, DeviceCredentials, DeviceInfo, DeviceProfile, EntityRelation,
+    EntityRelationInfo, EntityView, EntityViewInfo, Event, EventKind, Queue, RelationTypeGroup,
+    RelationsQuery, RuleChain, RuleChainMetaData, RuleChainType, RuleNode, Tenant, TenantProfile, User,
+    UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{
-    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityViewId, QueueId,
-    RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId, UserId,
+    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
+    EntityViewId, QueueId, RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -26,19 +27,21 @@ use serde_json::Value;
 
 use super::record::Record;
 
-/// Alarm rules that profiles have instead of those that are stored.
-pub(super) struct DraftRules {
-    /// The profiles.
+/// What is there instead of what is stored.
+pub(super) struct Drafts {
+    /// The profiles that have the alarm rules.
     pub(super) profiles: FxHashSet<DeviceProfileId>,
     /// `profileData.alarms`.
-    pub(super) alarms: Value,
+    pub(super) alarms: Option<Value>,
+    /// Calculated fields, those of other ids besides the stored ones.
+    pub(super) fields: Vec<CalculatedField>,
 }
 
 /// One store, that is read only.
 struct Dry<S: ?Sized> {
     real: Arc<S>,
     record: Arc<Mutex<Record>>,
-    rules: Option<Arc<DraftRules>>,
+    drafts: Arc<Drafts>,
 }
 
 impl<S: ?Sized> Dry<S> {
@@ -52,7 +55,7 @@ pub(super) fn dry_stores(
     real: &EntityStores,
     record: &Arc<Mutex<Record>>,
     alarms: Arc<dyn AlarmStore>,
-    rules: Option<Arc<DraftRules>>,
+    drafts: &Arc<Drafts>,
 ) -> EntityStores {
     macro_rules! dry {
         ($($field:ident),*) => {
@@ -60,15 +63,28 @@ pub(super) fn dry_stores(
                 $($field: Arc::new(Dry {
                     real: real.$field.clone(),
                     record: record.clone(),
-                    rules: rules.clone(),
+                    drafts: drafts.clone(),
                 }),)*
                 alarms,
             }
         };
     }
     dry!(
-        tenants, tenant_profiles, customers, calculated_fields, users, devices, device_profiles, device_credentials,
-        rule_chains, queues, events, assets, asset_profiles, entity_views, relations
+        tenants,
+        tenant_profiles,
+        customers,
+        calculated_fields,
+        users,
+        devices,
+        device_profiles,
+        device_credentials,
+        rule_chains,
+        queues,
+        events,
+        assets,
+        asset_profiles,
+        entity_views,
+        relations
     )
 }
 
@@ -175,19 +191,6 @@ dry!(QueueStore {
     fn list(tenant: TenantId, page: &PageLink) -> PageData<Queue>;
     note "queues saved" fn save(queue: Queue, _create: bool) -> Queue { queue }
     note "queues deleted" fn delete(_tenant: TenantId, _id: QueueId) -> bool { true }
-});
-
-dry!(CalculatedFieldStore {
-    fn get(tenant: TenantId, id: CalculatedFieldId) -> Option<CalculatedField>;
-    fn list(tenant: TenantId, filter: &CalculatedFieldFilter, page: &PageLink) -> PageData<CalculatedFieldInfo>;
-    fn names(tenant: TenantId, kind: CalculatedFieldType, page: &PageLink) -> PageData<String>;
-    fn of_entity(tenant: TenantId, entity: EntityId) -> Vec<CalculatedField>;
-    fn count(tenant: TenantId, entity: EntityId) -> u64;
-    fn is_referenced(tenant: TenantId, entity: EntityId) -> bool;
-    note "calculated fields saved" fn save(field: CalculatedField, _create: bool) -> CalculatedField { field }
-    note "calculated fields deleted" fn delete(_tenant: TenantId, _id: CalculatedFieldId) -> bool { true }
-    note "calculated fields deleted"
-        fn delete_of_entity(_tenant: TenantId, _entity: EntityId) -> Vec<CalculatedFieldId> { Vec::new() }
 });
 
 dry!(AssetStore {
@@ -306,14 +309,14 @@ impl DeviceProfileStore for Dry<dyn DeviceProfileStore> {
 
     async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>> {
         let mut profile = self.real.get(tenant, id).await?;
-        if let (Some(profile), Some(rules)) = (&mut profile, &self.rules)
-            && rules.profiles.contains(&id)
+        if let (Some(profile), Some(alarms)) = (&mut profile, &self.drafts.alarms)
+            && self.drafts.profiles.contains(&id)
         {
             if !profile.profile_data.is_object() {
                 profile.profile_data = Value::Object(serde_json::Map::new());
             }
             if let Some(data) = profile.profile_data.as_object_mut() {
-                data.insert("alarms".to_owned(), rules.alarms.clone());
+                data.insert("alarms".to_owned(), alarms.clone());
             }
         }
         Ok(profile)
@@ -339,5 +342,86 @@ impl DeviceProfileStore for Dry<dyn DeviceProfileStore> {
     async fn delete(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
         self.note("device profiles deleted");
         Ok(true)
+    }
+}
+
+impl Dry<dyn CalculatedFieldStore> {
+    fn draft(&self, id: Option<CalculatedFieldId>) -> Option<&CalculatedField> {
+        self.drafts.fields.iter().find(|field| field.id == id)
+    }
+}
+
+#[async_trait]
+impl CalculatedFieldStore for Dry<dyn CalculatedFieldStore> {
+    async fn save(&self, field: CalculatedField, _create: bool) -> StoreResult<CalculatedField> {
+        self.note("calculated fields saved");
+        Ok(field)
+    }
+
+    async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
+        match self.draft(Some(id)) {
+            Some(draft) => Ok(Some(draft.clone())),
+            None => self.real.get(tenant, id).await,
+        }
+    }
+
+    /// The drafts come with the first page, which they make longer.
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: &CalculatedFieldFilter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<CalculatedFieldInfo>> {
+        let mut found = self.real.list(tenant, filter, page).await?;
+        found.data.retain(|info| self.draft(info.field.id).is_none());
+        if page.page == 0 {
+            found
+                .data
+                .extend(self.drafts.fields.iter().map(|field| CalculatedFieldInfo {
+                    field: field.clone(),
+                    entity_name: None,
+                }));
+        }
+        Ok(found)
+    }
+
+    async fn names(
+        &self,
+        tenant: TenantId,
+        kind: CalculatedFieldType,
+        page: &PageLink,
+    ) -> StoreResult<PageData<String>> {
+        self.real.names(tenant, kind, page).await
+    }
+
+    async fn of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<Vec<CalculatedField>> {
+        let mut fields = self.real.of_entity(tenant, entity).await?;
+        fields.retain(|field| self.draft(field.id).is_none());
+        fields.extend(
+            self.drafts
+                .fields
+                .iter()
+                .filter(|field| field.entity_id == Some(entity))
+                .cloned(),
+        );
+        Ok(fields)
+    }
+
+    async fn count(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
+        self.real.count(tenant, entity).await
+    }
+
+    async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool> {
+        self.real.is_referenced(tenant, entity).await
+    }
+
+    async fn delete(&self, _: TenantId, _: CalculatedFieldId) -> StoreResult<bool> {
+        self.note("calculated fields deleted");
+        Ok(true)
+    }
+
+    async fn delete_of_entity(&self, _: TenantId, _: EntityId) -> StoreResult<Vec<CalculatedFieldId>> {
+        self.note("calculated fields deleted");
+        Ok(Vec::new())
     }
 }

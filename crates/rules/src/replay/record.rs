@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use fieldline_model::Subject;
 use fieldline_model::kv::{Value, unpack};
 use fieldline_model::timeseries::{Attribute, AttributeScope, LatestValue, Point};
-use fieldline_model::Subject;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use fieldline_core::ports::{AttributeRow, RowParts, TelemetryRow};
@@ -109,7 +109,10 @@ impl Record {
     /// Deletes attributes.
     pub(super) fn delete_attributes(&mut self, subject: Subject, scope: AttributeScope, keys: &[String]) {
         for key in keys {
-            self.attributes.entry((subject, scope)).or_default().insert(key.clone(), None);
+            self.attributes
+                .entry((subject, scope))
+                .or_default()
+                .insert(key.clone(), None);
         }
         self.change("attributes deleted");
     }
@@ -142,8 +145,12 @@ impl Record {
     /// Names of the series of a subject.
     pub(super) fn keys(&self, subject: Subject) -> Vec<String> {
         let names: FxHashSet<&str> = [
-            self.series.get(&subject).map(|of| of.keys().map(|key| &**key).collect::<Vec<_>>()),
-            self.latest.get(&subject).map(|of| of.keys().map(|key| &**key).collect()),
+            self.series
+                .get(&subject)
+                .map(|of| of.keys().map(|key| &**key).collect::<Vec<_>>()),
+            self.latest
+                .get(&subject)
+                .map(|of| of.keys().map(|key| &**key).collect()),
         ]
         .into_iter()
         .flatten()
@@ -163,8 +170,10 @@ impl Record {
         let Some(written) = self.attributes.get(&(subject, scope)) else {
             return stored;
         };
-        let mut merged: BTreeMap<String, Attribute> =
-            stored.into_iter().map(|attribute| (attribute.key.clone(), attribute)).collect();
+        let mut merged: BTreeMap<String, Attribute> = stored
+            .into_iter()
+            .map(|attribute| (attribute.key.clone(), attribute))
+            .collect();
         for (key, value) in written {
             if keys.is_some_and(|keys| !keys.contains(key)) {
                 continue;

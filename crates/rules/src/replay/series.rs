@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow, StoreResult, TelemetryRow,
-    TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow,
+    StoreResult, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::Subject;
 use fieldline_model::kv::Value;
@@ -23,6 +23,9 @@ const MAX_KEPT: usize = 100_000;
 /// Points of a bucket that are read at once.
 const PAGE: usize = 10_000;
 
+/// The newest points before the replayed time.
+type Before = FxHashMap<(Subject, Box<str>), Option<Point>>;
+
 /// Time series, written to memory only.
 pub(super) struct DrySeries {
     pub(super) real: Arc<dyn TimeSeriesStore>,
@@ -32,7 +35,7 @@ pub(super) struct DrySeries {
     pub(super) replayed: Arc<FxHashSet<Subject>>,
     /// Begin of the replayed time, milliseconds.
     pub(super) start: i64,
-    before: Mutex<FxHashMap<(Subject, Box<str>), Option<Point>>>,
+    before: Mutex<Before>,
 }
 
 impl DrySeries {
@@ -247,7 +250,12 @@ impl AttributeStore for DryAttributes {
         Ok(self.record.lock().overlay(subject, scope, keys, stored))
     }
 
-    async fn delete(&self, subject: Subject, scope: AttributeScope, keys: &[String]) -> StoreResult<Vec<String>> {
+    async fn delete(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: &[String],
+    ) -> StoreResult<Vec<String>> {
         let existed = self.get(subject, scope, Some(keys)).await?;
         self.record.lock().delete_attributes(subject, scope, keys);
         Ok(existed.into_iter().map(|attribute| attribute.key).collect())
@@ -288,7 +296,10 @@ impl Gathered {
                 _ => self.has_fraction = true,
             }
             let is = |known: &Option<Value>, better: fn(f64, f64) -> bool| {
-                known.as_ref().and_then(Value::as_number).is_none_or(|known| better(number, known))
+                known
+                    .as_ref()
+                    .and_then(Value::as_number)
+                    .is_none_or(|known| better(number, known))
             };
             if is(&self.least, |new, known| new < known) {
                 self.least = Some(value.clone());

@@ -7,11 +7,12 @@ use bytes::Bytes;
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_core::ports::{AlarmApiResult, AlarmDraft, AlarmTouch, AlarmUpdate, Propagation, StateKey};
 use fieldline_core::services::{ServiceErrorKind, ServiceResult};
+use fieldline_core::usage::Meter;
 use fieldline_model::entity::Alarm;
 use fieldline_model::kv::{Value, ValueRef, unpack};
 use fieldline_model::message::{Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{AlarmId, CustomerId, EntityId, Subject};
+use fieldline_model::{AlarmId, CustomerId, EntityId, Subject, TenantId};
 use fieldline_script::{Arg, Host, Script};
 use tracing::warn;
 use uuid::Uuid;
@@ -26,6 +27,7 @@ use crate::alarm_rules::{
 use crate::fields::{Entry, Kind, News};
 use crate::message::{Data, Msg, derive_id};
 use crate::node::{Label, Step};
+use crate::nodes::script::{USED_UP, usage_of};
 use crate::originators::Originator;
 
 /// Alarms whose end has moved and is not stored yet; more are stored at once.
@@ -74,7 +76,8 @@ struct Gathered(Vec<Option<(i64, Value)>>);
 struct Evaluated<'a> {
     gathered: &'a Gathered,
     scripts: &'a [Script],
-    host: RefCell<&'a mut Host>,
+    host: RefCell<(&'a mut Host, &'a mut Meter)>,
+    tenant: TenantId,
 }
 
 impl Values for Evaluated<'_> {
@@ -94,7 +97,13 @@ impl Values for Evaluated<'_> {
             latest_ts: arguments.latest_ts(),
         }];
         args.extend(given.iter().map(|(_, _, value)| *value));
-        let output = self.host.borrow_mut().call(script, &args).map_err(|error| error.to_string())?;
+        let (host, meter) = &mut *self.host.borrow_mut();
+        let (feature, count) = usage_of(script);
+        if !meter.allows(self.tenant, feature) {
+            return Err(USED_UP.to_owned());
+        }
+        meter.add(self.tenant, count, 1);
+        let output = host.call(script, &args).map_err(|error| error.to_string())?;
         output.as_bool().ok_or_else(|| "the expression must return true or false".to_owned())
     }
 }
@@ -263,7 +272,8 @@ impl Worker {
         let seen = Evaluated {
             gathered: &values,
             scripts: out.scripts(),
-            host: RefCell::new(&mut self.parts.scripts),
+            host: RefCell::new((&mut self.parts.scripts, &mut self.parts.meter)),
+            tenant: key.subject.tenant,
         };
         let outcome = evaluate(rules, &mut state, &event, &seen, now);
         match out {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Delivered, Stopping};
 use fieldline_core::ports::{Offset, Partition};
+use fieldline_core::usage::Feature;
 use fieldline_model::message::{DataType, Message, MsgType};
 use fieldline_model::record::{Record, RecordBody, message, rows};
 use fieldline_model::timeseries::AttributeScope;
@@ -81,6 +82,10 @@ impl Worker {
         let chains = self.chains(subject.tenant, store).await?;
         let ticket = self.ticket(index);
         self.pack.begin_of(index);
+        if !self.parts.meter.allows(subject.tenant, Feature::RuleEngine) {
+            self.end(ticket, None);
+            return Ok(());
+        }
         if let RecordBody::Message(bytes) = record.body {
             return self.submit_message(index, (record, bytes), store).await;
         }
@@ -153,6 +158,7 @@ impl Worker {
         let chains = self.chains(subject.tenant, store).await?;
         let (from, chain) = (decoded.from.clone(), decoded.rule_chain);
         let mut msg = Msg::of(subject.tenant, decoded);
+        msg.ttl_seconds = chains.ttl_seconds;
         if msg.customer.is_none() {
             msg.customer = self.find(subject, store).await?.and_then(|found| found.customer);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_core::ports::{StateKey, StoreResult};
+use fieldline_core::usage::Meter;
 use fieldline_model::entity::calculated_field::RelationLevel;
 use fieldline_model::kv::Value;
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
@@ -18,6 +19,7 @@ use crate::calculated_fields::{
     EvalError, Field, Need, NeedKind, NeedSource, Role, ScriptCalls, State, Update, rolling_number,
 };
 use crate::fields::{Change, Entry, News};
+use crate::nodes::script::{USED_UP, usage_of};
 use crate::originators::Originator;
 use crate::services::Services;
 
@@ -60,11 +62,20 @@ impl Owned {
 }
 
 /// The scripts of a worker, for fields.
-struct Scripts<'a>(&'a mut Host);
+struct Scripts<'a> {
+    host: &'a mut Host,
+    meter: &'a mut Meter,
+    tenant: TenantId,
+}
 
 impl ScriptCalls for Scripts<'_> {
     fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<serde_json::Value, String> {
-        let output = self.0.call(script, args).map_err(|error| error.to_string())?;
+        let (feature, key) = usage_of(script);
+        if !self.meter.allows(self.tenant, feature) {
+            return Err(USED_UP.to_owned());
+        }
+        self.meter.add(self.tenant, key, 1);
+        let output = self.host.call(script, args).map_err(|error| error.to_string())?;
         Ok(output.to_value())
     }
 }
@@ -166,7 +177,12 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
         let now = self.now_ms();
-        let evaluated = field.evaluate(&mut state, &mut Scripts(&mut self.parts.scripts), now);
+        let mut scripts = Scripts {
+            host: &mut self.parts.scripts,
+            meter: &mut self.parts.meter,
+            tenant: key.subject.tenant,
+        };
+        let evaluated = field.evaluate(&mut state, &mut scripts, now);
         let due = field.next_check(&state, now);
         self.parts.states.put(ticket.partition, key, due, &field.encode(&state));
         match evaluated {

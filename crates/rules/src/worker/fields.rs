@@ -269,8 +269,10 @@ impl Worker {
         }
         let subject = msg.subject();
         let Some(originator) = self.find(subject, store).await? else {
+            eprintln!("DBG none {subject:?}");
             return Ok(());
         };
+        if subject.entity.entity_type == EntityType::Asset { eprintln!("DBG task {task:?}"); }
         let profile = originator.profile.as_ref().map(|profile| profile.id);
         let concerned: Vec<Arc<Entry>> = match task.field {
             Some(field) => {
@@ -303,6 +305,7 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
         let subject = key.subject;
+        eprintln!("DBG due {subject:?}");
         let fields = self.parts.feeding.of(subject.tenant).cloned();
         let entry = fields.as_ref().and_then(|fields| fields.get(CalculatedFieldId(key.keeper)));
         let Some(entry) = entry.cloned() else {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::ports::{Partition, StateKey};
+use fieldline_core::usage::Meter;
 use fieldline_model::Subject;
 use fieldline_script::Host;
 
@@ -30,6 +31,8 @@ pub struct Parts {
     pub branches: Vec<Waiting>,
     /// The calculated fields of tenants, and what they are to be told.
     pub feeding: Feeding,
+    /// Counts what tenants use.
+    pub meter: Meter,
     pub(crate) common: Arc<Common>,
 }
 
@@ -44,6 +47,7 @@ impl Parts {
             partitions,
             branches: Vec::new(),
             feeding: Feeding::default(),
+            meter: Meter::new(common.services.usage.clone()),
             common,
         }
     }

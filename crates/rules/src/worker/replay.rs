@@ -32,7 +32,10 @@ impl Worker {
         let chains = self.chains(msg.tenant, store).await?;
         self.play_begins();
         if let Some((chain, at)) = chains.chain(chain).and_then(|chain| Some((chain, chain.first?))) {
-            let place = Place { chain: chain.clone(), at };
+            let place = Place {
+                chain: chain.clone(),
+                at,
+            };
             self.walk(self.ticket(0), Move::Come(msg, place), store).await?;
         }
         self.play_ends(store).await

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_core::ports::Partition;
+use fieldline_core::usage::UsageKey;
 use fieldline_model::entity::{EVENT_IN, EVENT_OUT};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use futures::FutureExt as _;
@@ -22,6 +23,9 @@ use crate::stats::LastFailure;
 
 /// Nodes that a message may go through, whatever its tenant's profile says.
 const MAX_HOPS: u32 = 10_000;
+
+/// The pack of what is acknowledged already.
+pub(super) const DETACHED: u64 = u64::MAX;
 
 /// Which entry of which pack something belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -169,6 +173,13 @@ impl Worker {
                         moves.push(Move::Answer(step, place, tenant));
                     }
                 }
+                Move::Answer(Step::Acknowledge(msg), Some(place), _) => {
+                    self.end(ticket, None);
+                    let detached = Ticket { pack: DETACHED, ..ticket };
+                    let next = Move::Leave(msg, place, Label::SUCCESS);
+                    Box::pin(self.walk(detached, next, store)).await?;
+                }
+                Move::Answer(Step::Acknowledge(_), None, _) => self.end(ticket, None),
                 Move::Answer(Step::Then(work), Some(place), tenant) => {
                     let mut ctx = Ctx {
                         services: &self.common.services,
@@ -227,6 +238,7 @@ impl Worker {
             self.fail(ticket, Some(&place), error);
             return;
         }
+        self.parts.meter.add(msg.tenant, UsageKey::RuleEngineExecutions, 1);
         if node.debug.is_on() && now_ms < node.debug.all_until {
             self.common.events.node(EVENT_IN, place.chain.id.into(), node.id.into(), &msg, None, None);
         }

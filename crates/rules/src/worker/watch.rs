@@ -37,11 +37,6 @@ impl Watch {
         self.nodes.get(&id)
     }
 
-    /// The nodes that were seen.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = (RuleNodeId, &Watched)> {
-        self.nodes.iter().map(|(id, watched)| (*id, watched))
-    }
-
     fn of(&mut self, place: &Place) -> Option<&mut Watched> {
         let node = place.node()?;
         let watched = self.nodes.entry(node.id).or_default();

@@ -7,10 +7,11 @@ use super::Config;
 
 const SECOND: Span = Span::secs(1);
 const MILLISECOND: Span = Span::millis(1);
+const HOUR: Span = Span::secs(3_600);
 
 /// What is wrong, each with the key and what is allowed.
 pub(super) fn contradictions(config: &Config) -> Vec<String> {
-    let mut found: Vec<String> = [general(config), http(config), devices(config), ingest(config), rules(config)]
+    let mut found: Vec<String> = [general(config), http(config), devices(config), ingest(config), rules(config), events(config)]
         .into_iter()
         .flatten()
         .filter(|(holds, _)| !holds)
@@ -150,6 +151,20 @@ fn rules(config: &Config) -> Vec<Check> {
     )]
 }
 
+fn events(config: &Config) -> Vec<Check> {
+    let is_hour_or_nothing = |span: Span| span == Span::secs(0) || span >= HOUR;
+    vec![
+        (
+            is_hour_or_nothing(config.events.debug_ttl),
+            "`events.debug-ttl` must be 1h or more, or 0s for ever",
+        ),
+        (
+            is_hour_or_nothing(config.events.ttl),
+            "`events.ttl` must be 1h or more, or 0s for ever",
+        ),
+    ]
+}
+
 /// Whether the text is a level or directives that each name one: `inof` alone would count as the name of a target, of
 /// which everything is logged, and of all others nothing.
 fn is_filter(text: &str) -> bool {
@@ -182,7 +197,8 @@ mod tests {
 
     #[test]
     fn limits_that_rule_each_other_out_are_named() {
-        let cases: [(Change, &str); 6] = [
+        let cases: [(Change, &str); 7] = [
+            (|config| config.events.ttl = Span::millis(1), "`events.ttl`"),
             (
                 |config| config.http.device_body_memory = ByteSize::mib(1),
                 "`http.device-body-memory`",

@@ -132,16 +132,15 @@ impl CalculatedFields {
 #[async_trait]
 impl CalculatedFieldStore for CalculatedFields {
     async fn save(&self, field: CalculatedField, create: bool) -> StoreResult<CalculatedField> {
-        if create {
-            let mut changes = self.0.begin().await?;
-            let saved = record::insert(&mut changes, &field).await?;
-            self.save_references(&mut changes, &saved).await?;
-            changes.commit().await?;
-            return Ok(saved);
-        }
-        // The row first, for its version; references are then those of whoever was last.
-        let saved = record::save(&self.0, field, false).await?;
         let mut changes = self.0.begin().await?;
+        let saved = if create {
+            record::insert(&mut changes, &field).await?
+        } else if let Some(saved) = record::update_within(&mut changes, &field).await? {
+            saved
+        } else {
+            drop(changes);
+            return Err(record::not_updated(&self.0, &field).await?);
+        };
         self.save_references(&mut changes, &saved).await?;
         changes.commit().await?;
         Ok(saved)

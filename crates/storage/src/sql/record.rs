@@ -66,6 +66,15 @@ pub(super) async fn insert<R: Record>(changes: &mut Changes, record: &R) -> Stor
     stored(record, saved)
 }
 
+/// Updates within a transaction, and returns what is stored; `None` where [`not_updated`] says why.
+pub(super) async fn update_within<R: Record>(changes: &mut Changes, record: &R) -> StoreResult<Option<R>> {
+    let saved = changes.rows(update(record)?).await;
+    if matches!(&saved, Ok(rows) if rows.is_empty()) {
+        return Ok(None);
+    }
+    stored(record, saved).map(Some)
+}
+
 /// The entity, if its owner has it.
 pub(super) async fn get<R: Record>(database: &Database, owner: Owner, id: Uuid) -> StoreResult<Option<R>> {
     let query = select::<R>().push("id = ").bind(id).owned_by(owner);
@@ -251,7 +260,7 @@ fn update<R: Record>(record: &R) -> StoreResult<Query> {
 }
 
 /// Why an update found no row.
-async fn not_updated<R: Record>(database: &Database, record: &R) -> StoreResult<StoreError> {
+pub(super) async fn not_updated<R: Record>(database: &Database, record: &R) -> StoreResult<StoreError> {
     let query = Query::new("SELECT version FROM ")
         .push(R::TABLE)
         .push(" WHERE id = ")

@@ -102,6 +102,7 @@ impl Shared {
         };
         outcome.map_err(|error| self.not_taken(&error))?;
         self.metrics.messages.increment(u64::from(records.count()));
+        device.sent(records.count(), records.points());
         Ok(())
     }
 

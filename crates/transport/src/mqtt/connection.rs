@@ -366,13 +366,16 @@ fn poll_closed(control: &SessionControl, context: &Context<'_>) -> Option<End> {
 impl Turn {
     /// Hands the records of a read to the journal, without waiting.
     fn of(shared: &Shared, incoming: &Incoming, batch: &mut RecordBatch, step: Step) -> Self {
-        let records = batch.count();
+        let (records, points) = (batch.count(), batch.points());
         let taken = Taken::of(
             &shared.services.uplink,
             incoming.settings.queue.as_deref(),
             incoming.device.subject,
             batch,
         );
+        if !matches!(taken, Taken::Refused(_)) {
+            incoming.device.sent(records, points);
+        }
         Self { taken, step, records }
     }
 }

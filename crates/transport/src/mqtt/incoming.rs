@@ -195,6 +195,11 @@ impl Incoming {
 
     fn publish(&mut self, shared: &Shared, publish: &Publish<'_>, batch: &mut RecordBatch) -> Flow {
         let services = &shared.services;
+        if !self.device.may_send() {
+            debug!(device = %self.device.id, "the tenant has used up its messages");
+            shared.metrics.rejected.increment(1);
+            return Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)));
+        }
         let name = self.session.topic(publish);
         let ttl_seconds = self.settings.ttl_seconds;
         match topics::uplink(name, &self.settings) {

@@ -8,7 +8,7 @@ use fieldline_transport::mqtt::{MqttServer, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::busy_world;
+use super::{LIMITS, World, busy_world, limit_messages};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -67,4 +67,28 @@ async fn a_session_that_waits_for_a_busy_journal_is_replaced_and_stopped_unackno
         .expect("it is closed")
         .unwrap();
     assert!(answer.is_empty());
+}
+
+#[tokio::test]
+async fn the_connection_of_a_tenant_that_has_used_up_its_messages_ends_at_the_next_one() {
+    let world = World::new(LIMITS).await;
+    let server = MqttServer::new(world.services.clone(), &Options::default());
+    let address = server
+        .listen(SocketAddr::from(([127, 0, 0, 1], 0)), None)
+        .await
+        .unwrap();
+    let mut device = log_in(address, "first").await;
+    publish(&mut device).await;
+    let mut puback = [0; 4];
+    device.read_exact(&mut puback).await.unwrap();
+    limit_messages(&world, 1).await;
+    world.usage.report(false).await;
+    publish(&mut device).await;
+    let mut answer = Vec::new();
+    tokio::time::timeout(PATIENCE, device.read_to_end(&mut answer))
+        .await
+        .expect("it is closed")
+        .unwrap();
+    assert!(answer.is_empty(), "it is not acknowledged: {answer:?}");
+    assert!(server.stop(PATIENCE).await);
 }

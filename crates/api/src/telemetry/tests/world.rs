@@ -275,8 +275,10 @@ fn api(
         clock: clock.clone(),
         token_key: TokenKey::random(),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+        usage: fieldline_core::usage::ApiUsage::new(entities.clone(), store.clone(), clock.clone()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScripts),
+        replays: Arc::new(fieldline_core::ports::NoRuleReplay),
     };
     // Tests move the clock by days, and the tokens should stay good.
     let options = Options {

@@ -38,7 +38,12 @@ const DETAILS_TBEL: &str = "var details = {};\n\
     }\n\n\nreturn details;";
 
 /// The script that makes the details of an alarm. It finds those it has so far in the metadata.
-fn details(ctx: &mut Ctx<'_>, details: &Script, msg: &Msg, before: Option<&Value>) -> Result<Option<Value>, NodeError> {
+fn details(
+    ctx: &mut Ctx<'_>,
+    details: &Script,
+    msg: &Msg,
+    before: Option<&Value>,
+) -> Result<Option<Value>, NodeError> {
     let made = match before {
         Some(before) => {
             let mut msg = msg.clone();
@@ -77,7 +82,13 @@ impl Change {
 }
 
 /// Tells the rule engine what became of an alarm, and sends the alarm on.
-async fn tell(services: &Arc<Services>, node: RuleNodeId, mut msg: Msg, alarm: &Alarm, change: Change) -> Step {
+async fn tell(
+    services: &Arc<Services>,
+    node: RuleNodeId,
+    mut msg: Msg,
+    alarm: &Alarm,
+    change: Change,
+) -> Step {
     let (label, kind, flag) = match change {
         Change::Created => ("Created", MsgType::EntityCreated, "isNewAlarm"),
         Change::Updated => ("Updated", MsgType::EntityUpdated, "isExistingAlarm"),

@@ -97,12 +97,19 @@ mod tests {
         let bytes = Bytes::from(packed);
         let rows = telemetry(&Data::Packed(bytes.clone()), 7).unwrap();
         assert_eq!((rows[0].0, rows[0].1.as_ptr()), (7, bytes.as_ptr()));
-        assert_eq!(attributes(&Data::Packed(bytes.clone())).unwrap().as_ptr(), bytes.as_ptr());
+        assert_eq!(
+            attributes(&Data::Packed(bytes.clone())).unwrap().as_ptr(),
+            bytes.as_ptr()
+        );
     }
 
     #[test]
     fn every_form_of_telemetry_is_read() {
-        let plain = telemetry(&Data::json(json!({ "a": 25.0, "b": "7", "c": null, "d": {"e": 1} })), 9).unwrap();
+        let plain = telemetry(
+            &Data::json(json!({ "a": 25.0, "b": "7", "c": null, "d": {"e": 1} })),
+            9,
+        )
+        .unwrap();
         assert_eq!(plain[0].0, 9);
         assert_eq!(
             values(&plain[0].1),
@@ -113,7 +120,10 @@ mod tests {
             ]
         );
         let many = telemetry(&Data::text("[{\"ts\":1,\"values\":{\"a\":1}},{\"a\":true}]"), 9).unwrap();
-        let times: Vec<_> = many.iter().map(|(ts, packed)| (*ts, values(packed)[0].1)).collect();
+        let times: Vec<_> = many
+            .iter()
+            .map(|(ts, packed)| (*ts, values(packed)[0].1))
+            .collect();
         assert_eq!(times, [(1, ValueRef::Long(1)), (9, ValueRef::Bool(true))]);
         for empty in ["{}", "[]", "{\"ts\":1,\"values\":{}}"] {
             assert!(telemetry(&Data::text(empty), 9).unwrap().is_empty(), "{empty}");

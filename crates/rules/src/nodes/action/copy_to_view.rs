@@ -57,7 +57,9 @@ impl Change {
                 }
                 Self::Save(part.into())
             }
-            Self::Delete(names) => Self::Delete(names.iter().filter(|name| keys.contains(name)).cloned().collect()),
+            Self::Delete(names) => {
+                Self::Delete(names.iter().filter(|name| keys.contains(name)).cloned().collect())
+            }
         }
     }
 }
@@ -65,7 +67,9 @@ impl Change {
 fn change(msg: &mut Msg) -> Result<(AttributeScope, Change), NodeError> {
     let from_device = match msg.kind {
         MsgType::PostAttributes => true,
-        MsgType::AttributesUpdated | MsgType::AttributesDeleted | MsgType::Activity | MsgType::Inactivity => false,
+        MsgType::AttributesUpdated | MsgType::AttributesDeleted | MsgType::Activity | MsgType::Inactivity => {
+            false
+        }
         _ => return Err(NodeError::new(format!("Unsupported msg type [{}]", msg.kind))),
     };
     if matches!(&msg.meta, Meta::Own(metadata) if metadata.is_empty()) {
@@ -75,7 +79,8 @@ fn change(msg: &mut Msg) -> Result<(AttributeScope, Change), NodeError> {
         AttributeScope::Client
     } else {
         let name = msg.meta.get("scope").unwrap_or_default();
-        AttributeScope::from_name(&name).ok_or_else(|| NodeError::new(format!("Invalid attribute scope: {name}")))?
+        AttributeScope::from_name(&name)
+            .ok_or_else(|| NodeError::new(format!("Invalid attribute scope: {name}")))?
     };
     if msg.kind != MsgType::AttributesDeleted {
         return Ok((scope, Change::Save(body::attributes(&msg.data)?)));
@@ -85,7 +90,11 @@ fn change(msg: &mut Msg) -> Result<(AttributeScope, Change), NodeError> {
         .get("attributes")
         .and_then(Value::as_array)
         .ok_or_else(|| NodeError::new("the body has no array `attributes`"))?;
-    let names = names.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let names = names
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
     Ok((scope, Change::Delete(names)))
 }
 
@@ -120,9 +129,20 @@ async fn carry_out(
     let mut link = PageLink::first(PAGE);
     let mut views = Vec::new();
     loop {
-        let page = services.stores.entity_views.list(msg.tenant, &filter, &link).await?;
-        for view in page.data.iter().map(|info| &info.view).filter(|view| is_valid(view, now_ms)) {
-            let Some(id) = view.id.map(EntityId::from) else { continue };
+        let page = services
+            .stores
+            .entity_views
+            .list(msg.tenant, &filter, &link)
+            .await?;
+        for view in page
+            .data
+            .iter()
+            .map(|info| &info.view)
+            .filter(|view| is_valid(view, now_ms))
+        {
+            let Some(id) = view.id.map(EntityId::from) else {
+                continue;
+            };
             match change.part(shown(view, scope)) {
                 Change::Save(values) => views.push((id, values)),
                 Change::Delete(keys) if keys.is_empty() => {}
@@ -170,5 +190,9 @@ fn finish(ctx: &mut Ctx<'_>, msg: &Msg, scope: AttributeScope, views: Vec<(Entit
         move_to(&mut copy, view);
         many.push((copy, Label::SUCCESS));
     }
-    if many.is_empty() { Step::Done } else { Step::Many(many) }
+    if many.is_empty() {
+        Step::Done
+    } else {
+        Step::Many(many)
+    }
 }

@@ -19,7 +19,12 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         default_configuration: || json!({ "customerNamePattern": "", "createCustomerIfNotExists": false }),
         upgrade,
-        ..NodeType::new("action.TbAssignToCustomerNode", "assign to customer", Category::Action, make_assign)
+        ..NodeType::new(
+            "action.TbAssignToCustomerNode",
+            "assign to customer",
+            Category::Action,
+            make_assign,
+        )
     },
     NodeType {
         description: "Unassigns the message originator from its customer.",
@@ -83,7 +88,12 @@ async fn assign(services: &Arc<Services>, msg: &Msg, customer: CustomerId) -> Re
     match msg.originator.entity_type {
         EntityType::Device => drop(rules.devices.assign(msg.tenant, DeviceId(id), customer).await?),
         EntityType::Asset => drop(rules.assets.assign(msg.tenant, AssetId(id), customer).await?),
-        EntityType::EntityView => drop(rules.entity_views.assign(msg.tenant, EntityViewId(id), customer).await?),
+        EntityType::EntityView => drop(
+            rules
+                .entity_views
+                .assign(msg.tenant, EntityViewId(id), customer)
+                .await?,
+        ),
         other => {
             let kind = other.name();
             return Err(NodeError::new(format!("{kind} with id '{id}' doesn't exist!")));

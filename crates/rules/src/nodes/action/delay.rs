@@ -24,7 +24,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "useMetadataPeriodInSecondsPatterns": false,
         })
     },
-    ..NodeType::new("delay.TbMsgDelayNode", "delay (deprecated)", Category::Action, make)
+    ..NodeType::new(
+        "delay.TbMsgDelayNode",
+        "delay (deprecated)",
+        Category::Action,
+        make,
+    )
 }];
 
 /// Longest message that can wait, bytes.
@@ -65,7 +70,11 @@ enum Period {
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let config: Config = config.parse()?;
     let period = if config.use_metadata_period_in_seconds_patterns {
-        Period::Pattern(config.period_in_seconds_pattern.unwrap_or_else(|| Pattern::new("")))
+        Period::Pattern(
+            config
+                .period_in_seconds_pattern
+                .unwrap_or_else(|| Pattern::new("")),
+        )
     } else if config.period_in_seconds < 0 {
         return Err(ConfigError::new("periodInSeconds", "must not be negative"));
     } else {
@@ -125,7 +134,9 @@ impl Node for Delay {
         // Those of the time before a restart are not counted.
         let _ = self
             .pending
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |pending| pending.checked_sub(1));
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |pending| {
+                pending.checked_sub(1)
+            });
         match read(&value) {
             Some(message) => Step::success(Msg::of(key.subject.tenant, message)),
             None => {
@@ -140,7 +151,9 @@ fn read(value: &[u8]) -> Option<Message> {
     let record = record::split(value).next()?.ok()?;
     let record = Record::decode(record).ok()?;
     match record.body {
-        RecordBody::Message(body) => record::message::decode(record.subject.entity, record.received_ms, body).ok(),
+        RecordBody::Message(body) => {
+            record::message::decode(record.subject.entity, record.received_ms, body).ok()
+        }
         _ => None,
     }
 }

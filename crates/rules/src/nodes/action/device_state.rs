@@ -65,7 +65,10 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 /// Takes one event from all limits, or from none.
 fn take(buckets: &mut [Bucket; LIMITS.len()], now_ms: i64) -> bool {
     for (bucket, (count, seconds)) in buckets.iter_mut().zip(LIMITS) {
-        let passed = now_ms.saturating_sub(bucket.at_ms).clamp(0, seconds * 1000).unsigned_abs();
+        let passed = now_ms
+            .saturating_sub(bucket.at_ms)
+            .clamp(0, seconds * 1000)
+            .unsigned_abs();
         bucket.left = (bucket.left + passed * 1000 * count / seconds.unsigned_abs()).min(count * EVENT);
         bucket.at_ms = now_ms;
     }

@@ -80,7 +80,8 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         return Err(ConfigError::new("periodInSeconds", "must be at least 1 second"));
     }
     Ok(Arc::new(Generator {
-        count: u64::try_from(fields.msg_count).map_err(|_| ConfigError::new("msgCount", "must not be negative"))?,
+        count: u64::try_from(fields.msg_count)
+            .map_err(|_| ConfigError::new("msgCount", "must not be negative"))?,
         period: Duration::from_secs(period),
         originator: originator(config, &fields)?,
         script,
@@ -90,15 +91,27 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 
 fn originator(config: &NodeConfig<'_>, fields: &Config) -> Result<EntityId, ConfigError> {
     let name = fields.originator_type.as_deref().unwrap_or_default();
-    let unsupported = || ConfigError::new("originatorType", format!("Originator type '{name}' is not supported."));
-    let entity_type = TYPES.into_iter().find(|known| known.name() == name).ok_or_else(unsupported)?;
+    let unsupported = || {
+        ConfigError::new(
+            "originatorType",
+            format!("Originator type '{name}' is not supported."),
+        )
+    };
+    let entity_type = TYPES
+        .into_iter()
+        .find(|known| known.name() == name)
+        .ok_or_else(unsupported)?;
     match entity_type {
         EntityType::RuleNode => return Ok(RuleNodeId(config.id).into()),
         EntityType::Tenant => return Ok(config.tenant.into()),
         EntityType::Dashboard | EntityType::Edge => return Err(unsupported()),
         _ => {}
     }
-    let id = fields.originator_id.as_deref().map(str::trim).filter(|id| !id.is_empty());
+    let id = fields
+        .originator_id
+        .as_deref()
+        .map(str::trim)
+        .filter(|id| !id.is_empty());
     let id = id.ok_or_else(|| ConfigError::new("originatorId", "Originator entity must be selected."))?;
     let id = Uuid::parse_str(id).map_err(|_| ConfigError::new("originatorId", format!("`{id}` is no id")))?;
     Ok(EntityId::new(entity_type, id))
@@ -112,7 +125,13 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
         fields.remove("queueName");
     }
     if from < 2 {
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default().trim();
+        let text = |name: &str| {
+            fields
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .trim()
+        };
         if text("originatorType").is_empty() || text("originatorId").is_empty() {
             fields.insert("originatorType".to_owned(), "RULE_NODE".into());
         }
@@ -162,9 +181,16 @@ impl Generator {
         let metadata = last.meta.to_metadata().entries().to_vec();
         let body = last.data.to_text().into_owned();
         let kind = last.kind.name().to_owned();
+        let (feature, key) = script::usage_of(&self.script);
+        if !source.services.usage.is_allowed(source.tenant, feature) {
+            return Err(NodeError::new(script::USED_UP));
+        }
+        source.services.usage.count(source.tenant, key, 1);
         let mut made = script_thread::transform(&self.script, body, metadata, kind).await?;
         if made.len() != 1 {
-            return Err(NodeError::new("wrong result: the script has to return one message"));
+            return Err(NodeError::new(
+                "wrong result: the script has to return one message",
+            ));
         }
         let mut next = Msg {
             kind: last.kind.clone(),
@@ -197,7 +223,13 @@ impl Generator {
     /// A new message about the originator, with nothing in it.
     fn message(&self, source: &Source) -> Msg {
         let now_ms = source.services.now_ms();
-        let message = Message::new(MsgType::from(""), self.originator, now_ms, Metadata::new(), "{}".to_owned());
+        let message = Message::new(
+            MsgType::from(""),
+            self.originator,
+            now_ms,
+            Metadata::new(),
+            "{}".to_owned(),
+        );
         Msg::of(source.tenant, message)
     }
 

@@ -16,7 +16,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     relations: &["Success", "Entered", "Left", "Inside", "Outside", "Failure"],
     default_configuration,
     upgrade,
-    ..NodeType::new("geo.TbGpsGeofencingActionNode", "gps geofencing events", Category::Action, make)
+    ..NodeType::new(
+        "geo.TbGpsGeofencingActionNode",
+        "gps geofencing events",
+        Category::Action,
+        make,
+    )
 }];
 
 fn default_configuration() -> Value {
@@ -127,7 +132,18 @@ impl Presence {
     }
 
     fn bytes(self) -> [u8; 10] {
-        let mut bytes = [u8::from(self.inside), u8::from(self.stayed), 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut bytes = [
+            u8::from(self.inside),
+            u8::from(self.stayed),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ];
         if let Some(since) = bytes.last_chunk_mut::<8>() {
             *since = self.since_ms.to_le_bytes();
         }
@@ -177,6 +193,12 @@ impl Geofencing {
         if known.stayed || now_ms.saturating_sub(known.since_ms) <= least_ms {
             return (known, "Success");
         }
-        (Presence { stayed: true, ..known }, label)
+        (
+            Presence {
+                stayed: true,
+                ..known
+            },
+            label,
+        )
     }
 }

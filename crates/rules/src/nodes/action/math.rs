@@ -102,15 +102,24 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let operation = Operation::new(&config.operation, config.custom_function.as_deref(), &arguments)?;
     let result = config.result;
     if !(0..=1000).contains(&result.result_value_precision) {
-        return Err(ConfigError::new("result.resultValuePrecision", "must be between 0 and 1000"));
+        return Err(ConfigError::new(
+            "result.resultValuePrecision",
+            "must be between 0 and 1000",
+        ));
     }
     let is_whole = operation.is_whole() || result.result_value_precision == 0;
     let (target, to_body, to_metadata) = match result.kind {
         Kind::MessageBody => (Target::Message, true, false),
         Kind::MessageMetadata => (Target::Message, false, true),
         Kind::Attribute => {
-            let scope = scope(result.attribute_scope.as_deref(), || "result.attributeScope".to_owned())?;
-            (Target::Attribute(scope), result.add_to_body, result.add_to_metadata)
+            let scope = scope(result.attribute_scope.as_deref(), || {
+                "result.attributeScope".to_owned()
+            })?;
+            (
+                Target::Attribute(scope),
+                result.add_to_body,
+                result.add_to_metadata,
+            )
         }
         Kind::TimeSeries => (Target::TimeSeries, result.add_to_body, result.add_to_metadata),
         Kind::Constant => return Err(ConfigError::new("result.type", "a result cannot be a CONSTANT")),
@@ -140,7 +149,7 @@ impl Node for Math {
         match Turn::try_take(msg.subject()) {
             Ok(turn) => calculation.read(ctx.services, msg, stored, turn),
             Err(next) => Step::wait(async move {
-                let turn = next.await;
+                let turn = next.turn().await;
                 Step::then(move |ctx| calculation.read(ctx.services, msg, stored, turn))
             }),
         }
@@ -158,7 +167,11 @@ impl Calculation {
     /// What has to be read of the originator, one entry an argument.
     fn stored(&self, msg: &mut Msg) -> Result<Vec<Stored>, NodeError> {
         let all = self.arguments.iter().map(|argument| argument.stored(msg));
-        Ok(all.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        Ok(all
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect())
     }
 
     fn read(self: Arc<Self>, services: &Arc<Services>, msg: Msg, stored: Vec<Stored>, turn: Turn) -> Step {
@@ -182,7 +195,12 @@ impl Calculation {
         }
     }
 
-    fn calculate(&self, ctx: &mut Ctx<'_>, msg: &mut Msg, read: &[Option<kv::Value>]) -> Result<(), NodeError> {
+    fn calculate(
+        &self,
+        ctx: &mut Ctx<'_>,
+        msg: &mut Msg,
+        read: &[Option<kv::Value>],
+    ) -> Result<(), NodeError> {
         let mut read = read.iter();
         let mut values = Vec::with_capacity(self.arguments.len());
         for argument in &self.arguments {
@@ -211,7 +229,9 @@ impl Calculation {
     fn rounded(&self, result: f64) -> Result<Number, NodeError> {
         match self.digits {
             None => Ok(Number::Whole(result as i64)),
-            Some(_) if !result.is_finite() => Err(NodeError::new(format!("the result is no finite number: {result}"))),
+            Some(_) if !result.is_finite() => Err(NodeError::new(format!(
+                "the result is no finite number: {result}"
+            ))),
             Some(digits) => Ok(Number::Fraction(round_half_up(result, digits))),
         }
     }
@@ -227,13 +247,18 @@ impl Calculation {
                     Number::Fraction(number) => ValueRef::Double(number),
                 };
                 pack(key, value, &mut packed);
-                let what = What::Attributes { scope, values: &packed };
+                let what = What::Attributes {
+                    scope,
+                    values: &packed,
+                };
                 ctx.feed(Update { subject, what, msg });
                 ctx.save_attributes(subject, scope, ts, packed.into());
             }
             Target::TimeSeries => {
                 if !result.is_finite() {
-                    return Err(NodeError::new(format!("the result is no finite number: {result}")));
+                    return Err(NodeError::new(format!(
+                        "the result is no finite number: {result}"
+                    )));
                 }
                 pack(key, ValueRef::Double(result), &mut packed);
                 let what = What::Telemetry { ts, values: &packed };

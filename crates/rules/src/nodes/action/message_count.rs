@@ -86,7 +86,10 @@ impl MessageCount {
             Metadata::from_iter([("delta", delta_ms.to_string())]),
             json!({ key: count }).to_string(),
         );
-        if let Err(error) = source.emit(&Msg::of(source.tenant, message), &Label::SUCCESS).await {
+        if let Err(error) = source
+            .emit(&Msg::of(source.tenant, message), &Label::SUCCESS)
+            .await
+        {
             // They are in the next report.
             self.count.fetch_add(count, Ordering::Relaxed);
             tracing::warn!(node = %source.node, %error, "cannot queue a message count");

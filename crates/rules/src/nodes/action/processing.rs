@@ -20,7 +20,11 @@ const MAX_ORIGINATORS: usize = 1_000_000;
 
 /// `processingSettings` as stored.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase"
+)]
 pub(super) enum Settings {
     OnEveryMessage,
     WebsocketsOnly,
@@ -38,7 +42,11 @@ pub(super) enum Settings {
 
 /// How often one action is carried out, as stored.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase"
+)]
 pub(super) enum Strategy {
     OnEveryMessage,
     Deduplicate { deduplication_interval_secs: i64 },
@@ -128,7 +136,10 @@ impl Rule {
             Some(Strategy::Skip) => Self::Never,
             Some(Strategy::Deduplicate {
                 deduplication_interval_secs: secs,
-            }) => Self::First(Deduplication::new(secs, &format!("{field}.deduplicationIntervalSecs"))?),
+            }) => Self::First(Deduplication::new(
+                secs,
+                &format!("{field}.deduplicationIntervalSecs"),
+            )?),
         })
     }
 }
@@ -206,12 +217,17 @@ impl Seen {
         {
             self.forget_oldest();
         }
-        let known = self.intervals.iter().position(|interval| interval.number == number);
-        let interval = known.and_then(|at| self.intervals.remove(at)).unwrap_or_else(|| Interval {
-            number,
-            used_ms: 0,
-            originators: FxHashSet::default(),
-        });
+        let known = self
+            .intervals
+            .iter()
+            .position(|interval| interval.number == number);
+        let interval = known
+            .and_then(|at| self.intervals.remove(at))
+            .unwrap_or_else(|| Interval {
+                number,
+                used_ms: 0,
+                originators: FxHashSet::default(),
+            });
         self.intervals.push_back(interval);
         while self.intervals.len() > max.max(1) {
             self.forget_oldest();
@@ -286,6 +302,9 @@ mod tests {
             "processingSettings.deduplicationIntervalSecs"
         );
         let part = settings(json!({ "type": "ADVANCED", "timeseries": {"type": "SKIP"} }));
-        assert_eq!(problem(Processing::new(part, TIMESERIES)), "processingSettings.latest");
+        assert_eq!(
+            problem(Processing::new(part, TIMESERIES)),
+            "processingSettings.latest"
+        );
     }
 }

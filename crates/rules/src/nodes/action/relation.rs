@@ -27,7 +27,12 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade,
-        ..NodeType::new("action.TbCreateRelationNode", "create relation", Category::Action, make_create)
+        ..NodeType::new(
+            "action.TbCreateRelationNode",
+            "create relation",
+            Category::Action,
+            make_create,
+        )
     },
     NodeType {
         description: "Deletes relations of the message originator.",
@@ -39,7 +44,12 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade,
-        ..NodeType::new("action.TbDeleteRelationNode", "delete relation", Category::Action, make_delete)
+        ..NodeType::new(
+            "action.TbDeleteRelationNode",
+            "delete relation",
+            Category::Action,
+            make_delete,
+        )
     },
 ];
 
@@ -148,7 +158,10 @@ fn entity_type(name: &str) -> Result<EntityType, ConfigError> {
         let names: Vec<_> = TYPES.iter().map(|known| known.name()).collect();
         ConfigError::new(
             "entityType",
-            format!("Unsupported entity type '{name}'! Only {} types are allowed.", names.join(" ,")),
+            format!(
+                "Unsupported entity type '{name}'! Only {} types are allowed.",
+                names.join(" ,")
+            ),
         )
     })
 }

@@ -20,7 +20,12 @@ pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Sends RPC call to device.",
         default_configuration: || json!({ "timeoutInSeconds": 60 }),
-        ..NodeType::new("rpc.TbSendRPCRequestNode", "rpc call request", Category::Action, make_request)
+        ..NodeType::new(
+            "rpc.TbSendRPCRequestNode",
+            "rpc call request",
+            Category::Action,
+            make_request,
+        )
     },
     NodeType {
         description: "Sends reply to RPC call from device.",
@@ -30,14 +35,22 @@ pub(crate) const NODES: &[NodeType] = &[
                 "requestIdMetaDataAttribute": "requestId",
             })
         },
-        ..NodeType::new("rpc.TbSendRPCReplyNode", "rpc call reply", Category::Action, make_reply)
+        ..NodeType::new(
+            "rpc.TbSendRPCReplyNode",
+            "rpc call reply",
+            Category::Action,
+            make_reply,
+        )
     },
     NodeType {
         description: "Sends reply to REST API call to rule engine.",
-        default_configuration: || {
-            json!({ "requestIdMetaDataAttribute": "requestUUID", "serviceIdMetaDataAttribute": "serviceId" })
-        },
-        ..NodeType::new("rest.TbSendRestApiCallReplyNode", "rest call reply", Category::Action, make_rest_reply)
+        default_configuration: || json!({ "requestIdMetaDataAttribute": "requestUUID", "serviceIdMetaDataAttribute": "serviceId" }),
+        ..NodeType::new(
+            "rest.TbSendRestApiCallReplyNode",
+            "rest call reply",
+            Category::Action,
+            make_rest_reply,
+        )
     },
 ];
 
@@ -55,7 +68,9 @@ struct RequestConfig {
 
 impl Default for RequestConfig {
     fn default() -> Self {
-        Self { timeout_in_seconds: 60 }
+        Self {
+            timeout_in_seconds: 60,
+        }
     }
 }
 
@@ -145,7 +160,8 @@ impl Request {
             oneway: flag("oneway"),
             persistent: flag("persistent"),
             retries: told_as(msg, "retries")?,
-            expires_ms: told_as(msg, "expirationTime")?.unwrap_or_else(|| ctx.now_ms.saturating_add(self.timeout_ms)),
+            expires_ms: told_as(msg, "expirationTime")?
+                .unwrap_or_else(|| ctx.now_ms.saturating_add(self.timeout_ms)),
             additional_info: body.get("additionalInfo").map(plain),
             rest_origin: told(msg, "originServiceId").filter(|_| is_rest_call),
         })
@@ -163,7 +179,11 @@ impl Node for Request {
             return Step::fail(msg, "Too many RPC requests wait for replies!");
         };
         let source = source(ctx);
-        let left_ms = request.expires_ms.saturating_sub(ctx.now_ms).max(0).saturating_add(GRACE_MS);
+        let left_ms = request
+            .expires_ms
+            .saturating_sub(ctx.now_ms)
+            .max(0)
+            .saturating_add(GRACE_MS);
         let left = Duration::from_millis(left_ms.unsigned_abs());
         let mut next = Msg {
             id: derived::id(msg.id, ctx.node, 1),
@@ -247,7 +267,9 @@ impl Reply {
         let session = needed(msg, &self.session, "Session id is not present in the metadata!")?;
         let body = body(msg)?;
         if told(msg, "edgeId").is_some_and(|id| !id.trim().is_empty()) {
-            return Err(NodeError::new("the device is behind an edge: edge is not supported"));
+            return Err(NodeError::new(
+                "the device is behind an edge: edge is not supported",
+            ));
         }
         let session: Uuid = parsed(&session, &self.session)?;
         ctx.services
@@ -285,7 +307,9 @@ impl RestReply {
         let service = needed(msg, &self.service, "Service id is not present in the metadata!")?;
         body(msg)?;
         let request = parsed(&request, &self.request)?;
-        ctx.services.rest_calls.answer(&service, request, msg.to_message());
+        ctx.services
+            .rest_calls
+            .answer(&service, request, msg.to_message());
         Ok(())
     }
 }

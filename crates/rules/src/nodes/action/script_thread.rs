@@ -34,7 +34,11 @@ fn thread() -> Option<&'static SyncSender<Call>> {
 fn work(calls: &Receiver<Call>) {
     let mut host = Host::new(Limits::default());
     while let Ok(call) = calls.recv() {
-        let args = [Arg::Json(&call.body), Arg::Map(&call.metadata), Arg::Text(&call.kind)];
+        let args = [
+            Arg::Json(&call.body),
+            Arg::Map(&call.metadata),
+            Arg::Text(&call.kind),
+        ];
         let result = host.transform(&call.script, &args).map_err(NodeError::from);
         // Whoever asked may be gone.
         let _ = call.answer.send(result);

@@ -69,7 +69,11 @@ impl Target {
                     asset_type: self.profile.clone(),
                     ..Asset::default()
                 };
-                let saved = services.rules.assets.save(msg.tenant, asset, &NameConflict::Fail).await;
+                let saved = services
+                    .rules
+                    .assets
+                    .save(msg.tenant, asset, &NameConflict::Fail)
+                    .await;
                 self.finish(services, node, msg, saved, |asset| asset.id.map(Into::into))
                     .await
             }
@@ -91,15 +95,34 @@ impl Target {
         let (stores, name) = (&services.stores, self.name.as_str());
         Ok(match self.entity_type {
             EntityType::Tenant => Some(tenant.into()),
-            EntityType::Device => stores.devices.by_name(tenant, name).await?.and_then(|it| it.id).map(Into::into),
-            EntityType::Asset => stores.assets.by_name(tenant, name).await?.and_then(|it| it.id).map(Into::into),
-            EntityType::Customer => stores.customers.by_title(tenant, name).await?.and_then(|it| it.id).map(Into::into),
+            EntityType::Device => stores
+                .devices
+                .by_name(tenant, name)
+                .await?
+                .and_then(|it| it.id)
+                .map(Into::into),
+            EntityType::Asset => stores
+                .assets
+                .by_name(tenant, name)
+                .await?
+                .and_then(|it| it.id)
+                .map(Into::into),
+            EntityType::Customer => stores
+                .customers
+                .by_title(tenant, name)
+                .await?
+                .and_then(|it| it.id)
+                .map(Into::into),
             EntityType::EntityView => {
                 let view = stores.entity_views.by_name(tenant, name).await?;
                 view.and_then(|it| it.id).map(Into::into)
             }
             EntityType::User => {
-                let user = stores.users.by_email(name).await?.filter(|user| user.tenant_id == tenant);
+                let user = stores
+                    .users
+                    .by_email(name)
+                    .await?
+                    .filter(|user| user.tenant_id == tenant);
                 user.and_then(|it| it.id).map(Into::into)
             }
             _ => None,
@@ -122,7 +145,10 @@ impl Target {
                 return found.ok_or_else(|| {
                     let (kind, word) = self.words();
                     let kind = kind.to_lowercase();
-                    NodeError::new(format!("Failed to create {kind} with {word} '{}' due to: {error}", self.name))
+                    NodeError::new(format!(
+                        "Failed to create {kind} with {word} '{}' due to: {error}",
+                        self.name
+                    ))
                 });
             }
         };

@@ -13,12 +13,22 @@ pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Pushes messages from cloud to edge.",
         default_configuration: server_scope,
-        ..NodeType::new("edge.TbMsgPushToEdgeNode", "push to edge", Category::Action, make_edge)
+        ..NodeType::new(
+            "edge.TbMsgPushToEdgeNode",
+            "push to edge",
+            Category::Action,
+            make_edge,
+        )
     },
     NodeType {
         description: "Pushes messages from edge to cloud.",
         default_configuration: server_scope,
-        ..NodeType::new("edge.TbMsgPushToCloudNode", "push to cloud", Category::Action, make_edge)
+        ..NodeType::new(
+            "edge.TbMsgPushToCloudNode",
+            "push to cloud",
+            Category::Action,
+            make_edge,
+        )
     },
     NodeType {
         description: "Stores data from the message body in a custom Cassandra table.",

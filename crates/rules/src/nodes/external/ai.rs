@@ -92,13 +92,24 @@ impl Question {
     async fn client(&self, services: &Services, tenant: TenantId) -> Result<Arc<AiClient>, SendError> {
         let model = services.external.accounts.ai_model(tenant, self.model).await;
         let model = model.map_err(|error| failed(error.to_string()))?;
-        let missing = || failed(format!("[{tenant}] AI model with ID: [{}] was not found", self.model));
-        self.client
-            .get(model.ok_or_else(missing)?, |it| AiClient::new(&AiModelConfig::from_json(it)?))
+        let missing = || {
+            failed(format!(
+                "[{tenant}] AI model with ID: [{}] was not found",
+                self.model
+            ))
+        };
+        self.client.get(model.ok_or_else(missing)?, |it| {
+            AiClient::new(&AiModelConfig::from_json(it)?)
+        })
     }
 
     /// The prompt first, then what goes along with it.
-    async fn contents(&self, services: &Services, tenant: TenantId, prompt: String) -> Result<Vec<Content>, SendError> {
+    async fn contents(
+        &self,
+        services: &Services,
+        tenant: TenantId,
+        prompt: String,
+    ) -> Result<Vec<Content>, SendError> {
         let mut contents = vec![Content::Text(prompt)];
         for id in &self.resources {
             let resource = services.external.accounts.resource(tenant, *id).await;

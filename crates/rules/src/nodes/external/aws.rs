@@ -45,7 +45,12 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tellFailureIfFuncThrowsExc": false,
             })
         },
-        ..NodeType::new("aws.lambda.TbAwsLambdaNode", "aws lambda", Category::External, make_lambda)
+        ..NodeType::new(
+            "aws.lambda.TbAwsLambdaNode",
+            "aws lambda",
+            Category::External,
+            make_lambda,
+        )
     },
 ];
 
@@ -127,6 +132,8 @@ impl Outside for Lambda {
         let function = self.function.resolve(msg)?.into_owned();
         let qualifier = self.qualifier.resolve(msg)?.into_owned();
         let (client, body) = (Arc::clone(&self.client), body(msg));
-        Ok(Box::pin(async move { client.send(&function, &qualifier, &body).await }))
+        Ok(Box::pin(async move {
+            client.send(&function, &qualifier, &body).await
+        }))
     }
 }

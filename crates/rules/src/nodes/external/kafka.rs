@@ -44,7 +44,10 @@ struct Kafka {
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let kafka: KafkaConfig = read(config)?;
-    let name = format!("producer-tb-kafka-node-{}-{}", config.id, config.services.service_id);
+    let name = format!(
+        "producer-tb-kafka-node-{}-{}",
+        config.id, config.services.service_id
+    );
     let outside = Kafka {
         client: Arc::new(KafkaClient::new(&kafka, &name).map_err(wrong)?),
         topic: Pattern::new(&kafka.topic_pattern),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fieldline_connectors::NodeConfig as _;
 use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig, SmtpConfig};
+use fieldline_core::usage::{Feature, UsageKey};
 use fieldline_model::message::MsgType;
 use serde_json::json;
 
@@ -48,20 +49,30 @@ impl Outside for SendEmail {
             return Err(NodeError::new(problem));
         }
         let email = Email::from_json(&msg.data.to_text()).map_err(|error| NodeError::new(error.message))?;
+        if !ctx.services.usage.is_allowed(ctx.tenant, Feature::Email) {
+            return Err(NodeError::new("Email sending is disabled due to API limits!"));
+        }
+        let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);
         let shared = match &self.0 {
             Server::Own(client) => {
                 let client = Arc::clone(client);
-                return Ok(Box::pin(async move { client.send(&email).await }));
+                return Ok(Box::pin(async move {
+                    let sent = client.send(&email).await?;
+                    services.usage.count(tenant, UsageKey::Emails, 1);
+                    Ok(sent)
+                }));
             }
             Server::OfSystem(shared) => Arc::clone(shared),
         };
-        let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);
         Ok(Box::pin(async move {
             let settings = services.external.accounts.settings(tenant, "mail").await;
             let settings = settings.map_err(|error| failed(error.to_string()))?;
-            let settings = settings.ok_or_else(|| failed("Unable to send mail: no mail server is configured"))?;
+            let settings =
+                settings.ok_or_else(|| failed("Unable to send mail: no mail server is configured"))?;
             let client = shared.get(settings, |it| MailClient::new(&SmtpConfig::from_json(it)?))?;
-            client.send(&email).await
+            let sent = client.send(&email).await?;
+            services.usage.count(tenant, UsageKey::Emails, 1);
+            Ok(sent)
         }))
     }
 }

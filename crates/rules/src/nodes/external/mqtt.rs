@@ -39,7 +39,12 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade: upgrade_azure,
-        ..NodeType::new("mqtt.azure.TbAzureIotHubNode", "azure iot hub", Category::External, make_azure)
+        ..NodeType::new(
+            "mqtt.azure.TbAzureIotHubNode",
+            "azure iot hub",
+            Category::External,
+            make_azure,
+        )
     },
 ];
 
@@ -49,7 +54,9 @@ fn upgrade_mqtt(from: i32, mut configuration: Value) -> Value {
             fields.entry("parseToPlainText").or_insert_with(|| false.into());
         }
         if from < 2 {
-            fields.entry("protocolVersion").or_insert_with(|| "MQTT_3_1".into());
+            fields
+                .entry("protocolVersion")
+                .or_insert_with(|| "MQTT_3_1".into());
         }
     }
     configuration
@@ -59,7 +66,9 @@ fn upgrade_azure(from: i32, mut configuration: Value) -> Value {
     if from < 1
         && let Some(fields) = configuration.as_object_mut()
     {
-        fields.entry("protocolVersion").or_insert_with(|| "MQTT_3_1_1".into());
+        fields
+            .entry("protocolVersion")
+            .or_insert_with(|| "MQTT_3_1_1".into());
     }
     configuration
 }
@@ -105,13 +114,21 @@ struct Mqtt<P: Publisher> {
 fn make_mqtt(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let mqtt: MqttConfig = read(config)?;
     let topic = Pattern::new(&mqtt.topic_pattern);
-    Ok(External::node(config, false, Mqtt::<MqttClient>::new(topic, mqtt)))
+    Ok(External::node(
+        config,
+        false,
+        Mqtt::<MqttClient>::new(topic, mqtt),
+    ))
 }
 
 fn make_azure(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let azure: AzureIotHubConfig = read(config)?;
     let topic = Pattern::new(&azure.topic_pattern);
-    Ok(External::node(config, false, Mqtt::<AzureIotHubClient>::new(topic, azure)))
+    Ok(External::node(
+        config,
+        false,
+        Mqtt::<AzureIotHubClient>::new(topic, azure),
+    ))
 }
 
 impl<P: Publisher> Mqtt<P> {
@@ -127,7 +144,9 @@ impl<P: Publisher> Mqtt<P> {
         let open = || {
             let _runtime = ctx.services.runtime.enter();
             let client = P::open(&self.config, &ctx.services.service_id);
-            client.map(Arc::new).map_err(|error| NodeError::new(error.to_string()))
+            client
+                .map(Arc::new)
+                .map_err(|error| NodeError::new(error.to_string()))
         };
         self.client.get_or_init(open).clone()
     }

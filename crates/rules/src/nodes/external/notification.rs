@@ -23,7 +23,12 @@ pub(crate) const NODES: &[NodeType] = &[
                 "conversationType": "PUBLIC_CHANNEL", "conversation": null,
             })
         },
-        ..NodeType::new("notification.TbSlackNode", "send to slack", Category::External, make_slack)
+        ..NodeType::new(
+            "notification.TbSlackNode",
+            "send to slack",
+            Category::External,
+            make_slack,
+        )
     },
     NodeType {
         description: "Sends a notification to targets, using a template.",
@@ -68,7 +73,9 @@ impl Outside for Slack {
         let shared = match &self.token {
             Token::Own(client) => {
                 let client = Arc::clone(client);
-                return Ok(Box::pin(async move { client.send(&conversation, &message).await }));
+                return Ok(Box::pin(
+                    async move { client.send(&conversation, &message).await },
+                ));
             }
             Token::OfSystem(shared) => Arc::clone(shared),
         };
@@ -77,7 +84,8 @@ impl Outside for Slack {
             let settings = services.external.accounts.settings(tenant, "slack").await;
             let settings = settings.map_err(|error| failed(error.to_string()))?;
             let settings = settings.ok_or_else(|| failed("Slack token is missing"))?;
-            let token = |it: &Value| Secret::new(it.get("botToken").and_then(Value::as_str).unwrap_or_default());
+            let token =
+                |it: &Value| Secret::new(it.get("botToken").and_then(Value::as_str).unwrap_or_default());
             let client = shared.get(settings, |it| SlackClient::new(&token(it)))?;
             client.send(&conversation, &message).await
         }))
@@ -92,6 +100,9 @@ fn make_notification(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 
 impl Node for Notification {
     fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::fail(msg, "Notifications are not supported: there is no notification center")
+        Step::fail(
+            msg,
+            "Notifications are not supported: there is no notification center",
+        )
     }
 }

@@ -44,6 +44,8 @@ impl Outside for RabbitMq {
         let exchange = self.exchange.resolve(msg)?.into_owned();
         let routing_key = self.routing_key.resolve(msg)?.into_owned();
         let (client, body) = (Arc::clone(&self.client), body(msg));
-        Ok(Box::pin(async move { client.send(&exchange, &routing_key, &body).await }))
+        Ok(Box::pin(async move {
+            client.send(&exchange, &routing_key, &body).await
+        }))
     }
 }

@@ -26,7 +26,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         })
     },
     upgrade,
-    ..NodeType::new("rest.TbRestApiCallNode", "rest api call", Category::External, make)
+    ..NodeType::new(
+        "rest.TbRestApiCallNode",
+        "rest api call",
+        Category::External,
+        make,
+    )
 }];
 
 /// What a configuration of version 3 may hold.
@@ -60,7 +65,9 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
         fields.insert("parseToPlainText".to_owned(), (trims == Value::Bool(true)).into());
     }
     if from < 3 {
-        fields.entry("maxInMemoryBufferSizeInKb").or_insert_with(|| 256.into());
+        fields
+            .entry("maxInMemoryBufferSizeInKb")
+            .or_insert_with(|| 256.into());
     }
     if from < 4 {
         fields.entry("requestBodyTemplate").or_insert(Value::Null);
@@ -82,7 +89,9 @@ struct Rest {
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let rest: RestConfig = read(config)?;
     let client = RestClient::new(&rest, &config.services.external.rest).map_err(wrong)?;
-    let template = rest.request_body_template.filter(|template| !template.trim().is_empty());
+    let template = rest
+        .request_body_template
+        .filter(|template| !template.trim().is_empty());
     let query = rest.query_params.as_ref();
     let outside = Rest {
         client: Arc::new(client),

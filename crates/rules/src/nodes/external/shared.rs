@@ -30,7 +30,9 @@ impl<C> Shared<C> {
         {
             return Ok(Arc::clone(client));
         }
-        let client = make(&account).map(Arc::new).map_err(|error| failed(error.to_string()))?;
+        let client = make(&account)
+            .map(Arc::new)
+            .map_err(|error| failed(error.to_string()))?;
         *known = Some((account, Arc::clone(&client)));
         Ok(client)
     }

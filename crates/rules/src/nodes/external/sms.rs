@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fieldline_connectors::NodeConfig as _;
 use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
+use fieldline_core::usage::{Feature, UsageKey};
 use serde_json::json;
 
 use super::outside::{External, Outside, Sending, failed, read, wrong};
@@ -63,13 +64,19 @@ impl Outside for SendSms {
             }
             Provider::OfSystem(shared) => Arc::clone(shared),
         };
+        if !ctx.services.usage.is_allowed(ctx.tenant, Feature::Sms) {
+            return Err(NodeError::new("SMS sending is disabled due to API limits!"));
+        }
         let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);
         Ok(Box::pin(async move {
             let settings = services.external.accounts.settings(tenant, "sms").await;
             let settings = settings.map_err(|error| failed(error.to_string()))?;
-            let settings = settings.ok_or_else(|| failed("Unable to send SMS: no SMS provider is configured"))?;
+            let settings =
+                settings.ok_or_else(|| failed("Unable to send SMS: no SMS provider is configured"))?;
             let client = shared.get(settings, |it| SmsClient::new(&SmsProviderConfig::from_json(it)?))?;
-            client.send(&numbers, &message).await.map(|(_, outcome)| outcome)
+            let (parts, outcome) = client.send(&numbers, &message).await?;
+            services.usage.count(tenant, UsageKey::Sms, parts.into());
+            Ok(outcome)
         }))
     }
 }

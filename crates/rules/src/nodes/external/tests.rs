@@ -42,7 +42,9 @@ impl Server {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let kept = requests.clone();
         let length = body.len();
-        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nx-answer: yes\r\nconnection: close\r\n\r\n{body}");
+        let answer = format!(
+            "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nx-answer: yes\r\nconnection: close\r\n\r\n{body}"
+        );
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut request = Vec::new();
@@ -67,10 +69,16 @@ impl Server {
 
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-    let length = head.to_lowercase().split("content-length: ").nth(1).map_or(0, |rest| {
-        rest.lines().next().unwrap().trim().parse::<usize>().unwrap()
-    });
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .to_lowercase()
+        .split("content-length: ")
+        .nth(1)
+        .map_or(0, |rest| {
+            rest.lines().next().unwrap().trim().parse::<usize>().unwrap()
+        });
     body.len() >= length
 }
 
@@ -94,11 +102,25 @@ async fn a_rest_call_is_made_of_the_message_and_its_answer_goes_on() {
     let body = json!({"t": 5, "text": "a \"quote\""});
     let msg = world.msg_with(MsgType::PostTelemetry, nobody(), &body, metadata);
     let out = world.one(&node, msg).await;
-    assert_eq!((out.label.as_str(), out.body()), ("Success", json!({"got": 1})), "{:?}", out.error);
-    assert_eq!((out.meta("status").as_deref(), out.meta("statusCode").as_deref()), (Some("OK"), Some("200")));
-    assert_eq!((out.meta("x-answer").as_deref(), out.meta("path").as_deref()), (Some("yes"), Some("a/b")));
+    assert_eq!(
+        (out.label.as_str(), out.body()),
+        ("Success", json!({"got": 1})),
+        "{:?}",
+        out.error
+    );
+    assert_eq!(
+        (out.meta("status").as_deref(), out.meta("statusCode").as_deref()),
+        (Some("OK"), Some("200"))
+    );
+    assert_eq!(
+        (out.meta("X-Answer").as_deref(), out.meta("path").as_deref()),
+        (Some("yes"), Some("a/b"))
+    );
     let request = server.take().remove(0);
-    assert!(request.starts_with("PUT /a/b?q=thing%20%26%20co HTTP/1.1"), "{request}");
+    assert!(
+        request.starts_with("PUT /a/b?q=thing%20%26%20co HTTP/1.1"),
+        "{request}"
+    );
     assert!(request.to_lowercase().contains("x-thing: 5"), "{request}");
     assert!(request.ends_with("{\"said\": \"a \\\"quote\\\"\"}"), "{request}");
 
@@ -126,17 +148,26 @@ async fn queued(world: &World) -> fieldline_model::message::Message {
 async fn messages_can_be_acknowledged_before_they_are_sent() {
     let mut world = World::new().await;
     let server = Server::answering("200 OK", "{}").await;
-    set_external(&mut world, External {
-        force_ack: true,
-        ..External::default()
-    });
-    for (url, label) in [(server.url.clone(), "Success"), ("ftp://nowhere".to_owned(), "Failure")] {
+    set_external(
+        &mut world,
+        External {
+            force_ack: true,
+            ..External::default()
+        },
+    );
+    for (url, label) in [
+        (server.url.clone(), "Success"),
+        ("ftp://nowhere".to_owned(), "Failure"),
+    ] {
         let node = world.node(REST, json!({"restEndpointUrlPattern": url}));
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({"a": 1}));
         assert!(world.send(&node, msg.clone()).await.is_empty());
         let next = queued(&world).await;
         assert_eq!(next.from, Some((world.node, label.to_owned())));
-        assert_eq!((next.originator, next.metadata.get("deviceName")), (msg.originator, Some("thing")));
+        assert_eq!(
+            (next.originator, next.metadata.get("deviceName")),
+            (msg.originator, Some("thing"))
+        );
         assert_ne!(next.id, msg.id);
     }
 }
@@ -152,6 +183,7 @@ fn set_external(world: &mut World, external: External) {
         rpc: old.rpc.clone(),
         rest_calls: old.rest_calls.clone(),
         activity: old.activity.clone(),
+        usage: old.usage.clone(),
         external,
         originators: old.originators.clone(),
         clock: old.clock.clone(),
@@ -167,7 +199,8 @@ struct Kept {
 #[async_trait]
 impl Accounts for Kept {
     async fn settings(&self, _: TenantId, key: &str) -> StoreResult<Option<Value>> {
-        Ok((key == "mail").then(|| json!({"smtpHost": "127.0.0.1", "smtpPort": 1, "timeout": 2000, "mailFrom": "a@b.c"})))
+        Ok((key == "mail")
+            .then(|| json!({"smtpHost": "127.0.0.1", "smtpPort": 1, "timeout": 2000, "mailFrom": "a@b.c"})))
     }
 
     async fn ai_model(&self, _: TenantId, id: Uuid) -> StoreResult<Option<Value>> {
@@ -185,12 +218,19 @@ impl Accounts for Kept {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_is_asked_with_prompts_and_resources() {
     let mut world = World::new().await;
-    let server = Server::answering("200 OK", r#"{"message":{"role":"assistant","content":"{\"hot\":true}"}}"#).await;
+    let server = Server::answering(
+        "200 OK",
+        r#"{"message":{"role":"assistant","content":"{\"hot\":true}"}}"#,
+    )
+    .await;
     let model = json!({"provider": "OLLAMA", "modelId": "m", "providerConfig": {"baseUrl": server.url, "auth": {"type": "NONE"}}});
-    set_external(&mut world, External {
-        accounts: Arc::new(Kept { model }),
-        ..External::default()
-    });
+    set_external(
+        &mut world,
+        External {
+            accounts: Arc::new(Kept { model }),
+            ..External::default()
+        },
+    );
     let patch = json!({
         "modelId": {"entityType": "AI_MODEL", "id": Uuid::from_u128(7)}, "userPrompt": "Is $[t] hot?",
         "resourceIds": [Uuid::from_u128(8)], "forceAck": false,
@@ -198,15 +238,32 @@ async fn a_model_is_asked_with_prompts_and_resources() {
     let node = world.node(AI, patch);
     let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({"t": 99}));
     let out = world.one(&node, msg.clone()).await;
-    assert_eq!((out.label.as_str(), out.body()), ("Success", json!({"hot": true})), "{:?}", out.error);
+    assert_eq!(
+        (out.label.as_str(), out.body()),
+        ("Success", json!({"hot": true})),
+        "{:?}",
+        out.error
+    );
     let request = server.take().remove(0);
-    assert!(request.contains("Is 99 hot?") && request.contains("the manual"), "{request}");
+    assert!(
+        request.contains("Is 99 hot?") && request.contains("the manual"),
+        "{request}"
+    );
 
     let node = world.node(AI, json!({"modelId": Uuid::from_u128(9), "userPrompt": "?"}));
-    assert!(world.send(&node, msg).await.is_empty(), "it is acknowledged first by default");
+    assert!(
+        world.send(&node, msg).await.is_empty(),
+        "it is acknowledged first by default"
+    );
     assert_eq!(queued(&world).await.from.unwrap().1, "Failure");
-    assert_eq!(world.wrong(AI, json!({"modelId": "x", "userPrompt": "?"})), "modelId");
-    assert_eq!(world.wrong(AI, json!({"modelId": Uuid::from_u128(7)})), "userPrompt");
+    assert_eq!(
+        world.wrong(AI, json!({"modelId": "x", "userPrompt": "?"})),
+        "modelId"
+    );
+    assert_eq!(
+        world.wrong(AI, json!({"modelId": Uuid::from_u128(7)})),
+        "userPrompt"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,30 +272,60 @@ async fn what_is_not_configured_says_so() {
     let mail = json!({"to": "a@b.c", "subject": "s", "body": "b"});
     let node = world.node(MAIL, json!({}));
     for (kind, body, problem) in [
-        (MsgType::SendEmail, &mail, "Unable to send mail: no mail server is configured"),
-        (MsgType::PostTelemetry, &mail, "Not expected msg type POST_TELEMETRY_REQUEST for SendEmail Node"),
-        (MsgType::SendEmail, &json!({"to": " "}), "Email destination can not be blank"),
+        (
+            MsgType::SendEmail,
+            &mail,
+            "Unable to send mail: no mail server is configured",
+        ),
+        (
+            MsgType::PostTelemetry,
+            &mail,
+            "Not expected msg type POST_TELEMETRY_REQUEST for SendEmail Node",
+        ),
+        (
+            MsgType::SendEmail,
+            &json!({"to": " "}),
+            "Email destination can not be blank",
+        ),
     ] {
         let msg = world.msg(kind, nobody(), body);
         assert_eq!(world.one(&node, msg).await.error.as_deref(), Some(problem));
     }
     for (class, patch, problem) in [
-        (SMS, json!({}), "Unable to send SMS: no SMS provider is configured"),
-        (SLACK, json!({"conversation": {"id": "C1"}}), "Slack token is missing"),
-        (NOTIFICATION, json!({}), "Notifications are not supported: there is no notification center"),
+        (
+            SMS,
+            json!({}),
+            "Unable to send SMS: no SMS provider is configured",
+        ),
+        (
+            SLACK,
+            json!({"conversation": {"id": "C1"}}),
+            "Slack token is missing",
+        ),
+        (
+            NOTIFICATION,
+            json!({}),
+            "Notifications are not supported: there is no notification center",
+        ),
     ] {
         let node = world.node(class, patch);
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
         assert_eq!(world.one(&node, msg).await.error.as_deref(), Some(problem));
     }
-    set_external(&mut world, External {
-        accounts: Arc::new(Kept { model: Value::Null }),
-        ..External::default()
-    });
+    set_external(
+        &mut world,
+        External {
+            accounts: Arc::new(Kept { model: Value::Null }),
+            ..External::default()
+        },
+    );
     let node = world.node(MAIL, json!({}));
     let msg = world.msg(MsgType::SendEmail, nobody(), &mail);
     let error = world.one(&node, msg).await.error.unwrap();
-    assert!(error.starts_with("Unable to send mail: ") && !error.contains("configured"), "{error}");
+    assert!(
+        error.starts_with("Unable to send mail: ") && !error.contains("configured"),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -253,8 +340,15 @@ async fn what_cannot_be_reached_fails_and_keeps_the_message() {
         let node = world.node(class, patch);
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({"a": 1}));
         let out = world.one(&node, msg).await;
-        assert_eq!((out.label.as_str(), out.body()), ("Failure", json!({"a": 1})), "{class}");
-        assert!(out.meta("error").is_some_and(|error| !error.is_empty()), "{class}");
+        assert_eq!(
+            (out.label.as_str(), out.body()),
+            ("Failure", json!({"a": 1})),
+            "{class}"
+        );
+        assert!(
+            out.meta("error").is_some_and(|error| !error.is_empty()),
+            "{class}"
+        );
     }
 }
 
@@ -262,9 +356,17 @@ async fn what_cannot_be_reached_fails_and_keeps_the_message() {
 async fn wrong_configurations_are_named() {
     let world = World::new().await;
     for (class, patch, field) in [
-        (REST, json!({"restEndpointUrlPattern": ""}), "restEndpointUrlPattern"),
+        (
+            REST,
+            json!({"restEndpointUrlPattern": ""}),
+            "restEndpointUrlPattern",
+        ),
         (REST, json!({"requestMethod": "FETCH"}), "requestMethod"),
-        (REST, json!({"maxInMemoryBufferSizeInKb": 30_000}), "maxInMemoryBufferSizeInKb"),
+        (
+            REST,
+            json!({"maxInMemoryBufferSizeInKb": 30_000}),
+            "maxInMemoryBufferSizeInKb",
+        ),
         (MQTT, json!({}), "host"),
         (AZURE, json!({}), "clientId"),
         (KAFKA, json!({"bootstrapServers": ""}), "bootstrapServers"),
@@ -273,8 +375,16 @@ async fn wrong_configurations_are_named() {
         (SNS, json!({"topicArnPattern": ""}), "topicArnPattern"),
         (LAMBDA, json!({"functionName": "f"}), "accessKey"),
         (PUBSUB, json!({}), "serviceAccountKey"),
-        (MAIL, json!({"useSystemSmtpSettings": false, "smtpHost": ""}), "smtpHost"),
-        (SMS, json!({"useSystemSmsSettings": false}), "smsProviderConfiguration"),
+        (
+            MAIL,
+            json!({"useSystemSmtpSettings": false, "smtpHost": ""}),
+            "smtpHost",
+        ),
+        (
+            SMS,
+            json!({"useSystemSmsSettings": false}),
+            "smsProviderConfiguration",
+        ),
         (SLACK, json!({}), "conversation.id"),
     ] {
         assert_eq!(world.wrong(class, patch), field, "{class}");
@@ -283,15 +393,26 @@ async fn wrong_configurations_are_named() {
 
 #[test]
 fn older_configurations_are_brought_up_to_date() {
-    let old = upgraded(REST, 0, json!({"trimDoubleQuotes": true, "useRedisQueueForMsgPersistence": false, "headers": {}}));
+    let old = upgraded(
+        REST,
+        0,
+        json!({"trimDoubleQuotes": true, "useRedisQueueForMsgPersistence": false, "headers": {}}),
+    );
     let new = json!({
         "parseToPlainText": true, "headers": {}, "maxInMemoryBufferSizeInKb": 256, "requestBodyTemplate": null,
     });
     assert_eq!(old, new);
     let old = upgraded(MQTT, 0, json!({"host": "h"}));
-    assert_eq!(old, json!({"host": "h", "parseToPlainText": false, "protocolVersion": "MQTT_3_1"}));
+    assert_eq!(
+        old,
+        json!({"host": "h", "parseToPlainText": false, "protocolVersion": "MQTT_3_1"})
+    );
     let old = upgraded(AZURE, 0, json!({"host": "h"}));
     assert_eq!(old, json!({"host": "h", "protocolVersion": "MQTT_3_1_1"}));
-    let old = upgraded(KAFKA, 0, json!({"keySerializer": "a", "valueSerializer": "b", "acks": "1"}));
+    let old = upgraded(
+        KAFKA,
+        0,
+        json!({"keySerializer": "a", "valueSerializer": "b", "acks": "1"}),
+    );
     assert_eq!(old, json!({"acks": "1"}));
 }

@@ -122,6 +122,9 @@ mod tests {
             let packed = world.packed(nobody(), &body);
             assert_eq!(world.one(&node, packed).await.label, label);
         }
+        let node = world.node("filter.TbJsFilterNode", json!({}));
+        let msg = world.packed(nobody(), &json!({"temperature": 20.5}));
+        assert_eq!(world.one(&node, msg).await.label, "True", "the default is TBEL");
         let node = world.node("filter.TbJsFilterNode", js("return 'yes';"));
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
         let out = world.one(&node, msg).await;
@@ -131,6 +134,13 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_switch_sends_a_message_through_each_name_once() {
         let mut world = World::new().await;
+        let node = world.node("filter.TbJsSwitchNode", json!({}));
+        let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
+        assert_eq!(
+            world.one(&node, msg).await.label,
+            "telemetry",
+            "the default is TBEL"
+        );
         let node = world.node("filter.TbJsSwitchNode", js("return msg.to;"));
         let labels =
             |outs: &[crate::nodes::tests::Out]| outs.iter().map(|out| out.label.clone()).collect::<Vec<_>>();

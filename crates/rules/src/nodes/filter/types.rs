@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use fieldline_model::EntityType;
 use fieldline_model::message::MsgType;
-use fieldline_model::{AssetId, EntityType};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::entities::{is_type, type_label};
 use crate::registry::{Category, NodeType, TRUE_FALSE};
 
@@ -243,24 +243,10 @@ impl Node for ProfileSwitch {
         }
         let services = Arc::clone(ctx.services);
         Step::wait(async move {
-            let found = match services.originators.get(subject).await {
-                Ok(Some(known)) => Ok(Some(known.profile_name.to_string())),
-                // Assets say the name of their profile themselves.
-                Ok(None) if subject.entity.entity_type == EntityType::Asset => {
-                    let asset = services
-                        .stores
-                        .assets
-                        .get(subject.tenant, AssetId(subject.entity.id))
-                        .await;
-                    asset.map(|asset| asset.map(|asset| asset.asset_type))
-                }
-                Ok(None) => Ok(None),
-                Err(error) => Err(error),
-            };
-            match found {
-                Ok(Some(name)) => switch(msg, &name),
+            match services.originators.get(subject).await {
+                Ok(Some(known)) => switch(msg, &known.profile_name),
                 Ok(None) => switch(msg, ""),
-                Err(error) => Step::Fail(msg, NodeError::from(error)),
+                Err(error) => Step::Fail(msg, error.into()),
             }
         })
     }

@@ -58,7 +58,7 @@ struct Acknowledge;
 
 impl Node for Acknowledge {
     fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::success(msg)
+        Step::Acknowledge(msg)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_model::kv::unpack;
+use fieldline_model::kv::{pack, unpack};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 impl Node for Remove {
     fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
         let done = match self.from {
-            Part::Data => self.from_body(&mut msg),
+            Part::Data => self.strip_body(&mut msg),
             Part::Metadata => {
                 msg.meta.make_mut().retain(|key| !self.keys.matches(key));
                 Ok(())
@@ -63,16 +63,12 @@ impl Node for Remove {
 }
 
 impl Remove {
-    fn from_body(&self, msg: &mut Msg) -> Result<(), NodeError> {
+    fn strip_body(&self, msg: &mut Msg) -> Result<(), NodeError> {
         if let Data::Packed(bytes) = &msg.data {
             let mut left = Vec::with_capacity(bytes.len());
-            let mut rows = unpack(bytes);
-            let mut rest: &[u8] = bytes;
-            while let Some(Ok((key, _))) = rows.next() {
-                let row = &rest[..rest.len() - rows.rest().len()];
-                rest = rows.rest();
+            for (key, value) in unpack(bytes).filter_map(Result::ok) {
                 if !self.keys.matches(key) {
-                    left.extend_from_slice(row);
+                    pack(key, value, &mut left);
                 }
             }
             if left.len() < bytes.len() {

@@ -118,6 +118,14 @@ mod tests {
                 );
             }
         }
+        let node = world.node(class, json!({}));
+        let msg = world.packed(nobody(), &json!({"t": 2}));
+        let out = world.one(&node, msg).await;
+        assert_eq!(
+            (out.label.as_str(), out.body()),
+            ("Success", json!({"t": 2})),
+            "the default is TBEL"
+        );
         for script in ["return 5;", "return [];", "throw 'no';"] {
             let node = world.node(class, js(script));
             let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));

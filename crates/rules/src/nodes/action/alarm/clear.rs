@@ -44,7 +44,12 @@ struct ClearAlarm {
 }
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    let details = script::compile(config, "alarmDetailsBuildJs", "alarmDetailsBuildTbel", script::PARAMS)?;
+    let details = script::compile(
+        config,
+        "alarmDetailsBuildJs",
+        "alarmDetailsBuildTbel",
+        script::PARAMS,
+    )?;
     let Config { alarm_type } = config.parse()?;
     Ok(Arc::new(ClearAlarm { alarm_type, details }))
 }
@@ -61,7 +66,9 @@ impl Node for ClearAlarm {
             let found = if msg.originator.entity_type == EntityType::Alarm {
                 alarms.get(msg.tenant, AlarmId(msg.originator.id)).await
             } else {
-                alarms.latest_active(msg.tenant, msg.originator, &alarm_type).await
+                alarms
+                    .latest_active(msg.tenant, msg.originator, &alarm_type)
+                    .await
             };
             match found {
                 Ok(Some(alarm)) if !alarm.cleared => Step::then(move |ctx| clear(ctx, msg, &script, &alarm)),
@@ -80,8 +87,15 @@ fn clear(ctx: &mut Ctx<'_>, msg: Msg, script: &Script, alarm: &Alarm) -> Step {
     let (services, node, id) = (Arc::clone(ctx.services), ctx.node, alarm.id.unwrap_or_default());
     Step::wait(async move {
         let now = services.now_ms();
-        match services.rules.alarms.clear(msg.tenant, id, now, made.as_ref()).await {
-            Ok(Some(result)) if result.cleared => tell(&services, node, msg, &result.alarm, Change::Cleared).await,
+        match services
+            .rules
+            .alarms
+            .clear(msg.tenant, id, now, made.as_ref())
+            .await
+        {
+            Ok(Some(result)) if result.cleared => {
+                tell(&services, node, msg, &result.alarm, Change::Cleared).await
+            }
             Ok(_) => Step::success(msg),
             Err(error) => Step::Fail(msg, error.into()),
         }

@@ -78,7 +78,12 @@ enum Severity {
 }
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    let script = script::compile(config, "alarmDetailsBuildJs", "alarmDetailsBuildTbel", script::PARAMS)?;
+    let script = script::compile(
+        config,
+        "alarmDetailsBuildJs",
+        "alarmDetailsBuildTbel",
+        script::PARAMS,
+    )?;
     let config: Config = config.parse()?;
     let severity = config.severity.unwrap_or_default();
     let severity = if config.dynamic_severity {
@@ -144,8 +149,9 @@ impl Rule {
         }
         match &self.severity {
             Severity::Fixed(severity) => Ok(*severity),
-            Severity::Pattern(pattern) => AlarmSeverity::from_name(&pattern.resolve(msg)?)
-                .ok_or_else(|| NodeError::new("Used incorrect pattern or Alarm Severity not included in message")),
+            Severity::Pattern(pattern) => AlarmSeverity::from_name(&pattern.resolve(msg)?).ok_or_else(|| {
+                NodeError::new("Used incorrect pattern or Alarm Severity not included in message")
+            }),
         }
     }
 

@@ -57,7 +57,10 @@ enum Source {
 }
 
 /// The scope of that name: that of the server where there is none.
-pub(super) fn scope(name: Option<&str>, field: impl FnOnce() -> String) -> Result<AttributeScope, ConfigError> {
+pub(super) fn scope(
+    name: Option<&str>,
+    field: impl FnOnce() -> String,
+) -> Result<AttributeScope, ConfigError> {
     match name.filter(|name| !name.is_empty()) {
         None => Ok(AttributeScope::Server),
         Some(name) => AttributeScope::from_name(name)
@@ -78,12 +81,15 @@ impl Argument {
         let key = config.key.unwrap_or_default();
         let source = match config.kind {
             Kind::Constant => {
-                let problem = |_| ConfigError::new(field("key"), format!("Can't convert value '{key}' to double!"));
+                let problem =
+                    |_| ConfigError::new(field("key"), format!("Can't convert value '{key}' to double!"));
                 Source::Constant(key.trim().parse().map_err(problem)?)
             }
             Kind::MessageBody => Source::Body,
             Kind::MessageMetadata => Source::Metadata,
-            Kind::Attribute => Source::Attribute(scope(config.attribute_scope.as_deref(), || field("attributeScope"))?),
+            Kind::Attribute => Source::Attribute(scope(config.attribute_scope.as_deref(), || {
+                field("attributeScope")
+            })?),
             Kind::TimeSeries => Source::TimeSeries,
         };
         Ok(Self {
@@ -109,10 +115,14 @@ impl Argument {
     }
 
     /// Its value; `read` gives what was read, in the order of the arguments.
-    pub(super) fn value(&self, msg: &mut Msg, read: &mut Iter<'_, Option<kv::Value>>) -> Result<f64, NodeError> {
+    pub(super) fn value(
+        &self,
+        msg: &mut Msg,
+        read: &mut Iter<'_, Option<kv::Value>>,
+    ) -> Result<f64, NodeError> {
         match self.source {
             Source::Constant(value) => Ok(value),
-            Source::Body => self.from_body(msg),
+            Source::Body => self.in_body(msg),
             Source::Metadata => {
                 let key = self.key.resolve(msg)?.into_owned();
                 match msg.meta.get(&key).filter(|text| !text.is_empty()) {
@@ -137,7 +147,7 @@ impl Argument {
         }
     }
 
-    fn from_body(&self, msg: &mut Msg) -> Result<f64, NodeError> {
+    fn in_body(&self, msg: &mut Msg) -> Result<f64, NodeError> {
         let key = self.key.resolve(msg)?.into_owned();
         let body = msg.data.to_json()?;
         let body = body

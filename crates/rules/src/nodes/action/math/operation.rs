@@ -29,9 +29,25 @@ impl Operation {
             "ATAN2" => Self::Two(|a, b| Ok(a.atan2(b))),
             "HYPOT" => Self::Two(|a, b| Ok(a.hypot(b))),
             "POW" => Self::Two(|a, b| Ok(a.powf(b))),
-            "MIN" => Self::Two(|a, b| Ok(if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) })),
-            "MAX" => Self::Two(|a, b| Ok(if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) })),
-            "FLOOR_DIV" => Self::Two(|a, b| whole(a, b, |a, b| a.div_euclid(b) - i64::from(b < 0 && a.rem_euclid(b) != 0))),
+            "MIN" => Self::Two(|a, b| {
+                Ok(if a.is_nan() || b.is_nan() {
+                    f64::NAN
+                } else {
+                    a.min(b)
+                })
+            }),
+            "MAX" => Self::Two(|a, b| {
+                Ok(if a.is_nan() || b.is_nan() {
+                    f64::NAN
+                } else {
+                    a.max(b)
+                })
+            }),
+            "FLOOR_DIV" => Self::Two(|a, b| {
+                whole(a, b, |a, b| {
+                    a.div_euclid(b) - i64::from(b < 0 && a.rem_euclid(b) != 0)
+                })
+            }),
             "FLOOR_MOD" => Self::Two(|a, b| whole(a, b, |a, b| ((a % b) + b) % b)),
             "SIN" => Self::One(f64::sin, false),
             "SINH" => Self::One(f64::sinh, false),
@@ -56,7 +72,12 @@ impl Operation {
             "SIGNUM" => Self::One(|a| if a == 0.0 { a } else { a.signum() }, false),
             "RAD" => Self::One(f64::to_radians, false),
             "DEG" => Self::One(f64::to_degrees, false),
-            other => return Err(ConfigError::new("operation", format!("there is no operation `{other}`"))),
+            other => {
+                return Err(ConfigError::new(
+                    "operation",
+                    format!("there is no operation `{other}`"),
+                ));
+            }
         };
         let (least, most) = match operation {
             Self::One(..) => (1, 1),
@@ -81,9 +102,9 @@ impl Operation {
         match (self, values) {
             (Self::One(function, _), [a, ..]) => Ok(function(*a)),
             (Self::Two(function), [a, b, ..]) => function(*a, *b),
-            (Self::Custom(expression), values) => {
-                expression.evaluate(values).map_err(|error| NodeError::new(error.to_string()))
-            }
+            (Self::Custom(expression), values) => expression
+                .evaluate(values)
+                .map_err(|error| NodeError::new(error.to_string())),
             _ => Err(NodeError::new("too few arguments")),
         }
     }
@@ -95,7 +116,9 @@ fn expression(text: &str, arguments: &[Argument]) -> Result<Expression, ConfigEr
         return Err(wrong("Custom function is blank!".to_owned()));
     }
     if text.chars().count() > MAX_EXPRESSION {
-        return Err(wrong(format!("Custom function is too complex (length > {MAX_EXPRESSION})!")));
+        return Err(wrong(format!(
+            "Custom function is too complex (length > {MAX_EXPRESSION})!"
+        )));
     }
     let names: Vec<&str> = arguments.iter().map(Argument::name).collect();
     Expression::compile(text, &names).map_err(|error| wrong(error.to_string()))

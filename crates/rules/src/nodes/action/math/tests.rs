@@ -38,7 +38,7 @@ async fn every_operation_has_its_value() {
         ("ASIN", vec![1.0], json!(1.571)),
         ("ACOS", vec![1.0], json!(0.0)),
         ("ATAN", vec![1.0], json!(0.785)),
-        ("EXP", vec![1.0], json!(2.718)),
+        ("EXP", vec![2.0], json!(7.389)),
         ("EXPM1", vec![1.0], json!(1.718)),
         ("SQRT", vec![2.0], json!(1.414)),
         ("CBRT", vec![8.0], json!(2.0)),
@@ -51,7 +51,7 @@ async fn every_operation_has_its_value() {
         ("ABS", vec![-1.2], json!(1.2)),
         ("SIGNUM", vec![-3.0], json!(-1.0)),
         ("SIGNUM", vec![0.0], json!(0.0)),
-        ("RAD", vec![180.0], json!(3.142)),
+        ("RAD", vec![60.0], json!(1.047)),
         ("DEG", vec![1.0], json!(57.296)),
     ] {
         let arguments: Vec<_> = values
@@ -75,7 +75,9 @@ async fn every_operation_has_its_value() {
 async fn arguments_come_from_the_message_and_its_originator() {
     let mut world = World::new().await;
     let device = world.device("a", json!({})).await;
-    world.attributes(device, AttributeScope::Shared, json!({"total": 100})).await;
+    world
+        .attributes(device, AttributeScope::Shared, json!({"total": 100}))
+        .await;
     world.telemetry(device, 5, json!({"last": "7"})).await;
     let mut attribute = argument("a", "ATTRIBUTE", "${name}");
     attribute["attributeScope"] = json!("SHARED_SCOPE");
@@ -93,13 +95,34 @@ async fn arguments_come_from_the_message_and_its_originator() {
         }),
     );
     let metadata = [("name", "total"), ("number", "20")].into_iter().collect();
-    let msg = world.msg_with(MsgType::PostTelemetry, device, &json!({"which": "x", "x": "3"}), metadata);
+    let msg = world.msg_with(
+        MsgType::PostTelemetry,
+        device,
+        &json!({"which": "x", "x": "3"}),
+        metadata,
+    );
     let out = world.one(&node, msg.clone()).await;
-    assert_eq!((out.label.as_str(), out.meta("sum").as_deref()), ("Success", Some("130.5")), "{:?}", out.error);
+    assert_eq!(
+        (out.label.as_str(), out.meta("sum").as_deref()),
+        ("Success", Some("130.5")),
+        "{:?}",
+        out.error
+    );
 
     let nobody = crate::nodes::tests::nobody();
-    let out = world.one(&node, crate::message::Msg { originator: nobody, ..msg }).await;
-    let expected = format!("Attribute: total with scope: SHARED_SCOPE not found for entity: {}", nobody.id);
+    let out = world
+        .one(
+            &node,
+            crate::message::Msg {
+                originator: nobody,
+                ..msg
+            },
+        )
+        .await;
+    let expected = format!(
+        "Attribute: total with scope: SHARED_SCOPE not found for entity: {}",
+        nobody.id
+    );
     assert_eq!(out.error, Some(expected));
 }
 
@@ -121,7 +144,11 @@ async fn messages_of_an_originator_see_what_those_before_have_saved() {
         let out = world.one(&node, msg).await;
         assert_eq!(out.body(), json!({"delta": 2, "total": expected}));
     }
-    let stored = world.store.get(world.subject(device), AttributeScope::Server, None).await.unwrap();
+    let stored = world
+        .store
+        .get(world.subject(device), AttributeScope::Server, None)
+        .await
+        .unwrap();
     assert_eq!(stored[0].value, fieldline_model::kv::Value::Long(6));
 
     let node = world.node(
@@ -133,8 +160,15 @@ async fn messages_of_an_originator_see_what_those_before_have_saved() {
     );
     let msg = world.packed(device, &json!({"delta": 1}));
     assert_eq!(world.one(&node, msg).await.meta("third").as_deref(), Some("0.33"));
-    let saved = world.store.latest(world.subject(device), Some(&["third".to_owned()])).await.unwrap();
-    assert_eq!(saved[0].point.value, fieldline_model::kv::Value::Double(1.0 / 3.0));
+    let saved = world
+        .store
+        .latest(world.subject(device), Some(&["third".to_owned()]))
+        .await
+        .unwrap();
+    assert_eq!(
+        saved[0].point.value,
+        fieldline_model::kv::Value::Double(1.0 / 3.0)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,27 +178,51 @@ async fn wrong_values_fail_and_wrong_configurations_are_named() {
     let node = world.node(CLASS, json!({}));
     for (body, problem) in [
         (json!({}), "Message body has no 'temperature'!"),
-        (json!({"temperature": null}), "Message body has null 'temperature'!"),
-        (json!({"temperature": "warm"}), "Can't convert value 'warm' to double!"),
-        (json!({"temperature": [1]}), "Can't convert value '[1]' to double!"),
+        (
+            json!({"temperature": null}),
+            "Message body has null 'temperature'!",
+        ),
+        (
+            json!({"temperature": "warm"}),
+            "Can't convert value 'warm' to double!",
+        ),
+        (
+            json!({"temperature": [1]}),
+            "Can't convert value '[1]' to double!",
+        ),
         (json!([]), "Message body is not a JSON object!"),
     ] {
         let msg = world.msg(MsgType::PostTelemetry, device, &body);
         assert_eq!(world.one(&node, msg).await.error.as_deref(), Some(problem));
     }
-    let zero = world.node(CLASS, json!({"operation": "FLOOR_MOD", "arguments": [
-        argument("a", "CONSTANT", "1"), argument("b", "CONSTANT", "0")
-    ]}));
+    let zero = world.node(
+        CLASS,
+        json!({"operation": "FLOOR_MOD", "arguments": [
+            argument("a", "CONSTANT", "1"), argument("b", "CONSTANT", "0")
+        ]}),
+    );
     let msg = world.msg(MsgType::PostTelemetry, device, &json!({}));
-    assert_eq!(world.one(&zero, msg).await.error.as_deref(), Some("Division by zero!"));
+    assert_eq!(
+        world.one(&zero, msg).await.error.as_deref(),
+        Some("Division by zero!")
+    );
     for (patch, field) in [
         (json!({"operation": "MODULO"}), "operation"),
         (json!({"operation": "ADD"}), "arguments"),
         (json!({"customFunction": " "}), "customFunction"),
         (json!({"customFunction": "x +"}), "customFunction"),
-        (json!({"customFunction": format!("x{}", "+1".repeat(200))}), "customFunction"),
-        (json!({"arguments": [argument("x", "CONSTANT", "one")]}), "arguments[0].key"),
-        (json!({"arguments": [argument("x", "BODY", "one")]}), "arguments[0].type"),
+        (
+            json!({"customFunction": format!("x{}", "+1".repeat(200))}),
+            "customFunction",
+        ),
+        (
+            json!({"arguments": [argument("x", "CONSTANT", "one")]}),
+            "arguments[0].key",
+        ),
+        (
+            json!({"arguments": [argument("x", "BODY", "one")]}),
+            "arguments[0].type",
+        ),
         (json!({"result": {"type": "CONSTANT", "key": "x"}}), "result.type"),
     ] {
         assert_eq!(world.wrong(CLASS, patch), field);

@@ -26,7 +26,12 @@ pub(super) const NODE: NodeType = NodeType {
         })
     },
     upgrade,
-    ..NodeType::new("telemetry.TbMsgAttributesNode", "save attributes", Category::Action, make)
+    ..NodeType::new(
+        "telemetry.TbMsgAttributesNode",
+        "save attributes",
+        Category::Action,
+        make,
+    )
 };
 
 #[derive(Deserialize, Default)]
@@ -117,7 +122,9 @@ impl Node for SaveAttributes {
             Ok(values) => values,
             Err(error) => return Step::Fail(msg, error),
         };
-        let actions = self.processing.decide(msg.values_ts(), msg.originator.id, ctx.now_ms);
+        let actions = self
+            .processing
+            .decide(msg.values_ts(), msg.originator.id, ctx.now_ms);
         if actions == [false; 3] {
             return Step::success(msg);
         }
@@ -190,8 +197,15 @@ impl Save {
             ctx.save_attributes(subject, scope, ctx.now_ms, values.clone());
         }
         if self.fields {
-            let what = What::Attributes { scope, values: &values };
-            ctx.feed(Update { subject, what, msg: &msg });
+            let what = What::Attributes {
+                scope,
+                values: &values,
+            };
+            ctx.feed(Update {
+                subject,
+                what,
+                msg: &msg,
+            });
         }
         if !self.notifies {
             return Step::success(msg);

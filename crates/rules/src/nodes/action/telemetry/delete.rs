@@ -22,7 +22,12 @@ pub(super) const NODE: NodeType = NodeType {
             "scope": "SERVER_SCOPE", "keys": [], "sendAttributesDeletedNotification": false, "notifyDevice": false,
         })
     },
-    ..NodeType::new("telemetry.TbMsgDeleteAttributesNode", "delete attributes", Category::Action, make)
+    ..NodeType::new(
+        "telemetry.TbMsgDeleteAttributesNode",
+        "delete attributes",
+        Category::Action,
+        make,
+    )
 };
 
 #[derive(Deserialize, Default)]
@@ -74,7 +79,8 @@ impl Node for DeleteAttributes {
         };
         let (services, notifies) = (Arc::clone(ctx.services), self.notifies);
         Step::wait(async move {
-            let deleted: StoreResult<Vec<String>> = services.attributes.delete(msg.subject(), scope, &keys).await;
+            let deleted: StoreResult<Vec<String>> =
+                services.attributes.delete(msg.subject(), scope, &keys).await;
             match deleted {
                 Ok(_) => Step::then(move |ctx| tell(ctx, msg, scope, &keys, notifies)),
                 Err(error) => Step::Fail(msg, error.into()),

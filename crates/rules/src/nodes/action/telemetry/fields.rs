@@ -63,7 +63,10 @@ fn feed_attributes(ctx: &mut Ctx<'_>, msg: &Msg) -> Result<(), NodeError> {
         Some(name) => AttributeScope::from_name(&name)
             .ok_or_else(|| NodeError::new(format!("Invalid attribute scope: {name}")))?,
     };
-    let what = What::Attributes { scope, values: &values };
+    let what = What::Attributes {
+        scope,
+        values: &values,
+    };
     ctx.feed(Update {
         subject: msg.subject(),
         what,

@@ -24,19 +24,29 @@ async fn history(world: &World, entity: EntityId, key: &str) -> Vec<(i64, Value)
         order: Order::Ascending,
     };
     let points = world.store.range(world.subject(entity), key, all).await.unwrap();
-    points.into_iter().map(|point| (point.ts, point.value.to_json())).collect()
+    points
+        .into_iter()
+        .map(|point| (point.ts, point.value.to_json()))
+        .collect()
 }
 
 async fn latest(world: &World, entity: EntityId, key: &str) -> Option<(i64, Value)> {
     let keys = [key.to_owned()];
-    let found = fieldline_core::ports::TimeSeriesStore::latest(&*world.store, world.subject(entity), Some(&keys)).await;
+    let found =
+        fieldline_core::ports::TimeSeriesStore::latest(&*world.store, world.subject(entity), Some(&keys))
+            .await;
     let value = found.unwrap().into_iter().next()?;
     Some((value.point.ts, value.point.value.to_json()))
 }
 
 async fn attributes(world: &World, entity: EntityId, scope: AttributeScope) -> Value {
-    let found = fieldline_core::ports::AttributeStore::get(&*world.store, world.subject(entity), scope, None).await;
-    found.unwrap().into_iter().map(|it| (it.key, it.value.to_json())).collect()
+    let found =
+        fieldline_core::ports::AttributeStore::get(&*world.store, world.subject(entity), scope, None).await;
+    found
+        .unwrap()
+        .into_iter()
+        .map(|it| (it.key, it.value.to_json()))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,13 +62,23 @@ async fn time_series_are_saved_at_the_time_of_the_message() {
     let many = json!([{"ts": 7000, "values": {"t": 3}}, {"t": 4.5}]);
     let many = world.msg_with(MsgType::PostTelemetry, device, &many, meta([("ts", "8000")]));
     assert_eq!(world.one(&node, many).await.label, "Success");
-    let expected = [(5000, json!(1)), (7000, json!(3)), (8000, json!(4.5)), (NOW, json!(2))];
+    let expected = [
+        (5000, json!(1)),
+        (7000, json!(3)),
+        (8000, json!(4.5)),
+        (NOW, json!(2)),
+    ];
     assert_eq!(history(&world, device, "t").await, expected);
     assert_eq!(latest(&world, device, "t").await, Some((NOW, json!(2))));
     assert_eq!(latest(&world, device, "s").await, Some((5000, json!("x"))));
 
     let node = world.node(TIMESERIES, json!({"useServerTs": true}));
-    let msg = world.msg_with(MsgType::PostTelemetry, device, &json!({"u": 1}), meta([("ts", "5000")]));
+    let msg = world.msg_with(
+        MsgType::PostTelemetry,
+        device,
+        &json!({"u": 1}),
+        meta([("ts", "5000")]),
+    );
     world.one(&node, msg).await;
     assert_eq!(history(&world, device, "u").await, [(NOW, json!(1))]);
 }
@@ -69,16 +89,45 @@ async fn what_is_no_telemetry_fails() {
     let device = world.device("a", json!({})).await;
     let node = world.node(TIMESERIES, json!({}));
     for (kind, body, metadata, problem) in [
-        (MsgType::PostAttributes, json!({"t": 1}), meta([]), "Unsupported msg type: POST_ATTRIBUTES_REQUEST"),
-        (MsgType::PostTelemetry, json!({}), meta([]), "Msg body is empty: {}"),
-        (MsgType::PostTelemetry, json!({"t": null}), meta([]), "Msg body is empty: {\"t\":null}"),
-        (MsgType::PostTelemetry, json!(5), meta([]), "the body is no telemetry"),
-        (MsgType::PostTelemetry, json!({"t": 1}), meta([("TTL", "long")]), "TTL in the metadata is no number"),
+        (
+            MsgType::PostAttributes,
+            json!({"t": 1}),
+            meta([]),
+            "Unsupported msg type: POST_ATTRIBUTES_REQUEST",
+        ),
+        (
+            MsgType::PostTelemetry,
+            json!({}),
+            meta([]),
+            "Msg body is empty: {}",
+        ),
+        (
+            MsgType::PostTelemetry,
+            json!({"t": null}),
+            meta([]),
+            "Msg body is empty: {\"t\":null}",
+        ),
+        (
+            MsgType::PostTelemetry,
+            json!(5),
+            meta([]),
+            "the body is no telemetry",
+        ),
+        (
+            MsgType::PostTelemetry,
+            json!({"t": 1}),
+            meta([("TTL", "long")]),
+            "TTL in the metadata is no number",
+        ),
     ] {
         let msg = world.msg_with(kind, device, &body, metadata);
         let out = world.one(&node, msg).await;
         assert_eq!(out.label, "Failure");
-        assert!(out.error.as_ref().unwrap().starts_with(problem), "{:?}", out.error);
+        assert!(
+            out.error.as_ref().unwrap().starts_with(problem),
+            "{:?}",
+            out.error
+        );
     }
     assert!(history(&world, device, "t").await.is_empty());
 }
@@ -121,21 +170,39 @@ async fn only_the_chosen_parts_are_stored() {
     for (key, settings, in_history, in_latest) in [
         ("a", advanced(&always, &never), true, false),
         ("b", advanced(&never, &always), false, true),
-        ("c", json!({"processingSettings": {"type": "WEBSOCKETS_ONLY"}}), false, false),
+        (
+            "c",
+            json!({"processingSettings": {"type": "WEBSOCKETS_ONLY"}}),
+            false,
+            false,
+        ),
     ] {
         let node = world.node(TIMESERIES, settings);
         let msg = world.msg(MsgType::PostTelemetry, device, &json!({key: 1}));
         assert_eq!(world.one(&node, msg).await.label, "Success");
-        assert_eq!(!history(&world, device, key).await.is_empty(), in_history, "{key}");
+        assert_eq!(
+            !history(&world, device, key).await.is_empty(),
+            in_history,
+            "{key}"
+        );
         assert_eq!(latest(&world, device, key).await.is_some(), in_latest, "{key}");
     }
     let once = json!({"processingSettings": {"type": "DEDUPLICATE", "deduplicationIntervalSecs": 10}});
     let node = world.node(TIMESERIES, once);
     for ts in ["10000", "12000", "20000"] {
-        let msg = world.msg_with(MsgType::PostTelemetry, device, &json!({"d": 1}), meta([("ts", ts)]));
+        let msg = world.msg_with(
+            MsgType::PostTelemetry,
+            device,
+            &json!({"d": 1}),
+            meta([("ts", ts)]),
+        );
         assert_eq!(world.one(&node, msg).await.label, "Success");
     }
-    let times: Vec<_> = history(&world, device, "d").await.into_iter().map(|(ts, _)| ts).collect();
+    let times: Vec<_> = history(&world, device, "d")
+        .await
+        .into_iter()
+        .map(|(ts, _)| ts)
+        .collect();
     assert_eq!(times, [10_000, 20_000]);
     let field = world.wrong(TIMESERIES, json!({"processingSettings": {"type": "SOMETIMES"}}));
     assert!(field.starts_with("processingSettings"), "{field}");
@@ -148,21 +215,50 @@ async fn attributes_are_saved_in_the_scope_of_message_or_node() {
     let node = world.node(ATTRIBUTES, json!({"scope": "SHARED_SCOPE"}));
     let msg = world.msg(MsgType::PostAttributes, device, &json!({"a": 1}));
     assert_eq!(world.one(&node, msg).await.label, "Success");
-    let msg = world.msg_with(MsgType::PostAttributes, device, &json!({"b": {"c": 2}}), meta([("scope", "CLIENT_SCOPE")]));
+    let msg = world.msg_with(
+        MsgType::PostAttributes,
+        device,
+        &json!({"b": {"c": 2}}),
+        meta([("scope", "CLIENT_SCOPE")]),
+    );
     assert_eq!(world.one(&node, msg).await.label, "Success");
-    assert_eq!(attributes(&world, device, AttributeScope::Shared).await, json!({"a": 1}));
-    assert_eq!(attributes(&world, device, AttributeScope::Client).await, json!({"b": {"c": 2}}));
+    assert_eq!(
+        attributes(&world, device, AttributeScope::Shared).await,
+        json!({"a": 1})
+    );
+    assert_eq!(
+        attributes(&world, device, AttributeScope::Client).await,
+        json!({"b": {"c": 2}})
+    );
 
     let empty = world.msg(MsgType::PostAttributes, device, &json!({}));
     assert_eq!(world.one(&node, empty).await.label, "Success");
     for (kind, body, scope, problem) in [
-        (MsgType::PostTelemetry, json!({"a": 1}), "", "Unsupported msg type"),
-        (MsgType::PostAttributes, json!({"a": 1}), "MY_SCOPE", "Invalid attribute scope: MY_SCOPE"),
-        (MsgType::PostAttributes, json!([]), "", "the body holds no attributes"),
+        (
+            MsgType::PostTelemetry,
+            json!({"a": 1}),
+            "",
+            "Unsupported msg type",
+        ),
+        (
+            MsgType::PostAttributes,
+            json!({"a": 1}),
+            "MY_SCOPE",
+            "Invalid attribute scope: MY_SCOPE",
+        ),
+        (
+            MsgType::PostAttributes,
+            json!([]),
+            "",
+            "the body holds no attributes",
+        ),
     ] {
         let msg = world.msg_with(kind, device, &body, meta([("scope", scope)]));
         let out = world.one(&node, msg).await;
-        assert!(out.error.as_ref().is_some_and(|error| error.starts_with(problem)), "{out:?}");
+        assert!(
+            out.error.as_ref().is_some_and(|error| error.starts_with(problem)),
+            "{out:?}"
+        );
     }
     assert_eq!(world.wrong(ATTRIBUTES, json!({"scope": "MY_SCOPE"})), "scope");
 }
@@ -171,21 +267,42 @@ async fn attributes_are_saved_in_the_scope_of_message_or_node() {
 async fn only_changed_attributes_are_saved_and_told() {
     let mut world = World::new().await;
     let device = world.device("a", json!({})).await;
-    world.attributes(device, AttributeScope::Server, json!({"same": 1, "other": 1, "typed": 1})).await;
+    world
+        .attributes(
+            device,
+            AttributeScope::Server,
+            json!({"same": 1, "other": 1, "typed": 1}),
+        )
+        .await;
     world.clock.advance(5_000);
     let node = world.node(ATTRIBUTES, json!({"sendAttributesUpdatedNotification": true}));
     let body = json!({"same": 1, "other": 2, "typed": 1.0, "new": true});
     let msg = world.msg(MsgType::PostAttributes, device, &body);
     assert_eq!(world.one(&node, msg.clone()).await.label, "Success");
-    let [told] = &*world.queue.take() else { panic!("one message") };
-    assert_eq!((&told.msg_type, told.originator), (&MsgType::AttributesUpdated, device));
+    let [told] = &*world.queue.take() else {
+        panic!("one message")
+    };
+    assert_eq!(
+        (&told.msg_type, told.originator),
+        (&MsgType::AttributesUpdated, device)
+    );
     let said: Value = serde_json::from_str(&told.data).unwrap();
     assert_eq!(said, json!({"other": 2, "typed": 1.0, "new": true}));
     assert_eq!(told.metadata.get("scope"), Some("SERVER_SCOPE"));
     assert_eq!(told.metadata.get("ruleNodeId"), Some(&*world.node.0.to_string()));
-    let stored = world.store.get(world.subject(device), AttributeScope::Server, None).await.unwrap();
-    let times: Vec<_> = stored.iter().map(|it| (&*it.key, it.last_update_ts - NOW)).collect();
-    assert_eq!(times, [("new", 5000), ("other", 5000), ("same", 0), ("typed", 5000)]);
+    let stored = world
+        .store
+        .get(world.subject(device), AttributeScope::Server, None)
+        .await
+        .unwrap();
+    let times: Vec<_> = stored
+        .iter()
+        .map(|it| (&*it.key, it.last_update_ts - NOW))
+        .collect();
+    assert_eq!(
+        times,
+        [("new", 5000), ("other", 5000), ("same", 0), ("typed", 5000)]
+    );
 
     // Nothing is new any more.
     assert_eq!(world.one(&node, msg.clone()).await.label, "Success");
@@ -195,22 +312,34 @@ async fn only_changed_attributes_are_saved_and_told() {
         json!({"sendAttributesUpdatedNotification": true, "updateAttributesOnlyOnValueChange": false}),
     );
     world.one(&node, msg.clone()).await;
-    let [told] = &*world.queue.take() else { panic!("one message") };
+    let [told] = &*world.queue.take() else {
+        panic!("one message")
+    };
     assert!(told.data.contains("same"));
     world.queue.set_full(true);
     assert_eq!(world.one(&node, msg).await.label, "Failure");
     world.queue.set_full(false);
 
-    let client = world.msg_with(MsgType::PostAttributes, device, &json!({"a": 1}), meta([("scope", "CLIENT_SCOPE")]));
+    let client = world.msg_with(
+        MsgType::PostAttributes,
+        device,
+        &json!({"a": 1}),
+        meta([("scope", "CLIENT_SCOPE")]),
+    );
     world.one(&node, client).await;
-    assert!(world.queue.take().is_empty(), "nobody is told of what a device says of itself");
+    assert!(
+        world.queue.take().is_empty(),
+        "nobody is told of what a device says of itself"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn attributes_are_deleted_by_patterns() {
     let mut world = World::new().await;
     let device = world.device("a", json!({})).await;
-    world.attributes(device, AttributeScope::Shared, json!({"a": 1, "b": 1, "c": 1})).await;
+    world
+        .attributes(device, AttributeScope::Shared, json!({"a": 1, "b": 1, "c": 1}))
+        .await;
     let node = world.node(
         DELETE,
         json!({"keys": ["${key}", "$[name]", "b", " "], "sendAttributesDeletedNotification": true}),
@@ -218,9 +347,17 @@ async fn attributes_are_deleted_by_patterns() {
     let metadata = meta([("key", "a"), ("scope", "SHARED_SCOPE")]);
     let msg = world.msg_with(MsgType::PostTelemetry, device, &json!({"name": "b"}), metadata);
     assert_eq!(world.one(&node, msg).await.label, "Success");
-    assert_eq!(attributes(&world, device, AttributeScope::Shared).await, json!({"c": 1}));
-    let [told] = &*world.queue.take() else { panic!("one message") };
-    assert_eq!((&told.msg_type, &*told.data), (&MsgType::AttributesDeleted, r#"{"attributes":["a","b"]}"#));
+    assert_eq!(
+        attributes(&world, device, AttributeScope::Shared).await,
+        json!({"c": 1})
+    );
+    let [told] = &*world.queue.take() else {
+        panic!("one message")
+    };
+    assert_eq!(
+        (&told.msg_type, &*told.data),
+        (&MsgType::AttributesDeleted, r#"{"attributes":["a","b"]}"#)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,23 +375,37 @@ async fn calculated_fields_are_fed_without_saving() {
         assert_eq!(world.one(&node, msg).await.label, label);
     }
     assert!(history(&world, device, "a").await.is_empty());
-    assert_eq!(attributes(&world, device, AttributeScope::Server).await, json!({}));
+    assert_eq!(
+        attributes(&world, device, AttributeScope::Server).await,
+        json!({})
+    );
 }
 
 #[test]
 fn older_configurations_are_brought_up_to_date() {
     let always = json!({"type": "ON_EVERY_MESSAGE"});
-    let old = upgraded(TIMESERIES, 0, json!({"defaultTTL": 5, "skipLatestPersistence": "true"}));
+    let old = upgraded(
+        TIMESERIES,
+        0,
+        json!({"defaultTTL": 5, "skipLatestPersistence": "true"}),
+    );
     assert_eq!(old["processingSettings"]["latest"], json!({"type": "SKIP"}));
     assert_eq!(old.get("skipLatestPersistence"), None);
     let old = upgraded(TIMESERIES, 0, json!({"skipLatestPersistence": false}));
     assert_eq!(old, json!({"processingSettings": always}));
-    let old = upgraded(ATTRIBUTES, 0, json!({"scope": "CLIENT_SCOPE", "notifyDevice": "false"}));
+    let old = upgraded(
+        ATTRIBUTES,
+        0,
+        json!({"scope": "CLIENT_SCOPE", "notifyDevice": "false"}),
+    );
     let expected = json!({
         "scope": "CLIENT_SCOPE", "notifyDevice": false, "sendAttributesUpdatedNotification": false,
         "updateAttributesOnlyOnValueChange": false, "processingSettings": always,
     });
     assert_eq!(old, expected);
     let old = upgraded(ATTRIBUTES, 1, json!({}));
-    assert_eq!((&old["notifyDevice"], &old["updateAttributesOnlyOnValueChange"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&old["notifyDevice"], &old["updateAttributesOnlyOnValueChange"]),
+        (&json!(true), &json!(true))
+    );
 }

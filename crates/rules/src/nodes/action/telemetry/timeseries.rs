@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::ports::RowParts;
+use fieldline_core::usage::Feature;
 use fieldline_model::message::MsgType;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,7 +24,12 @@ pub(super) const NODE: NodeType = NodeType {
         })
     },
     upgrade,
-    ..NodeType::new("telemetry.TbMsgTimeseriesNode", "save time series", Category::Action, make)
+    ..NodeType::new(
+        "telemetry.TbMsgTimeseriesNode",
+        "save time series",
+        Category::Action,
+        make,
+    )
 };
 
 #[derive(Deserialize)]
@@ -80,7 +86,11 @@ impl Node for SaveTimeseries {
             let problem = format!("Unsupported msg type: {}", msg.kind);
             return Step::fail(msg, problem);
         }
-        let ts = if self.use_server_ts { ctx.now_ms } else { msg.values_ts() };
+        let ts = if self.use_server_ts {
+            ctx.now_ms
+        } else {
+            msg.values_ts()
+        };
         let [history, latest, sockets, fields] = self.processing.decide(ts, msg.originator.id, ctx.now_ms);
         if !(history || latest || sockets || fields) {
             return Step::success(msg);
@@ -103,6 +113,9 @@ impl Node for SaveTimeseries {
             (false, true) => Some(RowParts::Latest),
             (false, false) => None,
         };
+        if history && !ctx.may_use(Feature::Storage) {
+            return Step::fail(msg, "DB storage writes are disabled due to API limits!");
+        }
         let subject = msg.subject();
         for (ts, values) in rows.iter() {
             if let Some(parts) = parts {
@@ -110,7 +123,11 @@ impl Node for SaveTimeseries {
             }
             if fields {
                 let what = What::Telemetry { ts: *ts, values };
-                ctx.feed(Update { subject, what, msg: &msg });
+                ctx.feed(Update {
+                    subject,
+                    what,
+                    msg: &msg,
+                });
             }
         }
         Step::success(msg)

@@ -226,6 +226,13 @@ impl UsageState {
         }
     }
 
+    /// The state of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Enabled, Self::Warning, Self::Disabled]
+            .into_iter()
+            .find(|state| state.name() == name)
+    }
+
     pub(super) const fn bits(self) -> u32 {
         self as u32
     }

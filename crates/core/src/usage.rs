@@ -5,20 +5,27 @@
 //! features whose state has changed. Counts are of the calendar month in UTC, where a point has the time at which its month
 //! begins; and of the hour, under the key with `Hourly` behind it.
 
+mod book;
+mod entity;
 mod key;
 mod limits;
+mod meter;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use chrono::{DateTime, Datelike as _, NaiveDate};
 use fieldline_model::kv::Value;
 use parking_lot::Mutex;
 
+pub use book::ApiUsage;
+pub use entity::{ApiUsageState, usage_id, usage_subject};
 pub use key::{Feature, UsageKey, UsageState, storage_points};
 pub use limits::UsageLimits;
+pub use meter::Meter;
 
 const KEYS: usize = UsageKey::ALL.len();
 const FEATURES: usize = Feature::ALL.len();
@@ -108,19 +115,7 @@ impl Usage {
             states: [UsageState::Enabled; FEATURES],
             limits,
         };
-        for usage in stored {
-            let at = usage.key.index();
-            if let (Some((ts, count)), Some(total)) = (usage.month, cycle.totals.get_mut(at))
-                && ts == cycle.month
-            {
-                *total = count;
-            }
-            if let (Some((ts, count)), Some(hourly)) = (usage.hour, cycle.hourly.get_mut(at))
-                && ts == cycle.hour
-            {
-                *hourly = count;
-            }
-        }
+        cycle.go_on(stored);
         // What has been told before the start is not told again.
         cycle.check_states();
         let usage = Self {
@@ -130,6 +125,41 @@ impl Usage {
         };
         usage.publish(&usage.cycle.lock());
         usage
+    }
+
+    /// Goes on from what is stored, with limits and states; what was counted before stays counted. Where no state is stored,
+    /// as of a new tenant, states and limits are to be stored.
+    pub fn restore(
+        &self,
+        stored: &[StoredUsage],
+        states: &[(Feature, UsageState)],
+        limits: UsageLimits,
+        now_ms: i64,
+    ) -> UsageReport {
+        let mut cycle = self.cycle.lock();
+        let mut report = UsageReport::default();
+        cycle.turn(now_ms, &mut report);
+        report.points.clear();
+        cycle.go_on(stored);
+        let is_new = states.is_empty();
+        for key in UsageKey::ALL.into_iter().filter(|_| is_new) {
+            if let Some(name) = key.limit_key() {
+                report.points.push(point(name, now_ms, limits.limit(key)));
+            }
+        }
+        cycle.limits = limits;
+        if is_new {
+            cycle.check_states();
+            for (feature, state) in Feature::ALL.into_iter().zip(cycle.states) {
+                report.points.push(state_point(feature, state, now_ms));
+            }
+        }
+        for (feature, state) in states {
+            if let Some(known) = cycle.states.get_mut(feature.index()) {
+                *known = *state;
+            }
+        }
+        self.finish(&mut cycle, now_ms, report)
     }
 
     /// Counts.
@@ -199,11 +229,9 @@ impl Usage {
     fn finish(&self, cycle: &mut Cycle, now_ms: i64, mut report: UsageReport) -> UsageReport {
         report.changes = cycle.check_states();
         for change in &report.changes {
-            report.points.push(UsagePoint {
-                key: change.feature.state_key().into(),
-                ts: now_ms,
-                value: Value::Text(change.state.name().into()),
-            });
+            report
+                .points
+                .push(state_point(change.feature, change.state, now_ms));
         }
         self.publish(cycle);
         report
@@ -240,7 +268,30 @@ impl Usage {
     }
 }
 
+impl fmt::Debug for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Usage").finish_non_exhaustive()
+    }
+}
+
 impl Cycle {
+    /// Adds what is stored of this month and hour.
+    fn go_on(&mut self, stored: &[StoredUsage]) {
+        for usage in stored {
+            let at = usage.key.index();
+            if let (Some((ts, count)), Some(total)) = (usage.month, self.totals.get_mut(at))
+                && ts == self.month
+            {
+                *total = total.saturating_add(count);
+            }
+            if let (Some((ts, count)), Some(hourly)) = (usage.hour, self.hourly.get_mut(at))
+                && ts == self.hour
+            {
+                *hourly = hourly.saturating_add(count);
+            }
+        }
+    }
+
     /// Begins a new month or hour where the time has come; a new month is stored as zeros.
     fn turn(&mut self, now_ms: i64, report: &mut UsageReport) {
         let (month, hour) = (month_of(now_ms), hour_of(now_ms));
@@ -331,6 +382,14 @@ fn point(key: impl Into<Cow<'static, str>>, ts: i64, value: u64) -> UsagePoint {
         key: key.into(),
         ts,
         value: Value::Long(i64::try_from(value).unwrap_or(i64::MAX)),
+    }
+}
+
+fn state_point(feature: Feature, state: UsageState, now_ms: i64) -> UsagePoint {
+    UsagePoint {
+        key: feature.state_key().into(),
+        ts: now_ms,
+        value: Value::Text(state.name().into()),
     }
 }
 

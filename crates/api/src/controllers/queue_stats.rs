@@ -1,0 +1,114 @@
+//! Statistics of queues; what they counted is read as telemetry of these entities.
+
+use std::cmp::Reverse;
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::queue_stats;
+use fieldline_model::QueueStatsId;
+use fieldline_model::entity::QueueStats;
+use fieldline_model::page::{PageData, PageLink, SortOrder};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use super::Either;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, ST};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Ids, PageParams, Query, parse_uuids};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(ST, routes!(list))
+        .add(ST, routes!(by_ids))
+        .add(ST, routes!(get))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct IdsParams {
+    /// Comma-joined ids.
+    queue_stats_ids: Option<String>,
+}
+
+/// A page of the statistics of the tenant, or with `queueStatsIds` those of them.
+#[utoipa::path(get, path = "/api/queueStats", tag = "queue-stats", operation_id = "getTenantQueueStats",
+    params(PageParams, IdsParams), responses((status = 200, body = PageData<QueueStats>)))]
+async fn list(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+    Query(ids): Query<IdsParams>,
+) -> ApiResult<Json<Either<PageData<QueueStats>, Vec<QueueStats>>>> {
+    if ids.queue_stats_ids.is_some() {
+        return Ok(Json(Either::Right(of_ids(&api, &caller, ids).await?)));
+    }
+    let link = page.link()?;
+    let stats = queue_stats::of_tenant(&api.entities, caller.tenant).await?;
+    Ok(Json(Either::Left(page_of(stats, &link)?)))
+}
+
+/// Those of the statistics that the tenant has.
+#[utoipa::path(get, path = "/api/queueStats/list", tag = "queue-stats", operation_id = "getQueueStatsByIds",
+    params(IdsParams), responses((status = 200, body = Vec<QueueStats>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(ids): Query<IdsParams>,
+) -> ApiResult<Json<Vec<QueueStats>>> {
+    Ok(Json(of_ids(&api, &caller, ids).await?))
+}
+
+/// The statistics of an id.
+#[utoipa::path(get, path = "/api/queueStats/{queueStatsId}", tag = "queue-stats",
+    operation_id = "getQueueStatsById", params(("queueStatsId" = Uuid, Path)),
+    responses((status = 200, body = QueueStats)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<QueueStats>> {
+    match api.check(&caller, QueueStatsId(id), Operation::Read).await? {
+        Entity::QueueStats(stats) => Ok(Json(stats)),
+        _ => Err(ApiError::not_found("Queue stats not found")),
+    }
+}
+
+async fn of_ids(api: &ApiState, caller: &Principal, ids: IdsParams) -> ApiResult<Vec<QueueStats>> {
+    let ids = ids.queue_stats_ids.unwrap_or_default();
+    let ids = parse_uuids("queueStatsIds", &ids, QueueStatsId)?;
+    let mut stats = queue_stats::of_tenant(&api.entities, caller.tenant).await?;
+    stats.retain(|stats| ids.contains(&stats.id));
+    Ok(stats)
+}
+
+/// One page of all statistics of a tenant: there are as few as queues.
+fn page_of(mut stats: Vec<QueueStats>, link: &PageLink) -> ApiResult<PageData<QueueStats>> {
+    if let Some(text) = &link.text_search {
+        let text = text.to_lowercase();
+        let has = |name: &str| name.to_lowercase().contains(&text);
+        stats.retain(|stats| has(&stats.queue_name) || has(&stats.service_id));
+    }
+    match link.sort_property.as_deref() {
+        None => stats.sort_by_key(|stats| Reverse(stats.created_time)),
+        Some("createdTime") => stats.sort_by_key(|stats| stats.created_time),
+        // They come by names of queues, and are of one server.
+        Some("queueName" | "serviceId") => {}
+        Some(other) => {
+            return Err(ApiError::bad_request(format!(
+                "Unsupported sort property '{other}'!"
+            )));
+        }
+    }
+    if link.sort_order == Some(SortOrder::Desc) {
+        stats.reverse();
+    }
+    let total = stats.len() as u64;
+    let skipped = usize::try_from(link.skipped()).unwrap_or(usize::MAX);
+    let size = link.page_size as usize;
+    let data = stats.into_iter().skip(skipped).take(size).collect();
+    Ok(PageData::new(data, total, link))
+}

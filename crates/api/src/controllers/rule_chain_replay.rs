@@ -1,0 +1,38 @@
+//! Replays of stored telemetry through rule chains.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::Operation;
+use fieldline_model::RuleChainId;
+use fieldline_model::replay::{ReplayReport, ReplayRequest};
+use serde_json::Value;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().add(T, routes!(replay))
+}
+
+/// Runs stored telemetry through a rule chain, saved or as a draft, and says what it would have done. Nothing is stored, and
+/// nothing leaves the platform.
+#[utoipa::path(post, path = "/api/ruleChain/{ruleChainId}/replay", tag = "rule-chain",
+    operation_id = "replayRuleChain", params(("ruleChainId" = Uuid, Path)), request_body = ReplayRequest,
+    responses((status = 200, body = ReplayReport)))]
+async fn replay(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Body(request): Body<Value>,
+) -> ApiResult<Json<ReplayReport>> {
+    let id = RuleChainId(id);
+    api.check(&caller, id, Operation::Read).await?;
+    // Whose chain it is matters before what is wrong with the request.
+    let request: ReplayRequest =
+        serde_json::from_value(request).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    Ok(Json(api.replays.replay(caller.tenant, id, request).await?))
+}

@@ -1,0 +1,113 @@
+//! How much of its profile's limits a tenant uses.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::ports::{AssetFilter, DeviceFilter, UserFilter};
+use fieldline_core::usage::{UsageKey, usage_subject};
+use fieldline_model::kv::Value;
+use fieldline_model::page::PageLink;
+use serde::Serialize;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().add(T, routes!(usage))
+}
+
+/// How much there is and was used this month, and how much there may be; 0 for no limit.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct UsageInfo {
+    devices: u64,
+    max_devices: u64,
+    assets: u64,
+    max_assets: u64,
+    customers: u64,
+    max_customers: u64,
+    users: u64,
+    max_users: u64,
+    dashboards: u64,
+    max_dashboards: u64,
+    edges: u64,
+    max_edges: u64,
+    transport_messages: u64,
+    max_transport_messages: u64,
+    js_executions: u64,
+    tbel_executions: u64,
+    max_js_executions: u64,
+    max_tbel_executions: u64,
+    emails: u64,
+    max_emails: u64,
+    sms: u64,
+    max_sms: u64,
+    sms_enabled: Option<bool>,
+    alarms: u64,
+    max_alarms: u64,
+}
+
+/// How much the tenant of the caller uses.
+#[utoipa::path(get, path = "/api/usage", tag = "usage-info", operation_id = "getTenantUsageInfo",
+    responses((status = 200, body = UsageInfo)))]
+async fn usage(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<UsageInfo>> {
+    let (tenant, stores) = (caller.tenant, &api.entities);
+    let profile = match stores
+        .tenants
+        .get(tenant)
+        .await?
+        .map(|tenant| tenant.tenant_profile_id)
+    {
+        Some(Some(profile)) => stores.tenant_profiles.get(profile).await?,
+        Some(None) => None,
+        None => return Err(ApiError::not_found("Tenant is not found")),
+    };
+    let profile = profile.unwrap_or_default();
+    let latest = api.series.latest(usage_subject(tenant), None).await?;
+    let used = |key: UsageKey| {
+        let found = latest.iter().find(|latest| latest.key == key.count_key());
+        match found.map(|latest| &latest.point.value) {
+            Some(Value::Long(count)) => u64::try_from(*count).unwrap_or(0),
+            _ => 0,
+        }
+    };
+    let one = PageLink::first(1);
+    let devices = stores
+        .devices
+        .list(tenant, &DeviceFilter::default(), &one)
+        .await?;
+    let assets = stores.assets.list(tenant, &AssetFilter::default(), &one).await?;
+    let customers = stores.customers.list(tenant, &one).await?;
+    let users = stores.users.list(UserFilter::OfTenant(tenant), &one).await?;
+    let max = |name: &str| profile.limit(name);
+    Ok(Json(UsageInfo {
+        devices: devices.total_elements,
+        max_devices: max("maxDevices"),
+        assets: assets.total_elements,
+        max_assets: max("maxAssets"),
+        customers: customers.total_elements,
+        max_customers: max("maxCustomers"),
+        users: users.total_elements,
+        max_users: max("maxUsers"),
+        // The platform has neither dashboards nor edges.
+        dashboards: 0,
+        max_dashboards: max("maxDashboards"),
+        edges: 0,
+        max_edges: max("maxEdges"),
+        transport_messages: used(UsageKey::TransportMessages),
+        max_transport_messages: max("maxTransportMessages"),
+        js_executions: used(UsageKey::JavaScriptExecutions),
+        tbel_executions: used(UsageKey::TbelExecutions),
+        max_js_executions: max("maxJSExecutions"),
+        max_tbel_executions: max("maxTbelExecutions"),
+        emails: used(UsageKey::Emails),
+        max_emails: max("maxEmails"),
+        sms: used(UsageKey::Sms),
+        max_sms: max("maxSms"),
+        sms_enabled: profile.setting("smsEnabled").and_then(serde_json::Value::as_bool),
+        alarms: used(UsageKey::CreatedAlarms),
+        max_alarms: max("maxCreatedAlarms"),
+    }))
+}

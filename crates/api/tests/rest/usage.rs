@@ -1,0 +1,167 @@
+//! API usage of tenants.
+
+use fieldline_core::usage::{ApiUsage, Feature, UsageKey, usage_id, usage_subject};
+use fieldline_model::TenantId;
+use fieldline_model::entity::{EventBody, EventKind};
+use fieldline_model::page::PageLink;
+use fieldline_model::timeseries::{Order, RangeQuery};
+use serde_json::{Value, json};
+
+use crate::world::{Client, World, id};
+
+async fn tenant_of(client: &Client<'_>) -> TenantId {
+    let user = client.get("/api/auth/user").await;
+    TenantId(user["tenantId"]["id"].as_str().unwrap().parse().unwrap())
+}
+
+/// Gives all tenants of the default profile other limits.
+async fn limit(world: &World, name: &str, value: Value) {
+    let sysadmin = world.sysadmin().await;
+    let info = sysadmin.get("/api/tenantProfileInfo/default").await;
+    let path = format!("/api/tenantProfile/{}", id(&info));
+    let mut profile = sysadmin.get(&path).await;
+    profile["profileData"]["configuration"][name] = value;
+    sysadmin.post("/api/tenantProfile", &profile).await;
+    world.usage.refresh().await.unwrap();
+}
+
+#[tokio::test]
+async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let tenant = tenant_of(&admin).await;
+    world.usage.restore().await.unwrap();
+    limit(&world, "maxTransportMessages", json!(10)).await;
+    world.usage.count(tenant, UsageKey::TransportMessages, 7);
+    world.usage.count(tenant, UsageKey::Emails, 2);
+    world.usage.report(false).await;
+    assert!(world.usage.is_allowed(tenant, Feature::Transport));
+
+    let info = admin.get("/api/usage").await;
+    let devices = admin.get("/api/tenant/devices?pageSize=1&page=0").await["totalElements"].clone();
+    for (name, value) in [
+        ("transportMessages", json!(7)),
+        ("maxTransportMessages", json!(10)),
+        ("emails", json!(2)),
+        ("maxEmails", json!(0)),
+        ("smsEnabled", json!(true)),
+        ("devices", devices),
+        ("dashboards", json!(0)),
+    ] {
+        assert_eq!(info[name], value, "{name}");
+    }
+
+    // Another process over the same stores.
+    let stores = world.context.stores.clone();
+    let usage = ApiUsage::new(stores.clone(), world.context.series.clone(), world.clock.clone());
+    usage.restore().await.unwrap();
+    usage.count(tenant, UsageKey::TransportMessages, 3);
+    usage.report(false).await;
+    assert!(!usage.is_allowed(tenant, Feature::Transport));
+    let path = format!(
+        "/api/plugins/telemetry/API_USAGE_STATE/{}/values/timeseries",
+        usage_id(tenant).0
+    );
+    let shown = admin.get(&path).await;
+    for (key, value) in [
+        ("transportMsgCount", "10"),
+        ("transportMsgCountHourly", "10"),
+        ("transportMsgLimit", "10"),
+        ("transportApiState", "DISABLED"),
+        ("emailApiState", "ENABLED"),
+        ("jsExecutionLimit", "0"),
+    ] {
+        assert_eq!(shown[key][0]["value"], value, "{key}");
+    }
+    let query = RangeQuery {
+        start: 0,
+        end: i64::MAX,
+        limit: 10,
+        order: Order::Ascending,
+    };
+    let series = &world.context.series;
+    let months = series
+        .range(usage_subject(tenant), "transportMsgCount", query)
+        .await
+        .unwrap();
+    assert_eq!(months.len(), 1, "a month is one point: {months:?}");
+    let filter = fieldline_core::ports::EventFilter::of(EventKind::LcEvent);
+    let entity = usage_id(tenant).into();
+    let events = stores
+        .events
+        .list(tenant, entity, &filter, &PageLink::first(10))
+        .await
+        .unwrap();
+    let told: Vec<_> = events
+        .data
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::Lifecycle { event, success, .. } => Some((event.as_str(), *success)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [("transportApiState DISABLED", false)]);
+
+    // And a restart knows it at once, without telling it again.
+    let usage = ApiUsage::new(stores.clone(), world.context.series.clone(), world.clock.clone());
+    usage.restore().await.unwrap();
+    assert!(!usage.is_allowed(tenant, Feature::Transport));
+    let events = stores
+        .events
+        .list(tenant, entity, &filter, &PageLink::first(10))
+        .await
+        .unwrap();
+    assert_eq!(events.total_elements, 1);
+    // Next month everything is allowed again.
+    world.clock.advance(31 * 86_400_000);
+    usage.report(false).await;
+    assert!(usage.is_allowed(tenant, Feature::Transport));
+    assert_eq!(admin.get("/api/usage").await["transportMessages"], 0);
+}
+
+#[tokio::test]
+async fn nobody_else_sees_or_writes_the_usage_of_a_tenant() {
+    let world = World::demo().await;
+    let (admin, stranger) = (world.admin().await, world.stranger().await);
+    let tenant = tenant_of(&admin).await;
+    world.usage.restore().await.unwrap();
+    let telemetry = format!("/api/plugins/telemetry/API_USAGE_STATE/{}", usage_id(tenant).0);
+    let keys = format!("{telemetry}/keys/timeseries");
+    assert_eq!(stranger.send("GET", &keys, "").await.0, 404);
+    assert_eq!(world.customer_user().await.send("GET", &keys, "").await.0, 403);
+    let write = format!("{telemetry}/timeseries/ANY");
+    assert_eq!(
+        admin.send("POST", &write, r#"{"transportMsgCount":0}"#).await.0,
+        403
+    );
+    for client in [world.customer_user().await, world.sysadmin().await] {
+        assert_eq!(client.send("GET", "/api/usage", "").await.0, 403);
+    }
+}
+
+#[tokio::test]
+async fn what_is_used_up_is_refused() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    world.usage.restore().await.unwrap();
+    limit(&world, "maxDPStorageDays", json!(3)).await;
+    let device = admin
+        .post("/api/device", &json!({ "name": "metered", "type": "default" }))
+        .await;
+    let path = format!("/api/plugins/telemetry/DEVICE/{}/timeseries/ANY", id(&device));
+    admin.post(&path, &json!({ "a": 1, "b": 2, "c": 3 })).await;
+    world.usage.report(false).await;
+    let refused = admin.send("POST", &path, r#"{"a":4}"#).await;
+    assert_eq!(
+        (refused.0.as_u16(), refused.1.as_str()),
+        (429, "DB storage writes are disabled due to API limits!")
+    );
+
+    limit(&world, "maxCreatedAlarms", json!(1)).await;
+    let alarm = |kind: &str| json!({ "type": kind, "severity": "MAJOR", "originator": device["id"], "status": "ACTIVE_UNACK" });
+    admin.post("/api/alarm", &alarm("one")).await;
+    world.usage.report(false).await;
+    assert_eq!(admin.refused("POST", "/api/alarm", &alarm("two")).await.0, 429);
+    limit(&world, "maxCreatedAlarms", json!(0)).await;
+    admin.post("/api/alarm", &alarm("two")).await;
+}

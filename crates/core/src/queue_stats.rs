@@ -1,0 +1,60 @@
+//! The entities that carry the statistics of queues. They are not stored: a tenant has one for each queue that its
+//! messages go through, and its id follows from tenant, queue and server.
+
+use fieldline_model::entity::QueueStats;
+use fieldline_model::{QueueStatsId, TenantId};
+use uuid::Uuid;
+
+use crate::ports::{EntityStores, StoreResult};
+use crate::services::owner_of;
+
+/// Name of this server, in keys and metadata.
+pub const SERVICE_ID: &str = "fieldline";
+
+/// Id of the entity that carries the statistics of a tenant in a queue on a server: always the same.
+pub fn stats_id(tenant: TenantId, queue: &str, service: &str) -> QueueStatsId {
+    // FNV-1a of 128 bits.
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let named = queue.bytes().chain([0]).chain(service.bytes());
+    let hash = tenant
+        .0
+        .into_bytes()
+        .into_iter()
+        .chain(named)
+        .fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+    QueueStatsId(uuid::Builder::from_custom_bytes(Uuid::from_u128(hash).into_bytes()).into_uuid())
+}
+
+/// The statistics of a tenant, by names of queues. The system sends no messages, and has none.
+///
+/// # Errors
+/// The store failed.
+pub async fn of_tenant(stores: &EntityStores, tenant: TenantId) -> StoreResult<Vec<QueueStats>> {
+    if tenant.is_null() {
+        return Ok(Vec::new());
+    }
+    let owner = owner_of(stores, tenant).await?;
+    let queues = stores.queues.all(owner).await?;
+    let stats = queues.into_iter().map(|queue| QueueStats {
+        id: stats_id(tenant, &queue.name, SERVICE_ID),
+        created_time: queue.created_time,
+        tenant_id: tenant,
+        queue_name: queue.name,
+        service_id: SERVICE_ID.to_owned(),
+    });
+    Ok(stats.collect())
+}
+
+/// The statistics of that id, if the tenant has them.
+///
+/// # Errors
+/// The store failed.
+pub async fn get(
+    stores: &EntityStores,
+    tenant: TenantId,
+    id: QueueStatsId,
+) -> StoreResult<Option<QueueStats>> {
+    let stats = of_tenant(stores, tenant).await?;
+    Ok(stats.into_iter().find(|stats| stats.id == id))
+}

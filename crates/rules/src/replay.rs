@@ -1,0 +1,334 @@
+//! Replays: stored telemetry goes through a rule chain once more, as it is saved or as somebody would like it to be, and the
+//! answer says what it would have done.
+//!
+//! It is the engine's own worker that plays, with the engine's own nodes and alarm rules; what differs is what they work
+//! with. Stores read through to the real ones, as of the replayed time, and keep in memory what is written; messages for
+//! queues come back to the worker; the clock is set to the time of each message. Nodes that reach out of the platform pass
+//! messages on.
+
+mod alarms;
+mod difference;
+mod entities;
+mod history;
+mod plan;
+mod play;
+mod record;
+mod report;
+mod series;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use fieldline_core::activity::ActivityTracker;
+use fieldline_core::events::EntityEvents;
+use fieldline_core::password::Passwords;
+use fieldline_core::ports::{NoDeviceRpc, NoRestCalls, NoRuleNodes, RuleReplay};
+use fieldline_core::services::{Context, ServiceError, ServiceErrorKind, ServiceResult, Services as Rules};
+use fieldline_core::usage::ApiUsage;
+use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleNode};
+use fieldline_model::replay::{ReplayReport, ReplayRequest};
+use fieldline_model::{RuleChainId, TenantId};
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+
+use self::alarms::DryAlarms;
+use self::entities::{Drafts, dry_stores};
+use self::history::{History, Source};
+use self::plan::Plan;
+use self::play::{Play, PlayError, Progress, Pushes, ReplayClock};
+use self::record::Record;
+use self::series::{DryAttributes, DrySeries};
+use crate::book::{Book, TenantChains};
+use crate::chain::{self, Chain};
+use crate::engine::Common;
+use crate::events::{DebugLimit, Events};
+use crate::message::Msg;
+use crate::node::{Ctx, Node, Step};
+use crate::originators::Originators;
+use crate::registry::{self, Category};
+use crate::services::Services;
+use crate::worker::watch::Watch;
+
+/// Replays that run at the same time.
+const AT_ONCE: usize = 2;
+
+/// Nodes besides the external ones that reach out of the platform, or write the log.
+const NOT_EXECUTED: [&str; 4] = [
+    "rpc.TbSendRPCRequestNode",
+    "rpc.TbSendRPCReplyNode",
+    "rest.TbSendRestApiCallReplyNode",
+    "action.TbLogNode",
+];
+
+/// Whether nodes of a class do in a replay what they do.
+fn is_executed(class: &str) -> bool {
+    registry::find(class)
+        .is_none_or(|node| node.category != Category::External && !NOT_EXECUTED.contains(&node.class))
+}
+
+/// A node that is not executed.
+struct Passes;
+
+impl Node for Passes {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        Step::success(msg)
+    }
+}
+
+/// Plays stored telemetry.
+pub struct Replayer {
+    common: Arc<Common>,
+    permits: Semaphore,
+}
+
+impl Replayer {
+    /// A replayer beside an engine.
+    pub fn new(common: Arc<Common>) -> Self {
+        Self {
+            common,
+            permits: Semaphore::new(AT_ONCE),
+        }
+    }
+}
+
+#[async_trait]
+impl RuleReplay for Replayer {
+    async fn replay(
+        &self,
+        tenant: TenantId,
+        chain: RuleChainId,
+        request: ReplayRequest,
+    ) -> ServiceResult<ReplayReport> {
+        let _permit = self.permits.try_acquire().map_err(|_| {
+            let text = format!("{AT_ONCE} replays are running already, try again when one has ended!");
+            ServiceError::new(ServiceErrorKind::TooManyRequests, text)
+        })?;
+        let begun = Instant::now();
+        let real = &self.common.services;
+        let plan = Plan::make(real, tenant, chain, request).await?;
+        let devices = plan.device_ids();
+        let bounds = (plan.start, plan.end);
+        let (active, begun_alarms, is_cut) =
+            difference::stored_alarms(&real.stores.alarms, tenant, &devices, bounds).await?;
+        let dry = self.dry(&plan, active.clone());
+        let chains = self.chains(&plan, &dry.common.services).await?;
+        let shown = report::nodes_of(&chains, plan.chain_id());
+        dry.common.book.put(tenant, chains);
+        let names = plan.names();
+        let played = Played {
+            record: dry.record.clone(),
+            watch: Arc::default(),
+            progress: Arc::new(Mutex::new(Progress {
+                until: plan.start,
+                ..Progress::default()
+            })),
+        };
+        let mut sources = Vec::with_capacity(plan.devices.len());
+        for (subject, keys) in &plan.series {
+            if let Some(originator) = dry.common.services.originators.get(*subject).await? {
+                sources.push(Source {
+                    subject: *subject,
+                    originator,
+                    keys: keys.clone(),
+                });
+            }
+        }
+        let play = Play {
+            common: dry.common.clone(),
+            store: dry.series.clone(),
+            chain: plan.chain_id(),
+            history: History::new(real.series.clone(), sources, plan.start, plan.end),
+            clock: dry.clock.clone(),
+            pushes: dry.pushes.clone(),
+            record: played.record.clone(),
+            watch: played.watch.clone(),
+            progress: played.progress.clone(),
+            cancelled: Arc::new(AtomicBool::new(false)),
+            end: plan.end,
+            max_messages: plan.limits.messages,
+            max_time: Duration::from_millis(plan.limits.time_ms),
+        };
+        play::play(play).await.map_err(|error| match error {
+            PlayError::Store(error) => ServiceError::from(error),
+            PlayError::Thread(error) => ServiceError::new(ServiceErrorKind::Internal, error),
+        })?;
+        let progress = played.progress.lock().clone();
+        // What was written is compared without its lock: nobody writes any more, but for one that hangs.
+        let record = std::mem::take(&mut *played.record.lock());
+        let compared = (plan.start, progress.until);
+        let samples = plan.limits.samples;
+        let points = difference::points(&real.series, &record, &plan.series, compared, samples).await?;
+        let (courses, updates) = dry.alarms.courses();
+        let begun_alarms: Vec<_> = begun_alarms
+            .into_iter()
+            .filter(|alarm| alarm.start_ts < progress.until)
+            .collect();
+        let mut alarms = difference::alarms(
+            &courses,
+            (&active, &begun_alarms),
+            progress.until,
+            plan.alarm_tolerance_ms,
+            &names,
+            plan.limits.alarms,
+        );
+        alarms.incomplete = is_cut;
+        let nodes = report::nodes(&shown, &played.watch.lock());
+        let report = ReplayReport {
+            summary: report::summary(&plan, &progress, &record, begun.elapsed()),
+            stored: report::stored(&record, samples),
+            alarms: report::alarms(&courses, updates, &names, plan.limits.alarms),
+            nodes,
+            difference: fieldline_model::replay::ReplayDifference { points, alarms },
+        };
+        Ok(report)
+    }
+}
+
+/// What a replay leaves behind.
+struct Played {
+    record: Arc<Mutex<Record>>,
+    watch: Arc<Mutex<Watch>>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+/// What a replay works with.
+struct Dry {
+    common: Arc<Common>,
+    record: Arc<Mutex<Record>>,
+    series: Arc<DrySeries>,
+    alarms: Arc<DryAlarms>,
+    clock: Arc<ReplayClock>,
+    pushes: Arc<Pushes>,
+}
+
+impl Replayer {
+    fn dry(&self, plan: &Plan, active: Vec<fieldline_model::entity::Alarm>) -> Dry {
+        let real = &self.common.services;
+        let record = Arc::new(Mutex::new(Record::default()));
+        let clock = ReplayClock::at(plan.start);
+        let alarms = Arc::new(DryAlarms::new(clock.clone(), active));
+        let drafts = Arc::new(Drafts {
+            profiles: plan.profiles(),
+            alarms: plan.alarm_rules.clone(),
+            fields: plan.fields.clone(),
+        });
+        let stores = dry_stores(&real.stores, &record, alarms.clone(), &drafts);
+        let replayed = Arc::new(plan.series.keys().copied().collect());
+        let series = Arc::new(DrySeries::new(
+            real.series.clone(),
+            record.clone(),
+            clock.clone(),
+            replayed,
+            plan.start,
+        ));
+        let attributes = Arc::new(DryAttributes {
+            real: real.attributes.clone(),
+            record: record.clone(),
+        });
+        let pushes = Arc::new(Pushes::default());
+        let rules = Rules::new(Context {
+            stores: stores.clone(),
+            series: series.clone(),
+            attributes: attributes.clone(),
+            events: Arc::new(EntityEvents::default()),
+            clock: clock.clone(),
+            passwords: Passwords::new(1),
+            rule_engine: pushes.clone(),
+            rule_nodes: Arc::new(NoRuleNodes),
+        });
+        let activity = ActivityTracker::new(
+            stores.clone(),
+            attributes.clone(),
+            clock.clone(),
+            &Default::default(),
+        );
+        let limit = DebugLimit {
+            events: 0,
+            ..DebugLimit::default()
+        };
+        let events = Events::start(
+            stores.events.clone(),
+            clock.clone(),
+            &real.service_id,
+            limit,
+            &real.runtime,
+        );
+        let stores_of_usage = stores.clone();
+        let services = Arc::new(Services {
+            originators: Originators::new(stores.clone(), plan.series.len() + 1000),
+            stores,
+            rules,
+            series: series.clone(),
+            attributes,
+            engine: pushes.clone(),
+            rpc: Arc::new(NoDeviceRpc),
+            rest_calls: Arc::new(NoRestCalls),
+            activity,
+            // What is tried out uses nothing up.
+            usage: ApiUsage::new(stores_of_usage, series.clone(), clock.clone()),
+            external: real.external.clone(),
+            clock: clock.clone(),
+            runtime: real.runtime.clone(),
+            service_id: real.service_id.clone(),
+        });
+        let common = Arc::new(Common {
+            book: Book::new(services.clone(), events.clone()),
+            services,
+            events,
+            script_limits: self.common.script_limits.clone(),
+        });
+        Dry {
+            common,
+            record,
+            series,
+            alarms,
+            clock,
+            pushes,
+        }
+    }
+
+    /// The chains of the tenant, compiled for a replay, with the draft in its place.
+    async fn chains(&self, plan: &Plan, services: &Arc<Services>) -> ServiceResult<TenantChains> {
+        let tenant = plan.tenant;
+        let make = |node: &RuleNode| -> Result<Arc<dyn Node>, Box<str>> {
+            if is_executed(&node.node_type) {
+                chain::make(services, tenant, node).map_err(Into::into)
+            } else {
+                Ok(Arc::new(Passes))
+            }
+        };
+        let compile = |chain: &RuleChain, metadata: &RuleChainMetaData| {
+            Arc::new(Chain::compile_with(chain, metadata, None, &make))
+        };
+        if plan.is_draft {
+            chain::check(services, &plan.metadata)
+                .map_err(|error| ServiceError::invalid(format!("metadata: {error}")))?;
+        }
+        let mut root = plan.chain.root.then_some(plan.chain_id());
+        let mut chains = vec![compile(&plan.chain, &plan.metadata)];
+        for other in plan::core_chains(&self.common.services, tenant).await? {
+            let Some(id) = other.id.filter(|id| *id != plan.chain_id()) else {
+                continue;
+            };
+            if other.root {
+                root = Some(id);
+            }
+            if let Some(metadata) = self
+                .common
+                .services
+                .stores
+                .rule_chains
+                .metadata(tenant, id)
+                .await?
+            {
+                chains.push(compile(&other, &metadata));
+            }
+        }
+        let max_hops = self.common.book.tenant(tenant).await?.max_hops;
+        Ok(TenantChains::of(root, chains, max_hops))
+    }
+}

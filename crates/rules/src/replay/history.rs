@@ -1,0 +1,152 @@
+//! Messages made of stored telemetry, in the order of their times.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use fieldline_core::ports::{StoreResult, TimeSeriesStore};
+use fieldline_model::Subject;
+use fieldline_model::kv::pack;
+use fieldline_model::message::{DataType, MsgType};
+use fieldline_model::timeseries::{Order, Point, RangeQuery};
+
+use crate::message::{Data, Meta, Msg, derive_id};
+use crate::originators::Originator;
+
+/// Points of all series that are in memory.
+const MAX_READ: usize = 200_000;
+/// Points of one series that are read at once.
+const MAX_PAGE: usize = 1000;
+const MIN_PAGE: usize = 10;
+
+/// A device whose history is read.
+pub(super) struct Source {
+    pub(super) subject: Subject,
+    pub(super) originator: Arc<Originator>,
+    /// Names of its series.
+    pub(super) keys: Vec<String>,
+}
+
+struct Cursor {
+    source: usize,
+    key: String,
+    points: VecDeque<Point>,
+    /// Where the next page begins; `None` behind the last one.
+    next: Option<i64>,
+}
+
+/// Reads the series of devices side by side.
+pub(super) struct History {
+    store: Arc<dyn TimeSeriesStore>,
+    sources: Vec<Source>,
+    cursors: Vec<Cursor>,
+    /// The next point of each series: time, device, series.
+    heads: BinaryHeap<Reverse<(i64, usize, usize)>>,
+    end: i64,
+    page: usize,
+    is_started: bool,
+}
+
+impl History {
+    /// The history of devices with `start <= ts < end`.
+    pub(super) fn new(store: Arc<dyn TimeSeriesStore>, sources: Vec<Source>, start: i64, end: i64) -> Self {
+        let cursors: Vec<Cursor> = sources
+            .iter()
+            .enumerate()
+            .flat_map(|(source, of)| {
+                of.keys.iter().map(move |key| Cursor {
+                    source,
+                    key: key.clone(),
+                    points: VecDeque::new(),
+                    next: Some(start),
+                })
+            })
+            .collect();
+        let page = (MAX_READ / cursors.len().max(1)).clamp(MIN_PAGE, MAX_PAGE);
+        Self {
+            store,
+            sources,
+            cursors,
+            heads: BinaryHeap::new(),
+            end,
+            page,
+            is_started: false,
+        }
+    }
+
+    /// The next message: all values that a device has at one time.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub(super) async fn next(&mut self) -> StoreResult<Option<Msg>> {
+        if !self.is_started {
+            self.is_started = true;
+            for at in 0..self.cursors.len() {
+                self.advance(at).await?;
+            }
+        }
+        let Some(Reverse((ts, source, _))) = self.heads.peek().copied() else {
+            return Ok(None);
+        };
+        let mut values = Vec::new();
+        while let Some(Reverse((next, of, at))) = self.heads.peek().copied()
+            && (next, of) == (ts, source)
+        {
+            self.heads.pop();
+            if let Some(cursor) = self.cursors.get_mut(at)
+                && let Some(point) = cursor.points.pop_front()
+            {
+                pack(&cursor.key, point.value.as_ref(), &mut values);
+            }
+            self.advance(at).await?;
+        }
+        let source = self.sources.get(source);
+        Ok(source.map(|source| Msg {
+            id: derive_id(source.subject.entity.id, ts.cast_unsigned()),
+            ts,
+            tenant: source.subject.tenant,
+            kind: MsgType::PostTelemetry,
+            originator: source.subject.entity,
+            customer: source.originator.customer,
+            meta: Meta::Device {
+                device: source.originator.clone(),
+                ts: Some(ts),
+            },
+            data_type: DataType::Json,
+            data: Data::Packed(values.into()),
+            ttl_seconds: 0,
+            hops: 0,
+            callers: None,
+            fields: None,
+        }))
+    }
+
+    /// Brings the next point of a series to the front.
+    async fn advance(&mut self, at: usize) -> StoreResult<()> {
+        let (page, end) = (self.page, self.end);
+        let Some(cursor) = self.cursors.get_mut(at) else {
+            return Ok(());
+        };
+        if cursor.points.is_empty()
+            && let Some(start) = cursor.next.take()
+            && start < end
+            && let Some(source) = self.sources.get(cursor.source)
+        {
+            let query = RangeQuery {
+                start,
+                end,
+                limit: page,
+                order: Order::Ascending,
+            };
+            let points = self.store.range(source.subject, &cursor.key, query).await?;
+            if points.len() == page {
+                cursor.next = points.last().map(|point| point.ts + 1);
+            }
+            cursor.points = points.into();
+        }
+        if let Some(point) = cursor.points.front() {
+            self.heads.push(Reverse((point.ts, cursor.source, at)));
+        }
+        Ok(())
+    }
+}

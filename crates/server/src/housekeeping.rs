@@ -1,0 +1,197 @@
+//! What goes when it is old enough: events, and the alarms of tenants whose profile sets a time for them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fieldline_core::clock::SharedClock;
+use fieldline_core::options::Span;
+use fieldline_core::ports::{EventStore, StoreResult};
+use fieldline_core::services::Alarms;
+use fieldline_model::entity::EventKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tracing::{info, warn};
+
+/// How often somebody looks.
+const PERIOD: Duration = Duration::from_secs(2 * 3_600);
+/// Nothing is deleted before the clock has gone on as it should for so long: one that was wrong and comes back must not
+/// cost data.
+const TRUSTED_AFTER: Duration = Duration::from_secs(3_600);
+/// A clock that is off by more than this after that time was set.
+const STEP: Duration = Duration::from_secs(60);
+
+/// Settings of events: what debugging shows, starts and failures, counts.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Options {
+    /// How long debug events of rule nodes, rule chains and calculated fields are kept; 0 for ever.
+    pub(crate) debug_ttl: Span,
+    /// How long all other events are kept: starts and stops, errors, statistics; 0 for ever.
+    pub(crate) ttl: Span,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            debug_ttl: Span::secs(604_800),
+            ttl: Span::secs(0),
+        }
+    }
+}
+
+/// Works on these.
+pub(crate) struct Housekeeping {
+    pub(crate) alarms: Alarms,
+    pub(crate) events: Arc<dyn EventStore>,
+    pub(crate) clock: SharedClock,
+    pub(crate) options: Options,
+}
+
+impl Housekeeping {
+    /// Deletes what is old, every two hours, for as long as the program runs.
+    pub(crate) async fn run(self) {
+        loop {
+            let (began, began_ms) = (Instant::now(), self.clock.now_ms());
+            tokio::time::sleep(TRUSTED_AFTER).await;
+            if !goes_on(began.elapsed(), began_ms, self.clock.now_ms()) {
+                warn!("the clock was set: what is old is deleted once it has stood for an hour");
+                continue;
+            }
+            self.round(self.clock.now_ms()).await;
+            tokio::time::sleep(PERIOD.saturating_sub(TRUSTED_AFTER)).await;
+        }
+    }
+
+    /// Deletes what is old now, milliseconds.
+    async fn round(&self, now_ms: i64) {
+        match self.alarms.expire().await {
+            Ok(0) => {}
+            Ok(alarms) => info!(alarms, "deleted old alarms"),
+            Err(error) => warn!(%error, "cannot delete old alarms, trying again later"),
+        }
+        match self.delete_events(now_ms).await {
+            Ok(0) => {}
+            Ok(events) => info!(events, "deleted old events"),
+            Err(error) => warn!(%error, "cannot delete old events, trying again later"),
+        }
+    }
+
+    async fn delete_events(&self, now_ms: i64) -> StoreResult<u64> {
+        let mut count = 0;
+        for kind in EventKind::ALL {
+            let ttl = match kind {
+                EventKind::DebugRuleNode | EventKind::DebugRuleChain | EventKind::DebugCalculatedField => {
+                    self.options.debug_ttl
+                }
+                EventKind::LcEvent | EventKind::Error | EventKind::Stats => self.options.ttl,
+            };
+            let ttl_ms = i64::try_from(ttl.0.as_millis()).unwrap_or(i64::MAX);
+            if ttl_ms > 0 {
+                count += self
+                    .events
+                    .delete_before(kind, now_ms.saturating_sub(ttl_ms))
+                    .await?;
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Whether the clock went on as it should in a time.
+fn goes_on(passed: Duration, began_ms: i64, now_ms: i64) -> bool {
+    let passed_ms = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
+    let by_the_clock = now_ms.saturating_sub(began_ms);
+    Duration::from_millis(by_the_clock.abs_diff(passed_ms)) <= STEP
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_core::clock::SystemClock;
+    use fieldline_core::events::EntityEvents;
+    use fieldline_core::password::Passwords;
+    use fieldline_core::ports::{EventFilter, NoRuleEngine, NoRuleNodes};
+    use fieldline_core::services::{Context, Services};
+    use fieldline_model::entity::{Event, EventBody, RuleNodeDebug};
+    use fieldline_model::page::PageLink;
+    use fieldline_model::{RuleNodeId, TenantId};
+    use fieldline_storage::series::SeriesStore;
+    use fieldline_storage::{series, sql};
+
+    use super::*;
+
+    const DAY_MS: i64 = 86_400_000;
+    const NOW: i64 = 1_800_000_000_000;
+
+    #[test]
+    fn a_clock_that_was_set_is_noticed() {
+        let hour = Duration::from_secs(3_600);
+        assert!(goes_on(hour, NOW, NOW + 3_600_000) && goes_on(hour, NOW, NOW + 3_601_000));
+        assert!(!goes_on(hour, NOW, NOW + DAY_MS) && !goes_on(hour, NOW, NOW - DAY_MS));
+    }
+
+    #[tokio::test]
+    async fn old_debug_events_go_and_others_when_the_settings_say_so() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let clock: SharedClock = Arc::new(SystemClock);
+        let stores = sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
+            .await
+            .expect("a database");
+        let series = SeriesStore::open(
+            &dir.path().join("series"),
+            &series::Options::default(),
+            clock.clone(),
+        )
+        .expect("a store");
+        let context = Context {
+            stores: stores.clone(),
+            series: series.clone(),
+            attributes: series,
+            events: Arc::new(EntityEvents::default()),
+            clock: clock.clone(),
+            passwords: Passwords::new(1),
+            rule_engine: Arc::new(NoRuleEngine),
+            rule_nodes: Arc::new(NoRuleNodes),
+        };
+        let mut housekeeping = Housekeeping {
+            alarms: Services::new(context).alarms,
+            events: stores.events.clone(),
+            clock,
+            options: Options::default(),
+        };
+        let (tenant, node) = (TenantId::new(), RuleNodeId::new().into());
+        let bodies = || {
+            let lifecycle = EventBody::Lifecycle {
+                event: "STARTED".to_owned(),
+                success: true,
+                error: None,
+            };
+            [EventBody::RuleNode(RuleNodeDebug::default()), lifecycle]
+        };
+        let written: Vec<_> = [6, 8]
+            .into_iter()
+            .flat_map(|days| bodies().map(|body| (days, body)))
+            .map(|(days, body)| Event::new(tenant, node, "fieldline".to_owned(), NOW - days * DAY_MS, body))
+            .collect();
+        stores.events.append(&written).await.expect("events are stored");
+
+        for (ttl, left) in [(0, [1, 2]), (7, [1, 1]), (5, [1, 0])] {
+            housekeeping.options.ttl = Span::secs(ttl * 86_400);
+            housekeeping.round(NOW).await;
+            for (kind, left) in [EventKind::DebugRuleNode, EventKind::LcEvent]
+                .into_iter()
+                .zip(left)
+            {
+                let page = PageLink::first(10);
+                let found = stores
+                    .events
+                    .list(tenant, node, &EventFilter::of(kind), &page)
+                    .await;
+                assert_eq!(
+                    found.expect("events are read").data.len(),
+                    left,
+                    "{kind:?} after {ttl} days"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! `fieldline rules`: rule chains tried out on a running platform, over its REST API.
+
+mod table;
+mod times;
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use fieldline_loadgen::error::LoadError;
+use fieldline_loadgen::rest::{RestClient, RestTarget};
+use fieldline_model::replay::ReplayReport;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+/// Exit code for options that make no sense.
+const EXIT_USAGE: u8 = 2;
+/// What the server needs besides playing: looking up, comparing, answering.
+const OVERHEAD: Duration = Duration::from_secs(120);
+const PAGE: &str = "1000";
+
+/// Commands about rule chains.
+#[derive(Subcommand)]
+pub(crate) enum RulesCommand {
+    /// Runs stored telemetry through a rule chain, saved or as a draft, and shows what it would have done. Nothing is
+    /// stored, and nothing leaves the platform.
+    Replay(Box<ReplayArgs>),
+}
+
+/// Options of `rules replay`.
+#[derive(Args)]
+pub(crate) struct ReplayArgs {
+    /// Address of the platform.
+    #[arg(
+        long,
+        env = "REST_URL",
+        value_name = "URL",
+        default_value = "http://localhost:8080"
+    )]
+    url: String,
+    /// E-mail address of a tenant administrator.
+    #[arg(long, env = "REST_USERNAME", value_name = "EMAIL")]
+    username: String,
+    /// The password; better in the environment than on the command line.
+    #[arg(long, env = "REST_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
+    password: String,
+    /// The rule chain.
+    #[arg(long, value_name = "NAME|ID")]
+    chain: String,
+    /// Begin: milliseconds since 1970, RFC 3339, a date in UTC, or how long ago, such as 7d, 12h, 30m.
+    #[arg(long, value_name = "TIME")]
+    from: String,
+    /// End, which is not included; now where absent.
+    #[arg(long, value_name = "TIME", default_value = "now")]
+    to: String,
+    /// A device; may be given several times. All devices of the tenant where neither this nor a profile is given.
+    #[arg(long = "device", value_name = "NAME|ID", conflicts_with = "profile")]
+    devices: Vec<String>,
+    /// All devices of a profile.
+    #[arg(long, value_name = "NAME|ID")]
+    profile: Option<String>,
+    /// A series that devices sent; may be given several times. All of them where absent.
+    #[arg(long = "key", value_name = "NAME")]
+    keys: Vec<String>,
+    /// Nodes and connections instead of those that are saved: the metadata of a chain, or an exported chain.
+    #[arg(long, value_name = "FILE")]
+    draft: Option<PathBuf>,
+    /// Alarm rules instead of those of the devices' profiles: `profileData.alarms`, or an exported device profile.
+    #[arg(long, value_name = "FILE")]
+    alarm_rules: Option<PathBuf>,
+    /// Calculated fields, alarm rules among them, that are there as well or in the place of those with the same id: a field
+    /// or a list of fields, as the REST API takes them.
+    #[arg(long, value_name = "FILE")]
+    calculated_fields: Option<PathBuf>,
+    /// Messages at most.
+    #[arg(long, value_name = "NUMBER")]
+    max_messages: Option<u32>,
+    /// Devices at most.
+    #[arg(long, value_name = "NUMBER")]
+    max_devices: Option<u32>,
+    /// Seconds at most.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=300))]
+    max_time: u32,
+    /// Prints the answer of the server as it is.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no replay.
+#[derive(Debug, thiserror::Error)]
+enum RulesError {
+    #[error("{0}")]
+    Usage(String),
+    #[error(transparent)]
+    Server(#[from] LoadError),
+    #[error("the answer of the server is not what it should be: {0}")]
+    Answer(String),
+}
+
+/// Runs a command of `rules`.
+pub(crate) fn run(command: &RulesCommand) -> ExitCode {
+    let RulesCommand::Replay(args) = command;
+    match replay(args) {
+        Ok(text) => {
+            let mut out = io::stdout().lock();
+            // A reader that has seen enough closes the pipe.
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("fieldline rules: {error}");
+            match error {
+                RulesError::Usage(_) => ExitCode::from(EXIT_USAGE),
+                RulesError::Server(_) | RulesError::Answer(_) => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn replay(args: &ReplayArgs) -> Result<String, RulesError> {
+    let now = chrono::Utc::now().timestamp_millis();
+    let time = |name: &str, text: &str| {
+        times::parse(text, now).ok_or_else(|| RulesError::Usage(format!("--{name}: `{text}` is no time")))
+    };
+    let mut request = json!({
+        "startTs": time("from", &args.from)?,
+        "endTs": time("to", &args.to)?,
+        "keys": args.keys,
+        "limits": {
+            "messages": args.max_messages,
+            "devices": args.max_devices,
+            "timeMs": args.max_time.saturating_mul(1000),
+        },
+    });
+    if let Some(path) = &args.draft {
+        request["metadata"] = draft_of(read(path)?);
+    }
+    if let Some(path) = &args.alarm_rules {
+        request["alarmRules"] = alarms_of(read(path)?);
+    }
+    if let Some(path) = &args.calculated_fields {
+        request["calculatedFields"] = match read(path)? {
+            Value::Array(fields) => Value::Array(fields),
+            field => json!([field]),
+        };
+    }
+    let target = RestTarget {
+        url: args.url.clone(),
+        username: args.username.clone(),
+        password: args.password.clone(),
+        pool_size: 1,
+    };
+    let patience = OVERHEAD + Duration::from_secs(args.max_time.into());
+    let client = RestClient::with_timeout(target, patience)?;
+    let chain = find(&client, "/api/ruleChains", "rule chain", &args.chain)?;
+    if let Some(profile) = &args.profile {
+        let id = find(&client, "/api/deviceProfiles", "device profile", profile)?;
+        request["deviceProfileId"] = json!({"entityType": "DEVICE_PROFILE", "id": id});
+    }
+    let devices: Result<Vec<Uuid>, RulesError> = args
+        .devices
+        .iter()
+        .map(|device| find_device(&client, device))
+        .collect();
+    request["deviceIds"] = json!(devices?);
+    let answer = client.post(&format!("/api/ruleChain/{chain}/replay"), &[], &request)?;
+    if args.json {
+        let text =
+            serde_json::to_string_pretty(&answer).map_err(|error| RulesError::Answer(error.to_string()))?;
+        return Ok(text + "\n");
+    }
+    let report: ReplayReport =
+        serde_json::from_value(answer).map_err(|error| RulesError::Answer(error.to_string()))?;
+    Ok(table::report(&report))
+}
+
+fn read(path: &Path) -> Result<Value, RulesError> {
+    let wrong = |error: String| RulesError::Usage(format!("{}: {error}", path.display()));
+    let bytes = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))
+}
+
+/// The metadata of a chain, which an export has beside the chain.
+fn draft_of(file: Value) -> Value {
+    match file {
+        Value::Object(mut export) if export.contains_key("metadata") => {
+            export.remove("metadata").unwrap_or_default()
+        }
+        other => other,
+    }
+}
+
+/// The alarm rules of a profile.
+fn alarms_of(file: Value) -> Value {
+    match file {
+        Value::Object(mut profile) => match profile.remove("profileData") {
+            Some(Value::Object(mut data)) => data.remove("alarms").unwrap_or_else(|| json!([])),
+            _ => profile.remove("alarms").unwrap_or(Value::Object(profile)),
+        },
+        other => other,
+    }
+}
+
+fn id_of(entity: &Value) -> Option<Uuid> {
+    entity.pointer("/id/id")?.as_str()?.parse().ok()
+}
+
+/// The id of an entity of that name, in a list that can be searched.
+fn find(client: &RestClient, path: &str, what: &str, name: &str) -> Result<Uuid, RulesError> {
+    if let Ok(id) = name.parse() {
+        return Ok(id);
+    }
+    let page = client.get(path, &[("pageSize", PAGE), ("page", "0"), ("textSearch", name)])?;
+    let found: Vec<&Map<String, Value>> = page["data"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .filter(|entity| entity.get("name").and_then(Value::as_str) == Some(name))
+        .collect();
+    match found.as_slice() {
+        [one] => id_of(&Value::Object((*one).clone()))
+            .ok_or_else(|| RulesError::Answer(format!("the {what} has no id"))),
+        [] => Err(RulesError::Usage(format!("there is no {what} `{name}`"))),
+        several => {
+            let count = several.len();
+            Err(RulesError::Usage(format!(
+                "there are {count} of the name `{name}`: give the id of the {what}"
+            )))
+        }
+    }
+}
+
+fn find_device(client: &RestClient, name: &str) -> Result<Uuid, RulesError> {
+    if let Ok(id) = name.parse() {
+        return Ok(id);
+    }
+    let device = client.get_optional("/api/tenant/devices", &[("deviceName", name)])?;
+    let device = device.ok_or_else(|| RulesError::Usage(format!("there is no device `{name}`")))?;
+    id_of(&device).ok_or_else(|| RulesError::Answer("the device has no id".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_are_taken_from_exports() {
+        let metadata = json!({"firstNodeIndex": 0, "nodes": []});
+        assert_eq!(draft_of(metadata.clone()), metadata);
+        assert_eq!(draft_of(json!({"ruleChain": {}, "metadata": metadata})), metadata);
+        let alarms = json!([{"id": "a"}]);
+        assert_eq!(alarms_of(alarms.clone()), alarms);
+        assert_eq!(
+            alarms_of(json!({"name": "p", "profileData": {"alarms": alarms}})),
+            alarms
+        );
+        assert_eq!(alarms_of(json!({"alarms": alarms})), alarms);
+    }
+}
