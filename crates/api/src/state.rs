@@ -6,7 +6,9 @@ use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester, TimeSeriesStore};
+use fieldline_core::ports::{
+    AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester, TimeSeriesStore,
+};
 use fieldline_core::services::{Context, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;

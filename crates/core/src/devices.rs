@@ -16,6 +16,7 @@ use crate::events::{EntityChange, EntityListener};
 use crate::ingest::MAIN_QUEUE;
 use crate::logging::LogGate;
 use crate::ports::{EntityStores, StoreError, StoreErrorKind, StoreResult, TimeSeriesStore};
+use crate::rate_limits::MessageRates;
 use crate::usage::ApiUsage;
 
 mod credentials;
@@ -98,9 +99,9 @@ impl DeviceDirectory {
         Arc::new(Self {
             stores,
             series,
+            index: Mutex::new(Index::new(clock.clone())),
             clock,
             known: Cache::new(options.cached_devices.max(16)),
-            index: Mutex::default(),
         })
     }
 
@@ -289,10 +290,21 @@ impl DeviceDirectory {
                 .filter(|limit| !limit.is_empty())
                 .map(str::to_owned)
         };
-        let own_queue = profile.default_queue_name.as_deref().filter(|name| !name.is_empty());
+        let limits = |sender: &str| {
+            ["Msg", "TelemetryMsg", "TelemetryDataPoints"]
+                .map(|what| limit(&format!("transport{sender}{what}RateLimit")))
+        };
+        let (of_device, of_tenant) = (limits("Device"), limits("Tenant"));
+        let own_queue = profile
+            .default_queue_name
+            .as_deref()
+            .filter(|name| !name.is_empty());
         let has_own_main = tenant_wide.isolated_tb_rule_engine.then_some(MAIN_QUEUE);
         Ok(Some(Arc::new(DeviceSettings {
-            queue: own_queue.or(has_own_main).filter(|name| has_own_main.is_some() || *name != MAIN_QUEUE).map(Arc::from),
+            queue: own_queue
+                .or(has_own_main)
+                .filter(|name| has_own_main.is_some() || *name != MAIN_QUEUE)
+                .map(Arc::from),
             profile: profile_id,
             tenant_profile,
             ttl_seconds: profile
@@ -304,11 +316,9 @@ impl DeviceDirectory {
                 .unwrap_or(false),
             telemetry_topic: custom_topic(&profile, "deviceTelemetryTopic"),
             attributes_topic: custom_topic(&profile, "deviceAttributesTopic"),
-            message_limits: [
-                limit("transportDeviceMsgRateLimit"),
-                limit("transportDeviceTelemetryMsgRateLimit"),
-                limit("transportDeviceTelemetryDataPointsRateLimit"),
-            ],
+            rates: MessageRates::parse(of_device.each_ref().map(Option::as_deref)),
+            tenant_rates: MessageRates::parse(of_tenant.each_ref().map(Option::as_deref)),
+            message_limits: of_device,
         })))
     }
 }

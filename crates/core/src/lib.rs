@@ -12,9 +12,10 @@ pub mod options;
 pub mod password;
 pub mod ports;
 pub mod queue_stats;
+pub mod rate_limits;
 pub mod services;
 pub mod sessions;
+pub mod usage;
 
 #[cfg(test)]
 mod fakes;
-pub mod usage;

@@ -10,13 +10,13 @@ mod error;
 mod events;
 mod ingest;
 mod journal;
+mod queues;
 mod relations;
 mod replay;
 mod rpc;
-mod rules;
-mod queues;
 mod rule_chains;
 mod rule_nodes;
+mod rules;
 mod timeseries;
 
 pub use alarms::{
@@ -38,13 +38,13 @@ pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
+pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};
 pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, RestCalls};
-pub use rules::{NoRuleEngine, RuleEngine};
-pub use queues::QueueStore;
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{
     NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
 };
+pub use rules::{NoRuleEngine, RuleEngine};
 pub use timeseries::{DeleteSeries, TimeSeriesStore};

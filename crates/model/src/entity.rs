@@ -1,45 +1,47 @@
 //! Entities in the JSON shape of the REST API. The same shape is what the SQL stores keep, so a field that only one
 //! client uses is kept and given back.
 
-mod component;
-mod debug;
 mod alarm;
 mod asset;
 pub mod calculated_field;
+mod component;
+mod debug;
 mod device;
 mod entity_view;
 mod event;
 mod owner;
-mod relation;
 mod queue;
+mod relation;
 mod rule_chain;
 mod user;
 
+pub use alarm::{
+    Alarm, AlarmAssignee, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmCommentType, AlarmInfo,
+    AlarmSearchStatus, AlarmSeverity, AlarmStatus,
+};
+pub use asset::{Asset, AssetInfo, AssetProfile, AssetProfileInfo};
+pub use calculated_field::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 pub use component::{
     ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
     ConfigurationDescriptor, NodeDefinition,
 };
 pub use debug::DebugSettings;
-pub use alarm::{
-    Alarm, AlarmAssignee, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmCommentType, AlarmInfo, AlarmSearchStatus,
-    AlarmSeverity, AlarmStatus,
-};
-pub use asset::{Asset, AssetInfo, AssetProfile, AssetProfileInfo};
-pub use calculated_field::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 pub use device::{
     CredentialsType, Device, DeviceCredentials, DeviceInfo, DeviceProfile, DeviceProfileInfo, TransportType,
 };
-pub use event::{CalculatedFieldDebug, EVENT_IN, EVENT_OUT, Event, EventBody, EventKind, RuleNodeDebug};
 pub use entity_view::{AttributeKeys, EntityView, EntityViewInfo, ViewKeys};
+pub use event::{CalculatedFieldDebug, EVENT_IN, EVENT_OUT, Event, EventBody, EventKind, RuleNodeDebug};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};
-pub use queue::{ProcessingStrategy, ProcessingStrategyType, Queue, QueueStats, SubmitStrategy, SubmitStrategyType};
+pub use queue::{
+    ProcessingStrategy, ProcessingStrategyType, Queue, QueueStats, SubmitStrategy, SubmitStrategyType,
+};
+pub use relation::{
+    EntityRelation, EntityRelationInfo, RelationFilter, RelationTypeGroup, RelationsQuery,
+    RelationsSearchParameters, SearchDirection,
+};
 pub use rule_chain::{
     ChainConnection, NodeConnection, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType, RuleNode,
-};
-pub use relation::{
-    EntityRelation, EntityRelationInfo, RelationFilter, RelationTypeGroup, RelationsQuery, RelationsSearchParameters,
-    SearchDirection,
 };
 pub use user::{Authority, User, UserCredentials};
 

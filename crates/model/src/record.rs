@@ -74,6 +74,27 @@ impl RecordBatch {
         self.points = 0;
     }
 
+    /// Where it ends now, to go [`back_to`](Self::back_to).
+    pub const fn mark(&self) -> BatchMark {
+        BatchMark {
+            bytes: self.bytes.len(),
+            count: self.count,
+            points: self.points,
+        }
+    }
+
+    /// Takes back what was added after a mark.
+    pub fn back_to(&mut self, mark: BatchMark) {
+        self.bytes.truncate(mark.bytes);
+        self.count = self.count.min(mark.count);
+        self.points = self.points.min(mark.points);
+    }
+
+    /// How many key-values were added after a mark.
+    pub const fn points_since(&self, mark: BatchMark) -> u32 {
+        self.points.saturating_sub(mark.points)
+    }
+
     /// Gives memory beyond `bytes` back, so that one large message does not stay resident for ever.
     pub fn shrink_to(&mut self, bytes: usize) {
         self.bytes.shrink_to(bytes);
@@ -142,6 +163,14 @@ impl RecordBatch {
             place.copy_from_slice(&number.to_le_bytes());
         }
     }
+}
+
+/// A place in a [`RecordBatch`].
+#[derive(Debug, Clone, Copy)]
+pub struct BatchMark {
+    bytes: usize,
+    count: u32,
+    points: u32,
 }
 
 /// Splits the bytes of a batch into its records.

@@ -38,12 +38,17 @@ const BATCH: usize = 64;
 type Part = (&'static str, Value, &'static str);
 
 fn save() -> Part {
-    let settings = json!({"defaultTTL": 0, "useServerTs": false, "processingSettings": {"type": "ON_EVERY_MESSAGE"}});
+    let settings =
+        json!({"defaultTTL": 0, "useServerTs": false, "processingSettings": {"type": "ON_EVERY_MESSAGE"}});
     ("telemetry.TbMsgTimeseriesNode", settings, "Success")
 }
 
 fn switch() -> Part {
-    ("filter.TbMsgTypeSwitchNode", json!({"version": 0}), "Post telemetry")
+    (
+        "filter.TbMsgTypeSwitchNode",
+        json!({"version": 0}),
+        "Post telemetry",
+    )
 }
 
 fn script(lang: &str) -> Part {
@@ -93,7 +98,9 @@ struct World {
 impl World {
     /// A tenant with devices and as many profiles.
     async fn new(dir: &Path, profiles: usize) -> Self {
-        let stores = sql::open_sqlite(&dir.join("entities.db"), &sql::Options::default()).await.unwrap();
+        let stores = sql::open_sqlite(&dir.join("entities.db"), &sql::Options::default())
+            .await
+            .unwrap();
         let profile = TenantProfile {
             id: Some(TenantProfileId::new()),
             name: "default".into(),
@@ -119,7 +126,15 @@ impl World {
                 profile_data: alarm_rules(),
                 ..DeviceProfile::default()
             };
-            ids.push(stores.device_profiles.save(profile, true).await.unwrap().id.unwrap());
+            ids.push(
+                stores
+                    .device_profiles
+                    .save(profile, true)
+                    .await
+                    .unwrap()
+                    .id
+                    .unwrap(),
+            );
         }
         let mut devices = Vec::new();
         for n in 0..DEVICES {
@@ -135,7 +150,11 @@ impl World {
             stores.devices.create(device, credentials).await.unwrap();
             devices.push(Subject::device(tenant, id));
         }
-        Self { stores, tenant, devices }
+        Self {
+            stores,
+            tenant,
+            devices,
+        }
     }
 
     /// A root chain of these nodes, one behind the other.
@@ -157,11 +176,14 @@ impl World {
             configuration: configuration.clone(),
             ..RuleNode::default()
         });
-        let connections = (0..).zip(parts).take(parts.len() - 1).map(|(n, (_, _, label))| NodeConnection {
-            from_index: n,
-            to_index: n + 1,
-            label: (*label).into(),
-        });
+        let connections = (0..)
+            .zip(parts)
+            .take(parts.len() - 1)
+            .map(|(n, (_, _, label))| NodeConnection {
+                from_index: n,
+                to_index: n + 1,
+                label: (*label).into(),
+            });
         let metadata = RuleChainMetaData {
             rule_chain_id: chain.id,
             version: chain.version,
@@ -170,17 +192,29 @@ impl World {
             connections: Some(connections.collect()),
             ..RuleChainMetaData::default()
         };
-        self.stores.rule_chains.save_metadata(self.tenant, metadata).await.unwrap();
+        self.stores
+            .rule_chains
+            .save_metadata(self.tenant, metadata)
+            .await
+            .unwrap();
     }
 }
 
 fn cpu_of(thread: &str) -> Duration {
     let mut ticks = 0;
     for task in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
-        let Ok(stat) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
-        let Ok(name) = std::fs::read_to_string(task.path().join("comm")) else { continue };
+        let Ok(stat) = std::fs::read_to_string(task.path().join("schedstat")) else {
+            continue;
+        };
+        let Ok(name) = std::fs::read_to_string(task.path().join("comm")) else {
+            continue;
+        };
         if name.trim() == thread {
-            ticks += stat.split_whitespace().next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+            ticks += stat
+                .split_whitespace()
+                .next()
+                .and_then(|ns| ns.parse::<u64>().ok())
+                .unwrap_or(0);
         }
     }
     Duration::from_nanos(ticks)
@@ -212,7 +246,12 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
     if let Some(last) = last {
         last.await.unwrap();
     }
-    let activity = ActivityTracker::new(world.stores.clone(), series.clone(), clock.clone(), &Default::default());
+    let activity = ActivityTracker::new(
+        world.stores.clone(),
+        series.clone(),
+        clock.clone(),
+        &Default::default(),
+    );
     let (processors, engine): (Processors, _) = match parts {
         None => (Direct::processors(), None),
         Some(parts) => {
@@ -252,9 +291,19 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let (wall, cpu) = (started.elapsed(), cpu_of("ingest-0"));
-    let failed: u64 = engine.iter().flat_map(|engine| engine.queues()).map(|(_, queue)| {
-        queue.counts.lock().tenants.values().map(|(counts, _)| counts.failed + counts.timeout).sum::<u64>()
-    }).sum();
+    let failed: u64 = engine
+        .iter()
+        .flat_map(|engine| engine.queues())
+        .map(|(_, queue)| {
+            queue
+                .counts
+                .lock()
+                .tenants
+                .values()
+                .map(|(counts, _)| counts.failed + counts.timeout)
+                .sum::<u64>()
+        })
+        .sum();
     println!(
         "| {name} | {:.0} | {:.0} | {:.2} | {failed} |",
         messages as f64 / wall.as_secs_f64(),
@@ -262,12 +311,17 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
         cpu.as_secs_f64() * 1e6 / messages as f64,
     );
     journal.close().await;
-    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(10))).await.unwrap();
+    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(10)))
+        .await
+        .unwrap();
 }
 
 #[tokio::main]
 async fn main() {
-    let messages = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(400_000);
+    let messages = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(400_000);
     println!("| chain | messages/s | messages/s and core | us/message | failed |\n|---|--:|--:|--:|--:|");
     measure("none", messages, 1, None).await;
     measure("default", messages, 1, Some(vec![switch(), save()])).await;
@@ -277,5 +331,11 @@ async fn main() {
     measure("JavaScript", messages, 1, Some(vec![script("JS"), save()])).await;
     measure("TBEL", messages, 1, Some(vec![script("TBEL"), save()])).await;
     measure("five alarm rules", messages, 1, Some(vec![alarms(), save()])).await;
-    measure("1,000 profiles of five alarm rules", messages, 1_000, Some(vec![alarms(), save()])).await;
+    measure(
+        "1,000 profiles of five alarm rules",
+        messages,
+        1_000,
+        Some(vec![alarms(), save()]),
+    )
+    .await;
 }

@@ -1,8 +1,8 @@
 //! The compiled chains of all tenants, and the nodes among them that work by themselves.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::StoreResult;
@@ -58,11 +58,21 @@ impl TenantChains {
     }
 
     /// Chains that belong together, as they are when put in force.
-    pub fn of(root: Option<RuleChainId>, chains: impl IntoIterator<Item = Arc<Chain>>, max_hops: u32) -> Self {
+    pub fn of(
+        root: Option<RuleChainId>,
+        chains: impl IntoIterator<Item = Arc<Chain>>,
+        max_hops: u32,
+    ) -> Self {
         let chains: FxHashMap<_, _> = chains.into_iter().map(|chain| (chain.id, chain)).collect();
         let nodes = chains
             .values()
-            .flat_map(|chain| chain.nodes.iter().enumerate().map(|(at, node)| (node.id, (chain.id, at))))
+            .flat_map(|chain| {
+                chain
+                    .nodes
+                    .iter()
+                    .enumerate()
+                    .map(|(at, node)| (node.id, (chain.id, at)))
+            })
             .collect();
         Self {
             root,
@@ -230,7 +240,10 @@ impl Book {
             return Ok((0, 0));
         };
         let hops = profile.limit("maxRuleNodeExecutionsPerMessage");
-        Ok((u32::try_from(hops).unwrap_or(u32::MAX), profile.storage_ttl_seconds()))
+        Ok((
+            u32::try_from(hops).unwrap_or(u32::MAX),
+            profile.storage_ttl_seconds(),
+        ))
     }
 
     fn tell(&self, tenant: TenantId, chain: &Chain, is_update: bool) {
@@ -250,7 +263,11 @@ impl Book {
         let mut sources = self.sources.lock();
         let is_current = |id: &RuleNodeId, address: usize| {
             let node = chains.node(*id).and_then(|(chain, at)| chain.nodes.get(at));
-            node.is_none_or(|node| node.node.as_ref().is_ok_and(|node| Arc::as_ptr(node).addr() == address))
+            node.is_none_or(|node| {
+                node.node
+                    .as_ref()
+                    .is_ok_and(|node| Arc::as_ptr(node).addr() == address)
+            })
         };
         sources.retain(|id, (address, task)| {
             let stays = !task.is_finished() && is_current(id, *address);

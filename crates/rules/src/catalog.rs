@@ -3,10 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{FieldScriptTest, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse};
+use fieldline_core::ports::{
+    FieldScriptTest, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
+};
 use fieldline_model::TenantId;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
-use fieldline_model::entity::{CalculatedField, ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType, ConfigurationDescriptor, NodeDefinition, RuleChainMetaData, RuleChainType, RuleNode};
+use fieldline_model::entity::{
+    CalculatedField, ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope,
+    ComponentType, ConfigurationDescriptor, NodeDefinition, RuleChainMetaData, RuleChainType, RuleNode,
+};
 use fieldline_script::{Arg, Host, Lang, Limits, Script};
 use serde_json::Value;
 
@@ -123,7 +128,8 @@ impl ScriptTester for Tester {
 
     async fn test_field(&self, request: FieldScriptTest) -> Result<Value, String> {
         let limits = self.limits.clone();
-        let tested = tokio::task::spawn_blocking(move || calculated_fields::test_script(&request, limits)).await;
+        let tested =
+            tokio::task::spawn_blocking(move || calculated_fields::test_script(&request, limits)).await;
         tested.unwrap_or_else(|_| Err("the script engine has failed".to_owned()))
     }
 }
@@ -140,15 +146,26 @@ fn test(request: &ScriptTest, limits: Limits) -> Result<String, String> {
         .iter()
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let args = [Arg::Json(&request.msg), Arg::Map(&metadata), Arg::Text(&request.msg_type)];
+    let args = [
+        Arg::Json(&request.msg),
+        Arg::Map(&metadata),
+        Arg::Text(&request.msg_type),
+    ];
     let mut host = Host::new(limits);
     let output = host.call(&script, &args).map_err(|error| error.to_string())?;
     let value = output.to_value();
-    let wrong = |wanted: &str| Err(format!("Wrong result type: {} returned instead of {wanted}", kind_of(&value)));
+    let wrong = |wanted: &str| {
+        Err(format!(
+            "Wrong result type: {} returned instead of {wanted}",
+            kind_of(&value)
+        ))
+    };
     match request.script_use {
         ScriptUse::Filter if !value.is_boolean() => wrong("a boolean"),
         ScriptUse::Switch if !value.is_array() && !value.is_string() => wrong("a text or an array of texts"),
-        ScriptUse::Update if !value.is_object() && !value.is_array() => wrong("an object or an array of objects"),
+        ScriptUse::Update if !value.is_object() && !value.is_array() => {
+            wrong("an object or an array of objects")
+        }
         ScriptUse::Generate if !value.is_object() => wrong("an object"),
         ScriptUse::String => match value {
             Value::String(text) => Ok(text),

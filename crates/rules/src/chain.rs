@@ -57,7 +57,11 @@ impl Debug {
         let Some(settings) = settings else {
             return Self::default();
         };
-        let until = if settings.all_enabled { i64::MAX } else { settings.all_enabled_until };
+        let until = if settings.all_enabled {
+            i64::MAX
+        } else {
+            settings.all_enabled_until
+        };
         Self {
             failures: settings.failures_enabled,
             all_until: until,
@@ -128,12 +132,20 @@ impl Chain {
                 Compiled {
                     id,
                     name: node.name.as_str().into(),
-                    class: node.node_type.strip_prefix(registry::PREFIX).unwrap_or(&node.node_type).into(),
+                    class: node
+                        .node_type
+                        .strip_prefix(registry::PREFIX)
+                        .unwrap_or(&node.node_type)
+                        .into(),
                     node: match kept {
                         Some(kept) => kept.node.clone(),
                         None => make(node),
                     },
-                    queue: node.queue_name.as_deref().filter(|name| !name.is_empty()).map(Into::into),
+                    queue: node
+                        .queue_name
+                        .as_deref()
+                        .filter(|name| !name.is_empty())
+                        .map(Into::into),
                     debug: Debug::of(node.debug_settings.as_ref()),
                     edges: Vec::new(),
                     source: node.clone(),
@@ -152,7 +164,10 @@ impl Chain {
         Self {
             id: chain.id.unwrap_or_default(),
             name: chain.name.as_str().into(),
-            first: metadata.first_node_index.map(|index| index as usize).filter(|index| *index < count),
+            first: metadata
+                .first_node_index
+                .map(|index| index as usize)
+                .filter(|index| *index < count),
             nodes,
         }
     }
@@ -227,13 +242,17 @@ pub fn make(services: &Arc<Services>, tenant: TenantId, node: &RuleNode) -> Resu
 pub fn check(services: &Arc<Services>, metadata: &RuleChainMetaData) -> Result<(), String> {
     let count = metadata.nodes.len();
     if let Some(first) = metadata.first_node_index.filter(|first| *first as usize >= count) {
-        return Err(format!("First node {first} is not one of the {count} nodes of the rule chain!"));
+        return Err(format!(
+            "First node {first} is not one of the {count} nodes of the rule chain!"
+        ));
     }
     let name = |index: u32| metadata.nodes.get(index as usize).map(|node| node.name.as_str());
     let mut next = vec![Vec::new(); count];
     for connection in metadata.connections() {
         let (Some(from), Some(_)) = (name(connection.from_index), name(connection.to_index)) else {
-            let known = name(connection.from_index).or_else(|| name(connection.to_index)).unwrap_or("?");
+            let known = name(connection.from_index)
+                .or_else(|| name(connection.to_index))
+                .unwrap_or("?");
             return Err(format!(
                 "The connection '{}' at node '{known}' leads from {} to {}, but there are only {count} nodes!",
                 connection.label, connection.from_index, connection.to_index
@@ -248,10 +267,13 @@ pub fn check(services: &Arc<Services>, metadata: &RuleChainMetaData) -> Result<(
     }
     if let Some(at) = find_circle(&next) {
         let name = name(at as u32).unwrap_or_default();
-        return Err(format!("Can't create circling relations in rule chain: node '{name}' leads back to itself!"));
+        return Err(format!(
+            "Can't create circling relations in rule chain: node '{name}' leads back to itself!"
+        ));
     }
     for node in &metadata.nodes {
-        make(services, TenantId::NULL, node).map_err(|error| format!("Rule node '{}': {error}", node.name))?;
+        make(services, TenantId::NULL, node)
+            .map_err(|error| format!("Rule node '{}': {error}", node.name))?;
     }
     Ok(())
 }
@@ -301,8 +323,13 @@ mod tests {
     fn circles_are_found_and_diamonds_are_none() {
         assert_eq!(find_circle(&[vec![1, 2], vec![3], vec![3], vec![]]), None);
         assert_eq!(find_circle(&[vec![1], vec![2], vec![0]]), Some(0));
-        assert_eq!(find_circle(&[vec![], vec![2], vec![3], vec![1], vec![2]]), Some(1));
-        let long: Vec<Vec<usize>> = (0..200_000).map(|at| if at < 199_999 { vec![at + 1] } else { vec![] }).collect();
+        assert_eq!(
+            find_circle(&[vec![], vec![2], vec![3], vec![1], vec![2]]),
+            Some(1)
+        );
+        let long: Vec<Vec<usize>> = (0..200_000)
+            .map(|at| if at < 199_999 { vec![at + 1] } else { vec![] })
+            .collect();
         assert_eq!(find_circle(&long), None);
     }
 }

@@ -7,7 +7,9 @@ use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::ingest::{IngestService, MAIN_QUEUE, Processors, StartError, Uplink};
-use fieldline_core::ports::{AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, RestCalls, TimeSeriesStore};
+use fieldline_core::ports::{
+    AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, RestCalls, TimeSeriesStore,
+};
 use fieldline_core::services::{Context, Services as Rules};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
@@ -128,6 +130,8 @@ pub struct Engine {
     uplink: Uplink,
     main: Arc<QueueHandle>,
     queues: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
+    /// Queues that were deleted: their workers go on with what is in them, and with what comes if they return.
+    retired: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
     opening: tokio::sync::Mutex<()>,
     options: Options,
 }
@@ -153,7 +157,13 @@ impl Engine {
             ..DebugLimit::default()
         };
         let server = deps.service_id.clone();
-        let events = Events::start(deps.stores.events.clone(), deps.clock.clone(), &server, limit, &deps.runtime);
+        let events = Events::start(
+            deps.stores.events.clone(),
+            deps.clock.clone(),
+            &server,
+            limit,
+            &deps.runtime,
+        );
         let services = Arc::new(Services {
             stores: deps.stores,
             rules,
@@ -187,6 +197,7 @@ impl Engine {
                 main.clone(),
             )])),
             main,
+            retired: Mutex::default(),
             uplink: deps.uplink,
             opening: tokio::sync::Mutex::default(),
             options: options.clone(),
@@ -231,18 +242,32 @@ impl Engine {
                 // What it still holds is processed: its workers stay until the program ends.
                 info!(%tenant, queue = name, "queue is gone, its messages go to the main queue");
                 self.uplink.close_other(tenant, &name);
-                self.queues.lock().remove(&(tenant, name));
+                let key = (tenant, name);
+                let handle = self.queues.lock().remove(&key);
+                self.retired.lock().extend(handle.map(|handle| (key, handle)));
             }
         }
         Ok(())
     }
 
-    async fn open_queue(&self, key: QueueKey, queue: &Queue, ingest: &IngestService) -> Result<(), StartError> {
+    async fn open_queue(
+        &self,
+        key: QueueKey,
+        queue: &Queue,
+        ingest: &IngestService,
+    ) -> Result<(), StartError> {
         let partitions = u16::try_from(queue.partitions).unwrap_or(1).clamp(1, 64);
         let uplink = self.uplink.open_other(key.0, &key.1, partitions)?;
+        if let Some(handle) = self.retired.lock().remove(&key) {
+            *handle.strategy.write() = Strategy::of(queue);
+            self.queues.lock().insert(key, handle);
+            return Ok(());
+        }
         let handle = QueueHandle::new(&key.1, uplink.partitions(), Strategy::of(queue));
         let processors = handle.processors(&self.common);
-        ingest.add_queue(&key.1, &uplink, processors, self.options.queue_workers).await?;
+        ingest
+            .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
+            .await?;
         self.queues.lock().insert(key, handle);
         Ok(())
     }
@@ -250,7 +275,10 @@ impl Engine {
     /// All open queues with the tenant they belong to, the null one for what tenants share.
     pub fn queues(&self) -> Vec<(TenantId, Arc<QueueHandle>)> {
         let queues = self.queues.lock();
-        queues.iter().map(|((tenant, _), handle)| (*tenant, handle.clone())).collect()
+        queues
+            .iter()
+            .map(|((tenant, _), handle)| (*tenant, handle.clone()))
+            .collect()
     }
 
     /// Ends what works by itself; the queues end with the journal.
@@ -269,7 +297,10 @@ pub struct QueueListener {
 
 impl EntityListener for QueueListener {
     fn on_change(&self, change: EntityChange) {
-        if !matches!(change, EntityChange::QueueChanged(_) | EntityChange::TenantDeleted(_)) {
+        if !matches!(
+            change,
+            EntityChange::QueueChanged(_) | EntityChange::TenantDeleted(_)
+        ) {
             return;
         }
         let (engine, ingest) = (self.engine.clone(), self.ingest.clone());

@@ -54,7 +54,11 @@ impl TenantFields {
             ..Self::default()
         };
         for entry in fields.values() {
-            index.by_entity.entry(entry.entity).or_default().push(entry.clone());
+            index
+                .by_entity
+                .entry(entry.entity)
+                .or_default()
+                .push(entry.clone());
             let (mut owner, mut relations) = (false, false);
             let mut sources = FxHashSet::default();
             for watch in &entry.watches {
@@ -70,7 +74,9 @@ impl TenantFields {
                     None => {
                         index.series.insert(watch.key.clone());
                     }
-                    Some(scope) => *index.attributes.entry(watch.key.clone()).or_default() |= 1 << scope as u8,
+                    Some(scope) => {
+                        *index.attributes.entry(watch.key.clone()).or_default() |= 1 << scope as u8;
+                    }
                 }
             }
             for source in sources {
@@ -106,14 +112,25 @@ impl TenantFields {
     pub fn watches(&self, scope: Option<AttributeScope>, key: &str) -> bool {
         match scope {
             None => self.series.contains(key),
-            Some(scope) => self.attributes.get(key).is_some_and(|scopes| scopes & (1 << scope as u8) != 0),
+            Some(scope) => self
+                .attributes
+                .get(key)
+                .is_some_and(|scopes| scopes & (1 << scope as u8) != 0),
         }
     }
 
     /// The fields that an entity, or its profile, has.
-    pub fn of_entity(&self, entity: EntityId, profile: Option<EntityId>) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn of_entity(
+        &self,
+        entity: EntityId,
+        profile: Option<EntityId>,
+    ) -> impl Iterator<Item = &Arc<Entry>> {
         let of_profile = profile.and_then(|profile| self.by_entity.get(&profile));
-        self.by_entity.get(&entity).into_iter().chain(of_profile).flatten()
+        self.by_entity
+            .get(&entity)
+            .into_iter()
+            .chain(of_profile)
+            .flatten()
     }
 
     /// The fields that name an entity in an argument.
@@ -144,6 +161,8 @@ pub struct FieldBook {
     events: Arc<Events>,
     tenants: RwLock<HashMap<TenantId, Arc<TenantFields>>>,
     stale: Mutex<HashMap<TenantId, Stale>>,
+    /// Those that are being loaded: what is known of them is no longer true.
+    busy: Mutex<HashSet<TenantId>>,
     loading: tokio::sync::Mutex<()>,
     generation: AtomicU64,
     gone: Mutex<VecDeque<(u64, Uuid)>>,
@@ -157,6 +176,7 @@ impl FieldBook {
             events,
             tenants: RwLock::default(),
             stale: Mutex::default(),
+            busy: Mutex::default(),
             loading: tokio::sync::Mutex::default(),
             generation: AtomicU64::new(1),
             gone: Mutex::default(),
@@ -171,7 +191,10 @@ impl FieldBook {
     /// Fields that have gone after a generation.
     pub fn gone_since(&self, generation: u64) -> Vec<Uuid> {
         let gone = self.gone.lock();
-        gone.iter().filter(|(at, _)| *at > generation).map(|(_, id)| *id).collect()
+        gone.iter()
+            .filter(|(at, _)| *at > generation)
+            .map(|(_, id)| *id)
+            .collect()
     }
 
     /// The fields of a tenant as they are now.
@@ -187,8 +210,10 @@ impl FieldBook {
             return Ok(known);
         }
         let before = self.tenants.read().get(&tenant).cloned();
+        // In this order, so that nobody takes the old ones for current meanwhile.
+        self.busy.lock().insert(tenant);
         let stale = self.stale.lock().remove(&tenant);
-        match self.load(tenant, before.as_deref(), stale.as_ref()).await {
+        let loaded = match self.load(tenant, before.as_deref(), stale.as_ref()).await {
             Ok(loaded) => {
                 let loaded = Arc::new(loaded);
                 self.note_gone(before.as_deref(), &loaded);
@@ -199,14 +224,17 @@ impl FieldBook {
                 let mut marks = self.stale.lock();
                 let mark = marks.entry(tenant).or_default();
                 mark.everything |= stale.as_ref().is_none_or(|stale| stale.everything);
-                mark.fields.extend(stale.into_iter().flat_map(|stale| stale.fields));
+                mark.fields
+                    .extend(stale.into_iter().flat_map(|stale| stale.fields));
                 Err(error)
             }
-        }
+        };
+        self.busy.lock().remove(&tenant);
+        loaded
     }
 
     fn known(&self, tenant: TenantId) -> Option<Arc<TenantFields>> {
-        if self.stale.lock().contains_key(&tenant) {
+        if self.stale.lock().contains_key(&tenant) || self.busy.lock().contains(&tenant) {
             return None;
         }
         self.tenants.read().get(&tenant).cloned()
@@ -251,7 +279,8 @@ impl FieldBook {
                 let filter = CalculatedFieldFilter::default();
                 let found = stores.calculated_fields.list(tenant, &filter, &link).await?;
                 for info in found.data {
-                    let is_new = before.is_none_or(|before| info.field.id.is_none_or(|id| before.get(id).is_none()));
+                    let is_new =
+                        before.is_none_or(|before| info.field.id.is_none_or(|id| before.get(id).is_none()));
                     self.add(tenant, &info.field, &limits, is_new, &mut fields);
                 }
                 if !found.has_next {
@@ -284,14 +313,20 @@ impl FieldBook {
         if let Some(problem) = entry.problem() {
             warn!(%tenant, field = %entry.id, name = %entry.name, problem, "calculated field cannot be used");
             let life = if is_new { Life::Started } else { Life::Updated };
-            self.events.lifecycle(tenant, entry.id.into(), life, Some(problem));
+            self.events
+                .lifecycle(tenant, entry.id.into(), life, Some(problem));
         }
         fields.insert(entry.id, Arc::new(entry));
     }
 
     async fn limits(&self, tenant: TenantId) -> StoreResult<(CalculatedFieldLimits, u32)> {
         let stores = &self.services.stores;
-        let profile = match stores.tenants.get(tenant).await?.and_then(|tenant| tenant.tenant_profile_id) {
+        let profile = match stores
+            .tenants
+            .get(tenant)
+            .await?
+            .and_then(|tenant| tenant.tenant_profile_id)
+        {
             Some(id) => stores.tenant_profiles.get(id).await?,
             None => None,
         };
@@ -328,7 +363,9 @@ impl FieldBook {
                     }
                 });
             }
-            EntityChange::TenantSaved(tenant) if self.tenants.read().contains_key(&tenant) => self.mark(tenant, None),
+            EntityChange::TenantSaved(tenant) if self.tenants.read().contains_key(&tenant) => {
+                self.mark(tenant, None);
+            }
             EntityChange::TenantProfileChanged(_) => {
                 let tenants: Vec<TenantId> = self.tenants.read().keys().copied().collect();
                 for tenant in tenants {
@@ -359,7 +396,10 @@ impl FieldBook {
                 kind: "CALCULATED_FIELD".into(),
                 previous: Arc::default(),
             },
-            page: is_profile(entity).then_some(Page { number: 0, owner: None }),
+            page: is_profile(entity).then_some(Page {
+                number: 0,
+                owner: None,
+            }),
         };
         let message = task.message(entity, self.services.now_ms());
         push(&self.services, tenant, vec![message]).await
@@ -368,7 +408,10 @@ impl FieldBook {
 
 /// Whether fields of an entity are those of other entities.
 pub fn is_profile(entity: EntityId) -> bool {
-    matches!(entity.entity_type, EntityType::DeviceProfile | EntityType::AssetProfile)
+    matches!(
+        entity.entity_type,
+        EntityType::DeviceProfile | EntityType::AssetProfile
+    )
 }
 
 /// Queues messages, several at once, until all are there. What queues refuse for good is left out.
@@ -401,5 +444,8 @@ pub async fn push(
             tokio::time::sleep(PAUSE).await;
         }
     };
-    futures::stream::iter(messages.into_iter().map(one)).buffer_unordered(AT_ONCE).try_collect::<()>().await
+    futures::stream::iter(messages.into_iter().map(one))
+        .buffer_unordered(AT_ONCE)
+        .try_collect::<()>()
+        .await
 }

@@ -14,8 +14,8 @@
 //! | `engine` | all of it together |
 
 pub mod alarm_rules;
-pub mod calculated_fields;
 pub mod book;
+pub mod calculated_fields;
 pub mod catalog;
 pub mod chain;
 pub mod engine;

@@ -15,6 +15,9 @@ use crate::originators::Originator;
 
 /// Name under which the fields that have led to a message go through queues; no rule node sees it.
 const FIELDS: &str = "\u{1}previousCalculatedFieldIds";
+/// Name in the metadata of a queued message, which no other name can be: nodes gone through, time to keep, and the nodes
+/// that have called the chain it is in.
+const WAY: &str = "\u{1}way";
 
 /// A message on its way.
 #[derive(Debug, Clone)]
@@ -70,6 +73,8 @@ impl Msg {
     /// A message from a queue.
     pub fn of(tenant: TenantId, mut message: Message) -> Self {
         let fields = message.metadata.remove(FIELDS);
+        let way = message.metadata.remove(WAY);
+        let (hops, ttl_seconds, callers) = way.and_then(|way| read_way(&way)).unwrap_or_default();
         Self {
             id: message.id,
             ts: message.ts,
@@ -80,9 +85,9 @@ impl Msg {
             meta: Meta::Own(Arc::new(message.metadata)),
             data_type: message.data_type,
             data: Data::text(message.data),
-            ttl_seconds: 0,
-            hops: 0,
-            callers: None,
+            ttl_seconds,
+            hops,
+            callers,
             fields: fields.map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect()),
         }
     }
@@ -93,6 +98,9 @@ impl Msg {
         if let Some(fields) = &self.fields {
             let ids: Vec<String> = fields.iter().map(Uuid::to_string).collect();
             metadata.set(FIELDS, ids.join(","));
+        }
+        if self.hops > 0 || self.ttl_seconds > 0 || self.callers.is_some() {
+            metadata.set(WAY, write_way(self));
         }
         Message {
             id: self.id,
@@ -124,6 +132,42 @@ impl Msg {
         derived.id = derive_id(self.id, salt);
         derived
     }
+}
+
+/// Most callers that a queued message remembers.
+const MAX_CALLERS: usize = 64;
+
+fn write_way(msg: &Msg) -> String {
+    let mut way = format!("{};{};", msg.hops, msg.ttl_seconds);
+    let callers = std::iter::successors(msg.callers.as_deref(), |caller| caller.callers.as_deref());
+    for caller in callers.take(MAX_CALLERS) {
+        way.push_str(&format!("{}/{},", caller.chain, caller.node));
+    }
+    way
+}
+
+fn read_way(way: &str) -> Option<(u32, u32, Option<Arc<Caller>>)> {
+    let mut parts = way.split(';');
+    let hops = parts.next()?.parse().ok()?;
+    let ttl_seconds = parts.next()?.parse().ok()?;
+    let mut callers = None;
+    // The one that called last stands first.
+    for caller in parts
+        .next()?
+        .split(',')
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+    {
+        let (chain, node) = caller.split_once('/')?;
+        callers = Some(Arc::new(Caller {
+            chain: RuleChainId(chain.parse().ok()?),
+            node: RuleNodeId(node.parse().ok()?),
+            callers,
+        }));
+    }
+    Some((hops, ttl_seconds, callers))
 }
 
 /// An id that follows from another one and a number.
@@ -273,7 +317,10 @@ impl Data {
     /// A value of a JSON object by its name, as it stands; `None` where there is none, or the body is no object.
     pub fn value(&mut self, key: &str) -> Option<Value> {
         if let Self::Packed(bytes) = self {
-            let found = unpack(bytes).filter_map(Result::ok).filter(|(name, _)| *name == key).last();
+            let found = unpack(bytes)
+                .filter_map(Result::ok)
+                .filter(|(name, _)| *name == key)
+                .last();
             return found.map(|(_, value)| json_of(value));
         }
         self.to_json().ok()?.get(key).cloned()
@@ -304,4 +351,43 @@ fn text_of(bytes: &[u8]) -> String {
     }
     text.push('}');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fieldline_model::DeviceId;
+
+    #[test]
+    fn a_message_that_waits_in_a_queue_keeps_its_way() {
+        let plain = Message::new(
+            MsgType::PostTelemetry,
+            DeviceId::new().into(),
+            1,
+            Metadata::new(),
+            "{}".to_owned(),
+        );
+        let mut msg = Msg::of(TenantId::new(), plain);
+        assert!(
+            msg.to_message().metadata.is_empty(),
+            "nothing is added where there is nothing to keep"
+        );
+        let caller = |callers| {
+            Some(Arc::new(Caller {
+                chain: RuleChainId::new(),
+                node: RuleNodeId::new(),
+                callers,
+            }))
+        };
+        msg.callers = caller(caller(None));
+        (msg.hops, msg.ttl_seconds) = (7, 60);
+        let back = Msg::of(msg.tenant, msg.to_message());
+        let nodes = |msg: &Msg| -> Vec<_> {
+            std::iter::successors(msg.callers.clone(), |caller| caller.callers.clone())
+                .map(|caller| (caller.chain, caller.node))
+                .collect()
+        };
+        assert_eq!((back.hops, back.ttl_seconds, nodes(&back)), (7, 60, nodes(&msg)));
+        assert!(back.meta.to_metadata().is_empty());
+    }
 }

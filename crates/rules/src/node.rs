@@ -225,12 +225,21 @@ pub use fieldline_core::ports::RowParts;
 
 impl Ctx<'_> {
     /// Stores values of one time; `values` are packed as in [`fieldline_model::kv`].
-    pub fn save_telemetry(&mut self, subject: Subject, ts: i64, ttl_seconds: u32, parts: RowParts, values: Bytes) {
+    pub fn save_telemetry(
+        &mut self,
+        subject: Subject,
+        ts: i64,
+        ttl_seconds: u32,
+        parts: RowParts,
+        values: Bytes,
+    ) {
         if parts != RowParts::Latest {
             let points = storage_points(kv::count(&values).into(), ttl_seconds.into());
             self.count(UsageKey::StorageDataPoints, points);
         }
-        self.parts.effects.telemetry(subject, ts, ttl_seconds, parts, values);
+        self.parts
+            .effects
+            .telemetry(subject, ts, ttl_seconds, parts, values);
     }
 
     /// Stores attributes; `values` are packed as in [`fieldline_model::kv`].

@@ -2,10 +2,10 @@
 
 mod action;
 pub(crate) mod derived;
+mod enrichment;
 pub(crate) mod entities;
 mod external;
 pub(crate) mod fence;
-mod enrichment;
 mod filter;
 mod flow;
 pub(crate) mod json_path;

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::{
-    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId, Subject, TenantId,
+    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId,
+    Subject, TenantId,
 };
 use quick_cache::sync::Cache;
 use rustc_hash::FxHashMap;
@@ -50,12 +51,19 @@ impl Profile {
     /// The alarm rules of the profile, compiled when first asked for; `None` where it has none that work.
     pub fn alarm_rules(&self) -> Option<&Arc<Rules>> {
         let compile = || {
-            if self.data.get("alarms").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            if self
+                .data
+                .get("alarms")
+                .and_then(Value::as_array)
+                .is_none_or(Vec::is_empty)
+            {
                 return None;
             }
             let compiled = Rules::from_device_profile(&self.data);
             compiled
-                .inspect_err(|error| warn!(profile = %self.id, %error, "the alarm rules of a profile cannot be used"))
+                .inspect_err(
+                    |error| warn!(profile = %self.id, %error, "the alarm rules of a profile cannot be used"),
+                )
                 .ok()
         };
         self.alarm_rules.get_or_init(compile).as_ref()
@@ -128,7 +136,9 @@ impl Originators {
             id: id.into(),
             name: device.name.into(),
             label: device.label.unwrap_or_default().into(),
-            profile_name: profile.as_ref().map_or_else(|| Arc::from(""), |(name, _)| name.clone()),
+            profile_name: profile
+                .as_ref()
+                .map_or_else(|| Arc::from(""), |(name, _)| name.clone()),
             customer: Some(device.customer_id).filter(|id| !id.is_null()),
             profile: profile.map(|(_, profile)| profile),
         })
@@ -150,7 +160,10 @@ impl Originators {
             Arc::new(Profile {
                 id: id.into(),
                 rule_chain: profile.default_rule_chain_id.map(|id| RuleChainId(id.id)),
-                queue: profile.default_queue_name.filter(|name| !name.is_empty()).map(Into::into),
+                queue: profile
+                    .default_queue_name
+                    .filter(|name| !name.is_empty())
+                    .map(Into::into),
                 data: profile.profile_data,
                 alarm_rules: OnceLock::new(),
             }),
@@ -169,11 +182,15 @@ impl Originators {
         let found = Arc::new(Profile {
             id: id.into(),
             rule_chain: profile.default_rule_chain_id.map(|id| RuleChainId(id.id)),
-            queue: profile.default_queue_name.filter(|name| !name.is_empty()).map(Into::into),
+            queue: profile
+                .default_queue_name
+                .filter(|name| !name.is_empty())
+                .map(Into::into),
             data: Value::Null,
             alarm_rules: OnceLock::new(),
         });
-        self.profiles.insert((tenant, id.0), (Arc::from(profile.name.as_str()), found.clone()));
+        self.profiles
+            .insert((tenant, id.0), (Arc::from(profile.name.as_str()), found.clone()));
         Ok(Some(found))
     }
 
@@ -219,7 +236,12 @@ impl Originators {
                 })
             }
             EntityType::Tenant => {
-                let found = self.stores.tenants.get(TenantId(id)).await?.filter(|_| id == tenant.0);
+                let found = self
+                    .stores
+                    .tenants
+                    .get(TenantId(id))
+                    .await?
+                    .filter(|_| id == tenant.0);
                 found.map(|tenant| plain(tenant.title))
             }
             _ => None,
@@ -228,8 +250,9 @@ impl Originators {
 
     fn forget_profile(&self, tenant: TenantId, id: Uuid) {
         self.profiles.remove(&(tenant, id));
-        self.known
-            .retain(|subject, known| subject.tenant != tenant || known.profile.as_ref().is_none_or(|it| it.id.id != id));
+        self.known.retain(|subject, known| {
+            subject.tenant != tenant || known.profile.as_ref().is_none_or(|it| it.id.id != id)
+        });
     }
 }
 

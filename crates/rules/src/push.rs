@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use fieldline_core::ingest::Uplink;
@@ -16,12 +17,17 @@ use crate::originators::Originators;
 pub struct Pusher {
     uplink: Uplink,
     originators: Arc<Originators>,
+    closed: AtomicBool,
 }
 
 impl Pusher {
     /// A pusher to the journal.
     pub fn new(uplink: Uplink, originators: Arc<Originators>) -> Self {
-        Self { uplink, originators }
+        Self {
+            uplink,
+            originators,
+            closed: AtomicBool::new(false),
+        }
     }
 
     /// Hands a message to the journal; the result resolves when it is durable.
@@ -41,7 +47,22 @@ impl Pusher {
         let mut batch = RecordBatch::new();
         batch.message(tenant, message);
         let uplink = self.uplink.to(tenant, queue);
-        uplink.append(subject, &batch).await.map_err(refused)
+        uplink
+            .append(subject, &batch)
+            .await
+            .map_err(|error| self.refused(error))
+    }
+
+    fn refused(&self, error: AppendError) -> StoreError {
+        let kind = match error {
+            AppendError::TooLarge { .. } => StoreErrorKind::Invalid,
+            AppendError::Closed => {
+                self.closed.store(true, Ordering::Release);
+                StoreErrorKind::Unavailable
+            }
+            AppendError::Busy | AppendError::DiskFull | AppendError::Failed(_) => StoreErrorKind::Unavailable,
+        };
+        StoreError::new(kind, error.to_string())
     }
 
     /// Brings the originators of many messages into memory, as far as one query does it for many.
@@ -67,7 +88,14 @@ impl Pusher {
 #[async_trait]
 impl RuleEngine for Pusher {
     async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
-        self.append(tenant, &message).await?.await.map_err(refused)
+        self.append(tenant, &message)
+            .await?
+            .await
+            .map_err(|error| self.refused(error))
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     async fn push_all(&self, messages: Vec<(TenantId, Message)>) -> StoreResult<()> {
@@ -81,20 +109,10 @@ impl RuleEngine for Pusher {
             }
         }
         for append in appends {
-            result = result.and(append.await.map_err(refused));
+            result = result.and(append.await.map_err(|error| self.refused(error)));
         }
         result
     }
-}
-
-fn refused(error: AppendError) -> StoreError {
-    let kind = match error {
-        AppendError::TooLarge { .. } => StoreErrorKind::Invalid,
-        AppendError::Busy | AppendError::DiskFull | AppendError::Failed(_) | AppendError::Closed => {
-            StoreErrorKind::Unavailable
-        }
-    };
-    StoreError::new(kind, error.to_string())
 }
 
 #[cfg(test)]

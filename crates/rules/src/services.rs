@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
-use fieldline_core::ports::{AttributeStore, DeviceRpc, EntityStores, RestCalls, RuleEngine, TimeSeriesStore};
+use fieldline_core::ports::{
+    AttributeStore, DeviceRpc, EntityStores, RestCalls, RuleEngine, TimeSeriesStore,
+};
 use fieldline_core::services::Services as Rules;
 use fieldline_core::usage::ApiUsage;
 use tokio::runtime::Handle;

@@ -121,7 +121,11 @@ async fn write_tenant(
     let ts = services.now_ms();
     let mut values = Vec::new();
     for (name, count) in counts.series() {
-        pack(name, ValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX)), &mut values);
+        pack(
+            name,
+            ValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX)),
+            &mut values,
+        );
     }
     let row = |values, ttl_seconds| TelemetryRow {
         subject,
@@ -133,7 +137,8 @@ async fn write_tenant(
     let mut last = Vec::new();
     if let Some(failure) = failure {
         let error: String = failure.error.chars().take(MAX_FAILURE).collect();
-        let text = json!({"ruleChainName": failure.chain, "ruleNodeName": failure.node, "message": error}).to_string();
+        let text = json!({"ruleChainName": failure.chain, "ruleNodeName": failure.node, "message": error})
+            .to_string();
         pack("ruleEngineException", ValueRef::Json(&text), &mut last);
     }
     let mut rows = vec![row(values.as_slice(), stats_ttl)];
@@ -145,12 +150,22 @@ async fn write_tenant(
 
 /// Seconds that statistics and failures of a tenant are kept; 0 for ever.
 async fn ttls(stores: &EntityStores, tenant: TenantId) -> StoreResult<[u32; 2]> {
-    let profile = match stores.tenants.get(tenant).await?.and_then(|tenant| tenant.tenant_profile_id) {
+    let profile = match stores
+        .tenants
+        .get(tenant)
+        .await?
+        .and_then(|tenant| tenant.tenant_profile_id)
+    {
         Some(id) => stores.tenant_profiles.get(id).await?,
         None => None,
     };
     let seconds = |name: &str| {
-        let days = profile.as_ref()?.profile_data.pointer("/configuration")?.get(name)?.as_u64()?;
+        let days = profile
+            .as_ref()?
+            .profile_data
+            .pointer("/configuration")?
+            .get(name)?
+            .as_u64()?;
         u32::try_from(days.checked_mul(86_400)?).ok()
     };
     Ok(["queueStatsTtlDays", "ruleEngineExceptionsTtlDays"].map(|name| seconds(name).unwrap_or(0)))

@@ -60,6 +60,12 @@ impl Strategy {
         }
     }
 
+    /// Whether messages behind one that has failed wait until it is tried again.
+    pub fn keeps_order(&self) -> bool {
+        use ProcessingStrategyType as Type;
+        matches!(self.processing, Type::RetryAll | Type::RetryFailedAndTimedOut)
+    }
+
     /// Whether messages that were too late go on in the background.
     pub fn keeps_late(&self) -> bool {
         self.processing == ProcessingStrategyType::SkipAllFailures
@@ -105,7 +111,11 @@ impl Attempts {
     }
 
     /// Decides what becomes of a pack whose time is up or whose messages are all done; `Open` means too late.
-    pub fn decide(&mut self, strategy: &Strategy, outcomes: impl Iterator<Item = Outcome> + Clone) -> Verdict {
+    pub fn decide(
+        &mut self,
+        strategy: &Strategy,
+        outcomes: impl Iterator<Item = Outcome> + Clone,
+    ) -> Verdict {
         use ProcessingStrategyType as Type;
         let (failed, late) = match strategy.processing {
             Type::SkipAllFailures | Type::SkipAllFailuresAndTimedOut => return Verdict::Commit,
@@ -118,7 +128,10 @@ impl Attempts {
             Outcome::Failed => failed,
             Outcome::Done => false,
         };
-        let unsuccessful = outcomes.clone().filter(|outcome| *outcome != Outcome::Done).count();
+        let unsuccessful = outcomes
+            .clone()
+            .filter(|outcome| *outcome != Outcome::Done)
+            .count();
         let wanted = outcomes.clone().filter(|outcome| is_wanted(*outcome)).count();
         if wanted == 0 {
             return Verdict::Commit;
@@ -177,7 +190,9 @@ mod tests {
         ] {
             let strategy = strategy(processing, 3, 0.0);
             let verdict = Attempts::new(&strategy, 4).decide(&strategy, outcomes.into_iter());
-            let expected = expected.map_or(Verdict::Commit, |again| Verdict::Retry(again, Duration::from_secs(1)));
+            let expected = expected.map_or(Verdict::Commit, |again| {
+                Verdict::Retry(again, Duration::from_secs(1))
+            });
             assert_eq!(verdict, expected, "{processing:?}");
         }
     }
@@ -186,15 +201,17 @@ mod tests {
     fn retries_end_by_number_and_by_the_fraction_of_failures_and_the_pause_grows() {
         let limited = strategy(Type::RetryFailed, 4, 0.0);
         let mut attempts = Attempts::new(&limited, 2);
-        let pauses: Vec<_> = std::iter::from_fn(|| match attempts.decide(&limited, [Failed, Done].into_iter()) {
-            Verdict::Retry(_, pause) => Some(pause.as_secs()),
-            Verdict::Commit => None,
-        })
-        .collect();
+        let pauses: Vec<_> =
+            std::iter::from_fn(|| match attempts.decide(&limited, [Failed, Done].into_iter()) {
+                Verdict::Retry(_, pause) => Some(pause.as_secs()),
+                Verdict::Commit => None,
+            })
+            .collect();
         assert_eq!(pauses, [1, 2, 4, 4]);
 
         let tolerant = strategy(Type::RetryFailed, 0, 0.5);
-        let decide = |outcomes: [Outcome; 4]| Attempts::new(&tolerant, 4).decide(&tolerant, outcomes.into_iter());
+        let decide =
+            |outcomes: [Outcome; 4]| Attempts::new(&tolerant, 4).decide(&tolerant, outcomes.into_iter());
         assert_ne!(decide([Failed, Failed, Done, Done]), Verdict::Commit);
         assert_eq!(decide([Failed, Failed, Failed, Done]), Verdict::Commit);
     }

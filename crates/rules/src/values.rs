@@ -4,7 +4,7 @@ use fieldline_model::kv::Value;
 use serde_json::Value as Json;
 
 /// A JSON value as a typed one; `None` for null.
-pub fn of_json(value: &Json) -> Option<Value> {
+pub(crate) fn of_json(value: &Json) -> Option<Value> {
     Some(match value {
         Json::Null => return None,
         Json::Bool(value) => Value::Bool(*value),

@@ -8,14 +8,14 @@ mod alarms;
 mod build;
 pub mod effects;
 mod field_results;
+#[cfg(test)]
+mod field_tests;
 mod field_values;
 pub mod fields;
 mod pack;
 pub mod parts;
 mod replay;
 pub mod states;
-#[cfg(test)]
-mod field_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -51,6 +51,8 @@ use crate::strategy::{Attempts, Outcome, Strategy, Verdict};
 
 /// Messages of a worker that wait for something at the same time.
 const MAX_SUSPENDED: usize = 4096;
+/// Shortest pause before messages are processed again.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
 static CHAINS_GATE: LogGate = LogGate::new(1);
@@ -89,7 +91,7 @@ impl Worker {
                 queue: QueueId(0),
                 index: 0,
             },
-            Arc::clone(&common),
+            &common,
         );
         Self {
             common,
@@ -138,6 +140,12 @@ impl Worker {
                     self.tenants.insert(tenant, chains.clone());
                     return Ok(chains);
                 }
+                Ok(Err(error)) if !error.kind().is_retryable() => {
+                    error!(%tenant, %error, "the rule chains of a tenant cannot be read, its messages fail");
+                    let none = Arc::new(TenantChains::default());
+                    self.tenants.insert(tenant, none.clone());
+                    return Ok(none);
+                }
                 Ok(Err(error)) => {
                     if let Some(suppressed) = CHAINS_GATE.open() {
                         warn!(%tenant, %error, suppressed, "cannot load rule chains, trying again");
@@ -159,17 +167,19 @@ impl Worker {
         let mut attempts = Attempts::new(strategy, self.pack.entries.len());
         let mut which: Option<Vec<u32>> = None;
         loop {
-            self.run_round(delivered, strategy, which.as_deref(), store).await?;
+            self.run_round(delivered, strategy, which.as_deref(), store)
+                .await?;
             let verdict = attempts.decide(strategy, self.pack.outcomes());
             self.count(delivered, &verdict, attempts.retries());
             match verdict {
-                Verdict::Commit => return Ok(()),
+                Verdict::Commit => return self.check_open(),
                 Verdict::Retry(again, pause) => {
                     if let Some(suppressed) = RETRY_GATE.open() {
                         let messages = again.len();
                         warn!(queue = %self.queue.name, messages, ?pause, suppressed, "processing messages again");
                     }
-                    store.pause_for(pause).await?;
+                    self.check_open()?;
+                    store.pause_for(pause.max(SHORTEST_PAUSE)).await?;
                     self.pack.number += 1;
                     self.pack.open = 0;
                     for index in &again {
@@ -182,6 +192,16 @@ impl Worker {
                     which = Some(again);
                 }
             }
+        }
+    }
+
+    /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
+    /// is given up then, and the next start does it again.
+    fn check_open(&self) -> Result<(), Stopping> {
+        if self.common.services.engine.is_closed() {
+            Err(Stopping)
+        } else {
+            Ok(())
         }
     }
 
@@ -199,10 +219,9 @@ impl Worker {
             for position in 0..which.map_or(count, |which| which.len() as u32) {
                 let index = which.map_or(Some(position), |which| which.get(position as usize).copied());
                 let Some(index) = index else { break };
+                // However long that takes: what is not even submitted must not be given up.
                 while self.suspended >= MAX_SUSPENDED {
-                    if !self.resume_one(deadline, store).await? {
-                        break;
-                    }
+                    self.resume_one(Instant::now() + strategy.timeout, store).await?;
                 }
                 self.submit(index, delivered, store).await?;
             }
@@ -223,32 +242,44 @@ impl Worker {
         loop {
             while let Some(index) = gate.next() {
                 self.submit(index, delivered, store).await?;
-                self.tell_gate(&mut gate, strategy.batch);
+                self.tell_gate(&mut gate, strategy);
             }
-            if self.pack.open == 0 && gate.is_empty() {
+            if self.pack.open == 0 {
                 return Ok(());
             }
             if !self.resume_one(deadline, store).await? {
                 // Those that were not even submitted are late as well.
                 return Ok(());
             }
-            self.tell_gate(&mut gate, strategy.batch);
+            self.tell_gate(&mut gate, strategy);
         }
     }
 
-    fn tell_gate(&mut self, gate: &mut Gate, batch: usize) {
-        for index in self.pack.ended.drain(..) {
-            gate.ended(index, batch);
+    /// Lets follow what has waited for messages that have ended. Where a message that has failed is tried again, what has
+    /// to come after it waits for that.
+    fn tell_gate(&mut self, gate: &mut Gate, strategy: &Strategy) {
+        let Pack { entries, ended, .. } = &mut self.pack;
+        for index in ended.drain(..) {
+            let failed = entries
+                .get(index as usize)
+                .is_some_and(|entry| entry.outcome == Outcome::Failed);
+            if !(failed && strategy.keeps_order()) {
+                gate.ended(index, strategy.batch);
+            }
         }
     }
 
     fn whose(&self, index: u32, delivered: Option<&Delivered<'_>>, submit: SubmitStrategyType) -> EntityId {
         let origin = self.pack.entries.get(index as usize).map(|entry| entry.origin);
         let subject = match (delivered, origin) {
-            (Some(delivered), Some(origin)) => {
-                delivered.readable.get(origin.record as usize).map(|(_, record)| record.subject)
-            }
-            (None, Some(origin)) => self.due.get(origin.record as usize).map(|(_, due)| due.key.subject),
+            (Some(delivered), Some(origin)) => delivered
+                .readable
+                .get(origin.record as usize)
+                .map(|(_, record)| record.subject),
+            (None, Some(origin)) => self
+                .due
+                .get(origin.record as usize)
+                .map(|(_, due)| due.key.subject),
             _ => None,
         };
         match subject {
@@ -287,7 +318,11 @@ impl Worker {
         if is_late && !self.queue.strategy.read().keeps_late() {
             return Ok(());
         }
-        self.go_on(resumed, store).await
+        // What it keeps belongs to the partition it came from.
+        let own = std::mem::replace(&mut self.parts.partition, resumed.ticket.partition);
+        let done = self.go_on(resumed, store).await;
+        self.parts.partition = own;
+        done
     }
 
     /// Applies what waits, with what is kept, as of a position.
@@ -308,7 +343,9 @@ impl Worker {
             return Ok(());
         }
         let at = self.positions.get(&partition).copied().unwrap_or_default();
-        store.apply(partition, at, &self.parts.effects.with(Vec::new())).await?;
+        store
+            .apply(partition, at, &self.parts.effects.with(Vec::new()))
+            .await?;
         self.parts.effects.clear();
         Ok(())
     }
@@ -341,12 +378,22 @@ impl Worker {
             }
         };
         let tenant_of = |origin: Origin| match delivered {
-            Some(delivered) => delivered.readable.get(origin.record as usize).map(|(_, record)| record.subject.tenant),
-            None => self.due.get(origin.record as usize).map(|(_, due)| due.key.subject.tenant),
+            Some(delivered) => delivered
+                .readable
+                .get(origin.record as usize)
+                .map(|(_, record)| record.subject.tenant),
+            None => self
+                .due
+                .get(origin.record as usize)
+                .map(|(_, due)| due.key.subject.tenant),
         };
         let mut iterated: Vec<TenantId> = Vec::new();
         for entry in &self.pack.entries {
-            let outcome = if entry.live > 0 { Outcome::Open } else { entry.outcome };
+            let outcome = if entry.live > 0 {
+                Outcome::Open
+            } else {
+                entry.outcome
+            };
             if let Some(tenant) = tenant_of(entry.origin) {
                 each(tenant, outcome);
                 if iterated.last() != Some(&tenant) && !iterated.contains(&tenant) {
@@ -365,11 +412,19 @@ impl Worker {
         }
         if let Some(last) = last
             && let Some(failure) = self.pack.failures.get(&last)
-            && let Some(tenant) = self.pack.entries.get(last as usize).and_then(|entry| tenant_of(entry.origin))
+            && let Some(tenant) = self
+                .pack
+                .entries
+                .get(last as usize)
+                .and_then(|entry| tenant_of(entry.origin))
         {
             counts.of(tenant).1 = Some(failure.clone());
         }
-        metrics::counter!("fieldline_rules_messages_total").increment(if commits { self.pack.entries.len() as u64 } else { 0 });
+        metrics::counter!("fieldline_rules_messages_total").increment(if commits {
+            self.pack.entries.len() as u64
+        } else {
+            0
+        });
         metrics::counter!("fieldline_rules_failed_total").increment(if commits { failed } else { 0 });
         metrics::counter!("fieldline_rules_timed_out_total").increment(if commits { late } else { 0 });
         metrics::counter!("fieldline_rules_retries_total").increment(u64::from(!commits && retries > 0));
@@ -399,7 +454,11 @@ impl Worker {
     /// Applies what waits where the partitions stand.
     async fn apply_everywhere(&mut self, store: &Applier) -> Result<(), Stopping> {
         self.parts.meter.flush();
-        let positions: Vec<_> = self.positions.iter().map(|(partition, at)| (*partition, *at)).collect();
+        let positions: Vec<_> = self
+            .positions
+            .iter()
+            .map(|(partition, at)| (*partition, *at))
+            .collect();
         for (partition, at) in positions {
             if !self.parts.effects.is_empty() || self.parts.states.has_changes(partition) {
                 self.apply(partition, at, store).await?;
@@ -455,6 +514,9 @@ impl Processor for Worker {
             return;
         }
         let due = self.next_due_in();
+        if due.is_some_and(|left| left.is_zero()) {
+            return;
+        }
         let timer = async {
             match due {
                 Some(left) => tokio::time::sleep(left).await,
@@ -469,7 +531,6 @@ impl Processor for Worker {
 
     async fn work(&mut self, store: &Applier) -> Result<(), Stopping> {
         while let Some(resumed) = self.ready.pop_front() {
-            self.parts.partition = resumed.ticket.partition;
             self.resume(resumed, store).await?;
         }
         self.run_due(store).await?;

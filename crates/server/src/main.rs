@@ -23,7 +23,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Settings of the allocator: threads of its own give what was freed back to the system after a second, so that a program
 /// with nothing to do takes only what it holds. The environment variable `_RJEM_MALLOC_CONF` overrides them.
-#[expect(unsafe_code, reason = "the allocator finds its settings by the name of the symbol")]
+#[expect(
+    unsafe_code,
+    reason = "the allocator finds its settings by the name of the symbol"
+)]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static SETTINGS: &[u8; 60] = b"background_thread:true,dirty_decay_ms:1000,muzzy_decay_ms:0\0";
 

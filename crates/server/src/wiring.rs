@@ -91,7 +91,12 @@ impl Stores {
     }
 
     /// The routes of the REST API.
-    pub(crate) fn api(&self, core: &Core, dir: &DataDir, config: &Config) -> Result<axum::Router, ServeError> {
+    pub(crate) fn api(
+        &self,
+        core: &Core,
+        dir: &DataDir,
+        config: &Config,
+    ) -> Result<axum::Router, ServeError> {
         let deps = fieldline_api::Deps {
             entities: self.database.entity_stores(),
             series: self.series.clone(),

@@ -30,7 +30,8 @@ use crate::payload::{self, AttributeRequest};
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
-/// What a device is told whose tenant has used up its messages.
+/// What a device is told that sends too much at once, and one whose tenant has used up its messages.
+const TOO_OFTEN: &str = "The rate limit of messages is exceeded!";
 const USED_UP: &str = "The messages of this month are used up!";
 
 /// Limits of the HTTP device API.
@@ -77,6 +78,8 @@ enum Refusal {
     Overloaded,
     /// The tenant has used up what it may send this month.
     UsedUp,
+    /// More messages than the rate limits of tenant or device allow.
+    TooOften,
     TooSlow,
     Disconnected,
     Malformed(JsonError),
@@ -90,6 +93,7 @@ impl IntoResponse for Refusal {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE.into_response(),
             Self::UsedUp => (StatusCode::TOO_MANY_REQUESTS, USED_UP).into_response(),
+            Self::TooOften => (StatusCode::TOO_MANY_REQUESTS, TOO_OFTEN).into_response(),
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT.into_response(),
             Self::Disconnected => StatusCode::BAD_REQUEST.into_response(),
             Self::Malformed(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
@@ -171,6 +175,9 @@ async fn get_attributes(
     Query(keys): Query<AttributeKeys>,
 ) -> Result<Response, Refusal> {
     let device = shared.device(&token).await?;
+    if !device.admits(0) {
+        return Err(Refusal::TooOften);
+    }
     let names = |list: Option<String>| {
         list.filter(|list| !list.is_empty())
             .map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())

@@ -519,10 +519,14 @@ async fn a_post_waits_for_a_busy_journal_for_a_minute_and_no_longer() {
 
 /// Gives the tenant another limit of messages a month.
 async fn limit_messages(world: &World, limit: u64) {
+    set_limit(world, "maxTransportMessages", limit.into()).await;
+}
+
+async fn set_limit(world: &World, name: &str, limit: serde_json::Value) {
     let stores = &world.context.stores;
     let profile = stores.tenant_profiles.default_profile().await.unwrap();
     let mut profile = profile.unwrap();
-    profile.profile_data["configuration"]["maxTransportMessages"] = limit.into();
+    profile.profile_data["configuration"][name] = limit;
     let services = services::Services::new(world.context.clone());
     services.tenant_profiles.save(profile).await.unwrap();
     world.usage.refresh().await.unwrap();
@@ -551,4 +555,32 @@ async fn a_tenant_that_has_used_up_its_messages_is_told_so() {
     assert_eq!(world.post(ATTRIBUTES, r#"{"a":1,"b":2}"#).await, ok());
     world.usage.report(false).await;
     assert_eq!(tenant.used(UsageKey::TransportDataPoints), 8);
+}
+
+#[tokio::test]
+async fn messages_beyond_the_rate_limits_of_device_and_tenant_are_refused() {
+    let mut world = World::new(LIMITS).await;
+    set_limit(&world, "transportDeviceTelemetryMsgRateLimit", "2:3600".into()).await;
+    set_limit(
+        &world,
+        "transportTenantTelemetryDataPointsRateLimit",
+        "6:3600".into(),
+    )
+    .await;
+    assert_eq!(world.post(TELEMETRY, r#"{"ts":1,"values":{"a":1}}"#).await, ok());
+    assert_eq!(world.post(TELEMETRY, r#"{"ts":2,"values":{"a":1}}"#).await, ok());
+    let (status, text) = world.post(TELEMETRY, r#"{"ts":3,"values":{"a":1}}"#).await;
+    assert_eq!((status, text.is_empty()), (429, false), "the device");
+    // The refused one has taken of what the tenant has.
+    let three = r#"{"ts":4,"values":{"a":1,"b":2,"c":3}}"#;
+    assert_eq!(world.post(OF_SECOND, three).await, ok());
+    assert_eq!(world.post(OF_SECOND, r#"{"d":1}"#).await.0, 429, "the tenant");
+    let asked = Request::get(ATTRIBUTES).body(Body::empty()).unwrap();
+    assert_eq!(
+        world.send(asked).await.0,
+        200,
+        "no limit is set for what has no values"
+    );
+    world.store_all().await;
+    assert_eq!(world.stored("a").await, [1, 2]);
 }

@@ -107,7 +107,9 @@ async fn set_root(
     let (chains, stored) = (&api.services.rule_chains, &api.entities.rule_chains);
     let former = stored.root(caller.tenant, chain.chain_type).await?;
     let root = chains.set_root(caller.tenant, RuleChainId(id)).await?;
-    if let Some(former) = former.and_then(|former| former.id).filter(|former| former.0 != id)
+    if let Some(former) = former
+        .and_then(|former| former.id)
+        .filter(|former| former.0 != id)
         && let Some(former) = stored.get(caller.tenant, former).await?
     {
         tell(&api, &caller, false, &former).await;

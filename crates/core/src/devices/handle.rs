@@ -8,6 +8,7 @@ use parking_lot::RwLock;
 
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
+use crate::rate_limits::{MessageLimiter, MessageRates};
 use crate::usage::{Feature, Usage, UsageKey};
 
 /// What transports need of a device's profile and tenant profile.
@@ -29,6 +30,17 @@ pub struct DeviceSettings {
     pub attributes_topic: Option<String>,
     /// Rate limits of messages, telemetry messages and telemetry points, as the tenant profile writes them.
     pub message_limits: [Option<String>; 3],
+    /// The same, read.
+    pub rates: MessageRates,
+    /// Rate limits of all devices of the tenant together.
+    pub tenant_rates: MessageRates,
+}
+
+/// What the messages of a device have to pass.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Limiters {
+    pub(super) tenant: Option<Arc<MessageLimiter>>,
+    pub(super) device: Option<Arc<MessageLimiter>>,
 }
 
 /// A device as transports hold it. Cheap to share; all connections and requests of a device use the same one.
@@ -42,6 +54,9 @@ pub struct DeviceHandle {
     pub times: Arc<MonotonicTimes>,
     /// Where its messages are counted.
     usage: Option<Arc<Usage>>,
+    /// Whether there are limiters, which most have not.
+    is_limited: AtomicBool,
+    limiters: RwLock<Limiters>,
     settings: RwLock<Arc<DeviceSettings>>,
     stale: AtomicBool,
     revoked: AtomicBool,
@@ -69,6 +84,8 @@ impl DeviceHandle {
             id,
             times,
             usage,
+            is_limited: AtomicBool::new(false),
+            limiters: RwLock::default(),
             settings: RwLock::new(settings),
             stale: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
@@ -80,6 +97,28 @@ impl DeviceHandle {
         self.usage
             .as_ref()
             .is_none_or(|usage| usage.allows(Feature::Transport))
+    }
+
+    /// Whether a message with so many values may pass the rate limits of tenant and device; if so, it counts.
+    pub fn admits(&self, points: u32) -> bool {
+        if !self.is_limited.load(Ordering::Relaxed) {
+            return true;
+        }
+        let Limiters { tenant, device } = self.limiters.read().clone();
+        [tenant, device]
+            .iter()
+            .flatten()
+            .all(|limiter| limiter.admits(points))
+    }
+
+    pub(super) fn limiters(&self) -> Limiters {
+        self.limiters.read().clone()
+    }
+
+    pub(super) fn limit(&self, limiters: Limiters) {
+        let is_limited = limiters.tenant.is_some() || limiters.device.is_some();
+        *self.limiters.write() = limiters;
+        self.is_limited.store(is_limited, Ordering::Relaxed);
     }
 
     /// Counts messages that were taken, and the values in them.

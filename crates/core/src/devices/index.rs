@@ -7,9 +7,10 @@ use std::sync::{Arc, Weak};
 use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantId};
 use rustc_hash::FxHashMap;
 
-use super::handle::{DeviceHandle, DeviceSettings, meaning};
-use crate::clock::MonotonicTimes;
+use super::handle::{DeviceHandle, DeviceSettings, Limiters, meaning};
+use crate::clock::{MonotonicTimes, SharedClock};
 use crate::events::EntityChange;
+use crate::rate_limits::{MessageLimiter, MessageRates};
 use crate::usage::ApiUsage;
 
 /// Settings are those of a profile within a tenant.
@@ -40,6 +41,10 @@ pub(super) struct Index {
     prune_at: usize,
     // What was read of profiles and has not changed since. Their devices share it.
     settings: FxHashMap<ProfileKey, Arc<DeviceSettings>>,
+    /// What rate limits go by; without it, there are none.
+    clock: Option<SharedClock>,
+    /// What is left to the tenants that have rate limits.
+    limiters: FxHashMap<TenantId, Arc<MessageLimiter>>,
     /// Where the messages of devices are counted.
     pub(super) usage: Option<Arc<ApiUsage>>,
     changes: u64,
@@ -53,6 +58,14 @@ struct Entry {
 }
 
 impl Index {
+    /// Nobody yet; rate limits go by the clock.
+    pub(super) fn new(clock: SharedClock) -> Self {
+        Self {
+            clock: Some(clock),
+            ..Self::default()
+        }
+    }
+
     /// The moment to read something at.
     pub(super) const fn now(&self) -> Moment {
         Moment(self.changes)
@@ -90,6 +103,9 @@ impl Index {
             | EntityChange::TenantProfileChanged(..)
             | EntityChange::TenantSaved(..)
             | EntityChange::TenantDeleted(..) => self.by_device.values().for_each(mark),
+        }
+        if let EntityChange::TenantDeleted(tenant) = change {
+            self.limiters.remove(&tenant);
         }
         self.settings.retain(|(tenant, profile), settings| match change {
             EntityChange::DeviceProfileChanged(_, changed) => *profile != changed,
@@ -137,6 +153,7 @@ impl Index {
         let known = self.by_device.get(&id);
         let live = known.and_then(|entry| entry.handle.upgrade());
         if let Some(handle) = live.filter(|handle| !handle.is_revoked() && handle.subject == subject) {
+            self.limit(&handle, &settings);
             handle.renew(settings);
             return Some(handle);
         }
@@ -148,7 +165,8 @@ impl Index {
             }
         };
         let usage = self.usage.as_ref().map(|usage| usage.of(subject.tenant));
-        let handle = DeviceHandle::new(subject, id, times.clone(), settings, usage);
+        let handle = DeviceHandle::new(subject, id, times.clone(), settings.clone(), usage);
+        self.limit(&handle, &settings);
         let entry = Entry {
             handle: Arc::downgrade(&handle),
             times,
@@ -162,9 +180,36 @@ impl Index {
         let current = self.is_current(&loaded);
         if current {
             let settings = self.share(loaded.subject.tenant, loaded.settings);
+            self.limit(handle, &settings);
             handle.renew(settings);
         }
         current
+    }
+
+    /// Puts the rate limits of settings in force. What is left of limits that have not changed stays.
+    fn limit(&mut self, handle: &DeviceHandle, settings: &DeviceSettings) {
+        let Some(clock) = &self.clock else { return };
+        let tenant = handle.subject.tenant;
+        let follow = |known: Option<Arc<MessageLimiter>>, rates: &MessageRates| {
+            if rates.is_none() {
+                return None;
+            }
+            let known = known.filter(|known| known.rates() == rates);
+            Some(known.unwrap_or_else(|| Arc::new(MessageLimiter::new(rates, clock))))
+        };
+        let limiters = Limiters {
+            tenant: follow(self.limiters.get(&tenant).cloned(), &settings.tenant_rates),
+            device: follow(handle.limiters().device, &settings.rates),
+        };
+        match &limiters.tenant {
+            Some(limiter) => {
+                self.limiters.insert(tenant, limiter.clone());
+            }
+            None => {
+                self.limiters.remove(&tenant);
+            }
+        }
+        handle.limit(limiters);
     }
 
     /// Forgets the devices that nobody holds a handle of. What is not ahead of the clock cannot be given out twice.

@@ -12,7 +12,8 @@ use super::metrics;
 use super::service::{Shared, Stopping};
 use crate::logging::LogGate;
 use crate::ports::{
-    AttributeRow, Effects, IngestStore, Offset, Partition, Records, RowParts, StateRow, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+    AttributeRow, Effects, IngestStore, Offset, Partition, Records, RowParts, StateRow, StoreError,
+    StoreErrorKind, StoreResult, TelemetryRow,
 };
 
 static RETRY_GATE: LogGate = LogGate::new(2);
@@ -82,7 +83,12 @@ impl Applier {
     ///
     /// # Errors
     /// The program stops.
-    pub async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> Result<(), Stopping> {
+    pub async fn apply(
+        &self,
+        partition: Partition,
+        next: Offset,
+        effects: &Effects<'_>,
+    ) -> Result<(), Stopping> {
         let Some(shared) = &self.shared else {
             if let Err(error) = self.store.apply(partition, next, effects).await {
                 warn!(%partition, %error, "the store refuses what records do");
@@ -103,18 +109,33 @@ impl Applier {
         Ok(())
     }
 
-    async fn apply_one_by_one(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> Result<(), Stopping> {
+    async fn apply_one_by_one(
+        &self,
+        partition: Partition,
+        next: Offset,
+        effects: &Effects<'_>,
+    ) -> Result<(), Stopping> {
         let Ok(at) = self.position(partition).await else {
             return Ok(());
         };
-        let rows = effects.telemetry.iter().map(|row| (row.subject, Effects {
-            telemetry: vec![*row],
-            ..Effects::default()
-        }));
-        let attributes = effects.attributes.iter().map(|row| (row.subject, Effects {
-            attributes: vec![*row],
-            ..Effects::default()
-        }));
+        let rows = effects.telemetry.iter().map(|row| {
+            (
+                row.subject,
+                Effects {
+                    telemetry: vec![*row],
+                    ..Effects::default()
+                },
+            )
+        });
+        let attributes = effects.attributes.iter().map(|row| {
+            (
+                row.subject,
+                Effects {
+                    attributes: vec![*row],
+                    ..Effects::default()
+                },
+            )
+        });
         for (subject, single) in rows.chain(attributes) {
             match self.try_apply(partition, at, &single).await? {
                 Ok(()) => ::metrics::counter!(metrics::POINTS).increment(single.telemetry.len() as u64),
@@ -235,11 +256,13 @@ impl Processor for Direct {
         for (_, record) in delivered.readable {
             collect(record, &mut effects);
         }
-        store.apply(delivered.records.partition, delivered.next, &effects).await
+        store
+            .apply(delivered.records.partition, delivered.next, &effects)
+            .await
     }
 
     async fn wake(&mut self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn work(&mut self, _: &Applier) -> Result<(), Stopping> {

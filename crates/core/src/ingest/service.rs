@@ -86,7 +86,13 @@ impl IngestService {
         let tracker = activity.clone();
         let heard = Box::new(move |heard: &[(Subject, i64)]| activity.heard_all(heard));
         let behind = Box::new(move |time| tracker.is_behind(time));
-        Self::start_with(uplink, (stores.store, stores.processors), (heard, behind), options).await
+        Self::start_with(
+            uplink,
+            (stores.store, stores.processors),
+            (heard, behind),
+            options,
+        )
+        .await
     }
 
     pub(super) async fn start_with(
@@ -100,7 +106,9 @@ impl IngestService {
             shared: Arc::new(Shared::new(uplink, store, heard)),
             max_bytes: options.batch.as_usize().max(1),
         };
-        service.work_on("ingest", uplink, processors, options.workers).await?;
+        service
+            .work_on("ingest", uplink, processors, options.workers)
+            .await?;
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
         service.spawn("checkpoint".to_owned(), Role::Keeper, || checkpoints)?;
@@ -129,7 +137,9 @@ impl IngestService {
         workers: u16,
     ) -> Result<(), StartError> {
         rewind_what_was_lost(uplink, self.shared.store.as_ref()).await?;
-        let consumers = uplink.journal().subscribe(uplink.queue(), GROUP, workers.max(1))?;
+        let consumers = uplink
+            .journal()
+            .subscribe(uplink.queue(), GROUP, workers.max(1))?;
         for (index, consumer) in consumers.into_iter().enumerate() {
             let (shared, processors, max_bytes) = (self.shared.clone(), processors.clone(), self.max_bytes);
             // The processor is made on the thread that it stays on.
@@ -263,7 +273,9 @@ impl Shared {
     /// Notes what a queue held at the start.
     fn replays(&self, uplink: &Uplink) {
         let ends = partitions(uplink).map(|partition| (partition, self.journal.end(partition)));
-        self.to_replay.lock().extend(ends.filter(|(_, end)| *end > Offset(0)));
+        self.to_replay
+            .lock()
+            .extend(ends.filter(|(_, end)| *end > Offset(0)));
     }
 
     /// Notes that everything before a position is stored.

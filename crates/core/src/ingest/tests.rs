@@ -34,7 +34,9 @@ async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) -> Arc<Shared> 
     let uplink = uplink(journal);
     let shared = Arc::new(Shared::new(&uplink, store.clone(), Box::new(|_| {})));
     let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
-    Worker::new(shared.clone(), consumer, Box::new(Direct)).run(1 << 20).await;
+    Worker::new(shared.clone(), consumer, Box::new(Direct))
+        .run(1 << 20)
+        .await;
     shared
 }
 
@@ -139,9 +141,14 @@ async fn a_worker_that_panics_is_seen() {
     let store = FakeStore::default_shared();
     let heard: Heard = Box::new(|_| panic!("as the test wants it"));
     let told = (heard, Box::new(|_| {}) as _);
-    let service = IngestService::start_with(&uplink(&journal), (store, Direct::processors()), told, &Options::default())
-        .await
-        .unwrap();
+    let service = IngestService::start_with(
+        &uplink(&journal),
+        (store, Direct::processors()),
+        told,
+        &Options::default(),
+    )
+    .await
+    .unwrap();
     let failure = service.failure();
     journal.close().await;
     service.stop(Duration::from_secs(60));

@@ -14,13 +14,16 @@ use crate::ports::{Append, AppendError, Journal, JournalError, Partition, QueueI
 /// Name of the queue that device messages go to unless their profile says otherwise.
 pub const MAIN_QUEUE: &str = "Main";
 
+/// Further queues, by the tenant they belong to and their names.
+type Others = HashMap<(TenantId, Box<str>), Uplink>;
+
 /// Appends device records to a queue of the journal, all of one originator to the same partition.
 #[derive(Clone)]
 pub struct Uplink {
     journal: Arc<dyn Journal>,
     queue: QueueId,
     partitions: u16,
-    others: Arc<RwLock<HashMap<(TenantId, Box<str>), Uplink>>>,
+    others: Arc<RwLock<Others>>,
 }
 
 impl Uplink {
@@ -43,7 +46,11 @@ impl Uplink {
         if let Some(open) = self.others.read().get(&key) {
             return Ok(open.clone());
         }
-        let stored = if tenant.is_null() { name.to_owned() } else { format!("{tenant}/{name}") };
+        let stored = if tenant.is_null() {
+            name.to_owned()
+        } else {
+            format!("{tenant}/{name}")
+        };
         let queue = self.journal.open_queue(&stored, partitions.max(1))?;
         let other = Self {
             queue,

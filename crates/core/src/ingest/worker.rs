@@ -1,8 +1,10 @@
 //! The consuming end: from the journal into the stores.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
 
 use tracing::{error, info, warn};
 
@@ -18,6 +20,8 @@ pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Before another try of what concerns one partition; twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How often the processor lets go of what it has gathered, where records come without a pause.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
 static COMMIT_GATE: LogGate = LogGate::new(1);
 
 /// Moves the records of the partitions it is assigned through its processor into the stores.
@@ -27,6 +31,7 @@ pub(super) struct Worker {
     store: Applier,
     consumer: Box<dyn Consumer>,
     partitions: HashMap<Partition, Progress>,
+    flushed: Instant,
 }
 
 /// How it stands with one partition.
@@ -37,13 +42,18 @@ struct Progress {
 }
 
 impl Worker {
-    pub(super) fn new(shared: Arc<Shared>, consumer: Box<dyn Consumer>, processor: Box<dyn Processor>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        consumer: Box<dyn Consumer>,
+        processor: Box<dyn Processor>,
+    ) -> Self {
         Self {
             store: Applier::new(&shared),
             shared,
             processor,
             consumer,
             partitions: HashMap::new(),
+            flushed: Instant::now(),
         }
     }
 
@@ -98,6 +108,14 @@ impl Worker {
             Delivery::Records(records) => {
                 self.store(&records).await?;
                 self.commit().await;
+                // With more records ready all the time, neither would get its turn.
+                if is_ready(self.processor.wake()) {
+                    self.processor.work(&self.store).await?;
+                }
+                if self.flushed.elapsed() >= FLUSH_EVERY {
+                    self.flushed = Instant::now();
+                    self.processor.flush(&self.store).await;
+                }
             }
             Delivery::Unreadable(partition, error) => {
                 let pause = self.stand_still(partition);
@@ -207,4 +225,10 @@ impl Worker {
             }
         }
     }
+}
+
+/// Whether a future is ready without any waiting.
+fn is_ready(work: impl Future<Output = ()>) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    pin!(work).as_mut().poll(&mut context).is_ready()
 }

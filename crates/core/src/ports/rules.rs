@@ -12,6 +12,11 @@ pub trait RuleEngine: Send + Sync {
     /// Queues a message about an entity of the tenant; durable when it returns.
     async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()>;
 
+    /// Whether nothing more is taken because the program stops.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
     /// Queues many messages, each about an entity of its tenant, in their order; durable when it returns. Those that
     /// cannot be queued do not hold the others back; the first error is returned.
     async fn push_all(&self, messages: Vec<(TenantId, Message)>) -> StoreResult<()> {

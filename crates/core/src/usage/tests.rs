@@ -70,13 +70,12 @@ fn counts_are_of_the_month_and_the_hour() {
 #[test]
 fn no_count_is_lost_between_threads() {
     let usage = Usage::new(&[], UsageLimits::default(), NOW);
-    let reported = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..10_000).for_each(|_| usage.add(UsageKey::TbelExecutions, 1)));
         }
         (0..100).for_each(|_| drop(usage.take_report(false, NOW)));
     });
-    assert_eq!(reported, ());
     usage.take_report(false, NOW);
     assert_eq!(usage.used(UsageKey::TbelExecutions), 40_000);
 }

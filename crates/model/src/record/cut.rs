@@ -277,6 +277,7 @@ mod tests {
                         add(0, values);
                     }
                     RecordBody::Telemetry { .. } => panic!("another time-to-live"),
+                    RecordBody::Message(_) => panic!("no message was put in"),
                 }
             }
             assert_eq!(count, batch.count());

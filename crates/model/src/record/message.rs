@@ -117,14 +117,31 @@ mod tests {
         message.from = Some((RuleNodeId::new(), "Success".to_owned()));
         message.rule_chain = Some(RuleChainId::new());
         message.queue = Some("HighPriority".to_owned());
-        for message in [message.clone(), Message { queue: None, from: None, customer: None, rule_chain: None, ..message }] {
+        for message in [
+            message.clone(),
+            Message {
+                queue: None,
+                from: None,
+                customer: None,
+                rule_chain: None,
+                ..message
+            },
+        ] {
             let mut batch = RecordBatch::new();
             batch.message(tenant, &message);
             let bytes = split(batch.as_bytes()).next().unwrap().unwrap();
             let record = Record::decode(bytes).unwrap();
-            let RecordBody::Message(body) = record.body else { panic!() };
-            assert_eq!((record.subject.tenant, record.subject.entity.entity_type), (tenant, EntityType::Device));
-            assert_eq!(decode(record.subject.entity, record.received_ms, body).unwrap(), message);
+            let RecordBody::Message(body) = record.body else {
+                panic!()
+            };
+            assert_eq!(
+                (record.subject.tenant, record.subject.entity.entity_type),
+                (tenant, EntityType::Device)
+            );
+            assert_eq!(
+                decode(record.subject.entity, record.received_ms, body).unwrap(),
+                message
+            );
             for cut in 0..body.len() {
                 assert!(decode(record.subject.entity, 0, &body[..cut]).is_err());
             }

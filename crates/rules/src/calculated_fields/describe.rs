@@ -32,7 +32,12 @@ impl Field {
                 }
                 Slot::Zones(zones) => zones
                     .iter()
-                    .map(|zone| (zone.entity.id.to_string(), json!({"ts": zone.ts, "inside": zone.inside})))
+                    .map(|zone| {
+                        (
+                            zone.entity.id.to_string(),
+                            json!({"ts": zone.ts, "inside": zone.inside}),
+                        )
+                    })
                     .collect::<Map<_, _>>()
                     .into(),
                 Slot::Related(entities) => entities

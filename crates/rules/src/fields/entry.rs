@@ -102,12 +102,16 @@ impl Entry {
     /// Whether news about the entity itself, or its profile's entity, concerns the field.
     pub fn concerns_own(&self, news: &News) -> bool {
         let own = |scope, key: &str| {
-            self.watches.iter().any(|watch| watch.of == Of::Own && watch.takes(scope, key))
+            self.watches
+                .iter()
+                .any(|watch| watch.of == Of::Own && watch.takes(scope, key))
         };
         match &news.change {
             Change::Values { scope, values } => values.iter().any(|(_, key, _)| own(*scope, key)),
             Change::Removed { scope, keys } => keys.iter().any(|key| own(*scope, key)),
-            Change::Acknowledged(_) | Change::Cleared(_) | Change::Deleted(_) => matches!(self.kind, Kind::Alarm(..)),
+            Change::Acknowledged(_) | Change::Cleared(_) | Change::Deleted(_) => {
+                matches!(self.kind, Kind::Alarm(..))
+            }
             Change::Relations => matches!(&self.kind, Kind::Values(field) if field.follows_relations()),
             Change::Owner => self.watches.iter().any(|watch| watch.of == Of::Owner),
             Change::Started | Change::Moved | Change::Gone => true,
@@ -119,7 +123,9 @@ impl Entry {
         self.watches.iter().filter(|watch| {
             watch.of != Of::Own
                 && match &news.change {
-                    Change::Values { scope, values } => values.iter().any(|(_, key, _)| watch.takes(*scope, key)),
+                    Change::Values { scope, values } => {
+                        values.iter().any(|(_, key, _)| watch.takes(*scope, key))
+                    }
                     Change::Removed { scope, keys } => keys.iter().any(|key| watch.takes(*scope, key)),
                     _ => false,
                 }

@@ -88,7 +88,9 @@ impl News {
                     .collect(),
             },
         };
-        change.is_some_thing().then(|| Self::because_of(update.msg, update.subject, change))
+        change
+            .is_some_thing()
+            .then(|| Self::because_of(update.msg, update.subject, change))
     }
 
     /// What a message from inside the platform says, before its chain has seen it; `None` where it says nothing, or where
@@ -98,7 +100,9 @@ impl News {
         let by_user = |msg: &Msg| msg.meta.get("userId").is_some();
         let scope = |msg: &Msg| {
             let named = msg.meta.get("scope");
-            named.and_then(|name| AttributeScope::from_name(&name)).unwrap_or(AttributeScope::Server)
+            named
+                .and_then(|name| AttributeScope::from_name(&name))
+                .unwrap_or(AttributeScope::Server)
         };
         let change = match msg.kind {
             MsgType::TimeseriesUpdated if by_user(msg) => Change::Values {
@@ -116,13 +120,17 @@ impl News {
             MsgType::EntityUpdated => Change::Moved,
             MsgType::EntityAssigned | MsgType::EntityUnassigned => Change::Owner,
             MsgType::EntityDeleted => Change::Gone,
-            MsgType::RelationAddOrUpdate | MsgType::RelationDeleted | MsgType::RelationsDeleted => Change::Relations,
+            MsgType::RelationAddOrUpdate | MsgType::RelationDeleted | MsgType::RelationsDeleted => {
+                Change::Relations
+            }
             MsgType::AlarmAck => Change::Acknowledged(alarm_of(msg)?),
             MsgType::AlarmClear => Change::Cleared(alarm_of(msg)?),
             MsgType::AlarmDelete => Change::Deleted(alarm_of(msg)?),
             _ => return None,
         };
-        change.is_some_thing().then(|| Self::because_of(msg, msg.subject(), change))
+        change
+            .is_some_thing()
+            .then(|| Self::because_of(msg, msg.subject(), change))
     }
 
     fn because_of(msg: &Msg, subject: Subject, change: Change) -> Self {
@@ -189,18 +197,35 @@ fn points_of(fields: &TenantFields, msg: &mut Msg) -> Option<Vec<(i64, Box<str>,
     let body = msg.data.to_json().ok()?;
     let rows = body.get("timeseries")?.as_array()?.iter();
     let of_row = |row: &serde_json::Value| {
-        let ts = row.get("ts").and_then(serde_json::Value::as_i64).unwrap_or(msg.ts);
-        row.get("values").map(|values| of_object(fields, None, ts, values)).unwrap_or_default()
+        let ts = row
+            .get("ts")
+            .and_then(serde_json::Value::as_i64)
+            .unwrap_or(msg.ts);
+        row.get("values")
+            .map(|values| of_object(fields, None, ts, values))
+            .unwrap_or_default()
     };
     Some(rows.flat_map(of_row).collect())
 }
 
-fn removed(fields: &TenantFields, scope: Option<AttributeScope>, name: &str, msg: &mut Msg) -> Option<Change> {
+fn removed(
+    fields: &TenantFields,
+    scope: Option<AttributeScope>,
+    name: &str,
+    msg: &mut Msg,
+) -> Option<Change> {
     let body = msg.data.to_json().ok()?;
-    let keys = body.get(name)?.as_array()?.iter().filter_map(serde_json::Value::as_str);
+    let keys = body
+        .get(name)?
+        .as_array()?
+        .iter()
+        .filter_map(serde_json::Value::as_str);
     Some(Change::Removed {
         scope,
-        keys: keys.filter(|key| fields.watches(scope, key)).map(Into::into).collect(),
+        keys: keys
+            .filter(|key| fields.watches(scope, key))
+            .map(Into::into)
+            .collect(),
     })
 }
 
@@ -253,9 +278,15 @@ impl Task {
     pub fn message(&self, to: EntityId, now_ms: i64) -> Message {
         let (mut scope, mut values, mut keys, mut alarm) = (None, Vec::new(), Vec::new(), None);
         let what = match &self.news.change {
-            Change::Values { scope: of, values: all } => {
+            Change::Values {
+                scope: of,
+                values: all,
+            } => {
                 scope = *of;
-                values = all.iter().map(|(ts, key, value)| (*ts, key.clone(), value.to_json())).collect();
+                values = all
+                    .iter()
+                    .map(|(ts, key, value)| (*ts, key.clone(), value.to_json()))
+                    .collect();
                 "values"
             }
             Change::Removed { scope: of, keys: all } => {
@@ -312,10 +343,15 @@ impl Task {
                 let values = wire.values.into_iter();
                 Change::Values {
                     scope,
-                    values: values.filter_map(|(ts, key, value)| Some((ts, key, values::of_json(&value)?))).collect(),
+                    values: values
+                        .filter_map(|(ts, key, value)| Some((ts, key, values::of_json(&value)?)))
+                        .collect(),
                 }
             }
-            "removed" => Change::Removed { scope, keys: wire.keys },
+            "removed" => Change::Removed {
+                scope,
+                keys: wire.keys,
+            },
             "started" => Change::Started,
             "moved" => Change::Moved,
             "owner" => Change::Owner,

@@ -2,18 +2,18 @@
 
 pub(crate) mod alarm;
 mod body;
+pub(crate) mod copy_to_view;
+pub(crate) mod customer;
 pub(crate) mod delay;
 mod derived;
 pub(crate) mod device_state;
-pub(crate) mod copy_to_view;
-pub(crate) mod customer;
 pub(crate) mod generator;
 pub(crate) mod geofencing;
-pub(crate) mod relation;
 pub(crate) mod log;
 pub(crate) mod math;
 pub(crate) mod message_count;
 mod processing;
+pub(crate) mod relation;
 pub(crate) mod rpc;
 mod script_thread;
 mod target;

@@ -24,7 +24,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         "Failure",
     ],
     default_configuration: || json!({"persistAlarmRulesState": false, "fetchAlarmRulesStateOnStart": false}),
-    ..NodeType::new("profile.TbDeviceProfileNode", "device profile", Category::Action, make)
+    ..NodeType::new(
+        "profile.TbDeviceProfileNode",
+        "device profile",
+        Category::Action,
+        make,
+    )
 }];
 
 /// What is kept of alarm rules is always durable here, so neither setting changes anything.

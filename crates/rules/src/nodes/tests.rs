@@ -63,6 +63,7 @@ pub(crate) struct World {
     pub(crate) node: RuleNodeId,
     /// Partition that messages come from, of [`Parts::partitions`].
     pub(crate) parts: Parts,
+    pub(crate) common: Arc<Common>,
     applied: u64,
     _dir: TempDir,
 }
@@ -192,6 +193,12 @@ impl World {
         };
         // Those of the worker are its own, so that a test may change what nodes see.
         let (services, of_worker) = (make_services(), make_services());
+        let common = Arc::new(Common {
+            book: Book::new(of_worker.clone(), debug.clone()),
+            services: of_worker,
+            events: debug,
+            script_limits: Limits::default(),
+        });
         let parts = Parts {
             scripts: Host::new(Limits::default()),
             effects: Pending::default(),
@@ -204,12 +211,6 @@ impl World {
             branches: Vec::new(),
             feeding: Default::default(),
             meter: Meter::new(usage),
-            common: Arc::new(Common {
-                book: Book::new(of_worker.clone(), debug.clone()),
-                services: of_worker,
-                events: debug,
-                script_limits: Limits::default(),
-            }),
         };
         let mut world = Self {
             clock,
@@ -224,6 +225,7 @@ impl World {
             chain: RuleChainId::new(),
             node: RuleNodeId::new(),
             parts,
+            common,
             applied: 0,
             _dir: dir,
         };

@@ -7,6 +7,7 @@ use fieldline_core::ports::DeviceFilter;
 use fieldline_core::services::{ServiceError, ServiceResult};
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{CalculatedField, Device, RuleChain, RuleChainMetaData, RuleChainType};
+use fieldline_model::new_uuid;
 use fieldline_model::page::PageLink;
 use fieldline_model::replay::{ReplayLimits, ReplayRequest};
 use fieldline_model::{

@@ -67,7 +67,7 @@ impl Site {
         }
         stores.save_metadata(world.tenant, metadata).await.unwrap();
         Self {
-            replayer: Replayer::new(world.parts.common.clone()),
+            replayer: Replayer::new(world.common.clone()),
             world,
             chain,
             device,

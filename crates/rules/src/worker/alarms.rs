@@ -21,8 +21,8 @@ use super::Worker;
 use super::fields::Shown;
 use super::walk::{Move, Place, Ticket};
 use crate::alarm_rules::{
-    Action, ActionKind, ActiveAlarm, Arguments, Change, Changes, Event, Form, NeedKind, NeedOf, Outcome, Rules, State,
-    Values, evaluate,
+    Action, ActionKind, ActiveAlarm, Arguments, Change, Changes, Event, Form, NeedKind, NeedOf, Outcome,
+    Rules, State, Values, evaluate,
 };
 use crate::fields::{Entry, Kind, News};
 use crate::message::{Data, Msg, derive_id};
@@ -87,11 +87,18 @@ impl Values for Evaluated<'_> {
     }
 
     fn expression(&self, expression: usize, arguments: &Arguments<'_>) -> Result<bool, String> {
-        let script = self.scripts.get(expression).ok_or("there is no such expression")?;
-        let given: Vec<(&str, i64, Arg<'_>)> =
-            arguments.iter().map(|(name, ts, value)| (name, ts, argument(value))).collect();
-        let named: Vec<(&str, Arg<'_>)> =
-            given.iter().map(|(name, ts, value)| (*name, Arg::Single { ts: *ts, value })).collect();
+        let script = self
+            .scripts
+            .get(expression)
+            .ok_or("there is no such expression")?;
+        let given: Vec<(&str, i64, Arg<'_>)> = arguments
+            .iter()
+            .map(|(name, ts, value)| (name, ts, argument(value)))
+            .collect();
+        let named: Vec<(&str, Arg<'_>)> = given
+            .iter()
+            .map(|(name, ts, value)| (*name, Arg::Single { ts: *ts, value }))
+            .collect();
         let mut args = vec![Arg::Context {
             args: &named,
             latest_ts: arguments.latest_ts(),
@@ -104,7 +111,9 @@ impl Values for Evaluated<'_> {
         }
         meter.add(self.tenant, count, 1);
         let output = host.call(script, &args).map_err(|error| error.to_string())?;
-        output.as_bool().ok_or_else(|| "the expression must return true or false".to_owned())
+        output
+            .as_bool()
+            .ok_or_else(|| "the expression must return true or false".to_owned())
     }
 }
 
@@ -130,7 +139,10 @@ impl Worker {
     ) -> Result<(), Stopping> {
         let subject = msg.subject();
         let originator = self.find(subject, store).await?;
-        let rules = originator.as_ref().and_then(|found| found.profile.as_ref()?.alarm_rules()).cloned();
+        let rules = originator
+            .as_ref()
+            .and_then(|found| found.profile.as_ref()?.alarm_rules())
+            .cloned();
         let (Some(originator), Some(rules)) = (originator, rules) else {
             moves.push(Move::Leave(msg, place, Label::SUCCESS));
             return Ok(());
@@ -150,8 +162,17 @@ impl Worker {
         };
         // It goes on after the messages about its alarms.
         moves.push(Move::Leave(msg.clone(), place.clone(), Label::SUCCESS));
-        self.evaluate_alarms(ticket, key, &rules, &originator, (told, &msg), &Out::Node(place), store, moves)
-            .await
+        self.evaluate_alarms(
+            ticket,
+            key,
+            &rules,
+            &originator,
+            (told, &msg),
+            &Out::Node(place),
+            store,
+            moves,
+        )
+        .await
     }
 
     /// Evaluates the same rules because time has passed.
@@ -166,21 +187,37 @@ impl Worker {
     ) -> Result<(), Stopping> {
         self.parts.keep(key.clone(), None, &value);
         let originator = self.find(key.subject, store).await?;
-        let rules = originator.as_ref().and_then(|found| found.profile.as_ref()?.alarm_rules()).cloned();
+        let rules = originator
+            .as_ref()
+            .and_then(|found| found.profile.as_ref()?.alarm_rules())
+            .cloned();
         let (Some(originator), Some(rules)) = (originator, rules) else {
             self.parts.forget(&key);
             self.end(ticket, None);
             return Ok(());
         };
-        let msg = self.timer_message(key.subject, &originator);
-        self.evaluate_alarms(ticket, key, &rules, &originator, (Told::Timer, &msg), &Out::Node(place), store, moves)
-            .await?;
+        let msg = self.timer_message(&key, &value, &originator);
+        self.evaluate_alarms(
+            ticket,
+            key,
+            &rules,
+            &originator,
+            (Told::Timer, &msg),
+            &Out::Node(place),
+            store,
+            moves,
+        )
+        .await?;
         self.end(ticket, None);
         Ok(())
     }
 
-    fn timer_message(&self, subject: Subject, originator: &Originator) -> Msg {
-        let now = self.now_ms();
+    /// Its id follows from what was kept, so that what it raises is the same when it comes once more after a crash.
+    fn timer_message(&self, key: &StateKey, value: &[u8], originator: &Originator) -> Msg {
+        let (now, subject) = (self.now_ms(), key.subject);
+        let kept = value.iter().fold(hash(key.keeper, 0, key.number), |sum, byte| {
+            (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
         let metadata: Metadata = [
             ("deviceName", originator.name.to_string()),
             ("deviceType", originator.profile_name.to_string()),
@@ -188,6 +225,7 @@ impl Worker {
         .into_iter()
         .collect();
         let message = fieldline_model::message::Message {
+            id: derive_id(subject.entity.id, kept),
             customer: originator.customer,
             ..fieldline_model::message::Message::new(
                 MsgType::Custom("TIMER".into()),
@@ -200,7 +238,10 @@ impl Worker {
         Msg::of(subject.tenant, message)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     pub(super) async fn evaluate_alarms(
         &mut self,
         ticket: Ticket,
@@ -236,7 +277,11 @@ impl Worker {
             }
             Told::RemovedNeeds(needs) => removed.extend(needs),
             Told::Removed(scope, names) => {
-                removed.extend(names.iter().filter_map(|name| rules.find(NeedKind::Attribute(Some(*scope)), name)));
+                removed.extend(
+                    names
+                        .iter()
+                        .filter_map(|name| rules.find(NeedKind::Attribute(Some(*scope)), name)),
+                );
             }
             _ => {}
         }
@@ -252,7 +297,11 @@ impl Worker {
             Told::Timer => Event::Timer,
         };
         let now = self.now_ms();
-        let kept = self.parts.states.peek(&key).and_then(|bytes| State::decode(bytes).ok());
+        let kept = self
+            .parts
+            .states
+            .peek(&key)
+            .and_then(|bytes| State::decode(bytes).ok());
         let is_new = kept.is_none();
         let mut state = kept.unwrap_or_else(|| State::new(rules, now));
         if !state.is_resolved(rules) {
@@ -260,7 +309,9 @@ impl Worker {
         }
         let covered = match &event {
             // Fields drop what comes later than what is stored, and have to see it.
-            Event::Update(changes) => rules.form() == Form::DeviceProfile && rules.needs().len() <= changes.len(),
+            Event::Update(changes) => {
+                rules.form() == Form::DeviceProfile && rules.needs().len() <= changes.len()
+            }
             _ => false,
         };
         let values = if covered {
@@ -280,13 +331,20 @@ impl Worker {
             Out::Chain(entry) => self.show_alarm_field(entry, rules, &values, key.subject, msg, &outcome),
             Out::Node(_) => {
                 if let Some(error) = &outcome.error {
-                    self.common.events.error(key.subject.tenant, key.subject.entity, "alarm rules", &error.message);
+                    self.common.events.error(
+                        key.subject.tenant,
+                        key.subject.entity,
+                        "alarm rules",
+                        &error.message,
+                    );
                 }
             }
         }
         let had_actions = !outcome.actions.is_empty();
         for (number, action) in (1..).zip(&outcome.actions) {
-            let done = self.act(number, action, rules, &mut state, &key, msg, store).await?;
+            let done = self
+                .act(number, action, rules, &mut state, &key, msg, store)
+                .await?;
             if let Some((kind, label, alarm, metadata)) = done {
                 self.tell_alarm(ticket, msg, (kind, label), &alarm, metadata, out, moves);
             }
@@ -331,10 +389,17 @@ impl Worker {
             .zip(&values.0)
             .filter_map(|(need, value)| {
                 let (ts, value) = value.as_ref()?;
-                Some((need.key.to_string(), serde_json::json!({"ts": ts, "value": value.to_json()})))
+                Some((
+                    need.key.to_string(),
+                    serde_json::json!({"ts": ts, "value": value.to_json()}),
+                ))
             })
             .collect();
-        let actions: Vec<String> = outcome.actions.iter().map(|action| format!("{:?}", action.kind)).collect();
+        let actions: Vec<String> = outcome
+            .actions
+            .iter()
+            .map(|action| format!("{:?}", action.kind))
+            .collect();
         let news = News {
             subject,
             change: crate::fields::Change::Moved,
@@ -360,9 +425,11 @@ impl Worker {
     ) -> Result<(), Stopping> {
         let active = loop {
             let alarms = self.common.services.stores.alarms.clone();
-            let asked = self.common.services.runtime.spawn(async move {
-                alarms.active_of(subject.tenant, subject.entity).await
-            });
+            let asked = self
+                .common
+                .services
+                .runtime
+                .spawn(async move { alarms.active_of(subject.tenant, subject.entity).await });
             match asked.await {
                 Ok(Ok(active)) => break active,
                 Ok(Err(error)) => warn!(%error, "cannot look up active alarms, trying again"),
@@ -372,7 +439,9 @@ impl Worker {
         };
         for position in state.unresolved(rules) {
             let wanted = rules.alarm_type(position);
-            let found = active.iter().find(|alarm| Some(alarm.alarm_type.as_str()) == wanted);
+            let found = active
+                .iter()
+                .find(|alarm| Some(alarm.alarm_type.as_str()) == wanted);
             let found = found.and_then(|alarm| {
                 Some(ActiveAlarm {
                     id: alarm.id?.0,
@@ -399,20 +468,31 @@ impl Worker {
                 NeedOf::Originator => Some(subject.entity),
                 NeedOf::Customer => originator.customer.map(EntityId::from),
                 NeedOf::Tenant => Some(subject.tenant.into()),
-                NeedOf::Owner => Some(originator.customer.map_or_else(|| subject.tenant.into(), EntityId::from)),
+                NeedOf::Owner => Some(
+                    originator
+                        .customer
+                        .map_or_else(|| subject.tenant.into(), EntityId::from),
+                ),
                 NeedOf::Entity(entity) => Some(entity),
             };
             let Some(entity) = whose else {
                 values.push(None);
                 continue;
             };
-            let of = Subject { tenant: subject.tenant, entity };
+            let of = Subject {
+                tenant: subject.tenant,
+                entity,
+            };
             let value = match need.kind {
                 NeedKind::TimeSeries => self.latest(of, &need.key, store).await?,
                 NeedKind::Attribute(Some(scope)) => self.attribute(of, scope, &need.key, store).await?,
                 NeedKind::Attribute(None) => {
                     let mut found = None;
-                    for scope in [AttributeScope::Server, AttributeScope::Shared, AttributeScope::Client] {
+                    for scope in [
+                        AttributeScope::Server,
+                        AttributeScope::Shared,
+                        AttributeScope::Client,
+                    ] {
                         found = self.attribute(of, scope, &need.key, store).await?;
                         if found.is_some() {
                             break;
@@ -420,7 +500,9 @@ impl Worker {
                     }
                     found
                 }
-                NeedKind::EntityField => field_of(originator, &need.key).map(|text| (self.now_ms(), Value::Text(text.into()))),
+                NeedKind::EntityField => {
+                    field_of(originator, &need.key).map(|text| (self.now_ms(), Value::Text(text.into())))
+                }
             };
             values.push(value);
         }
@@ -437,7 +519,12 @@ impl Worker {
         let keys = [key.to_owned()];
         loop {
             match self.common.services.series.latest(subject, Some(&keys)).await {
-                Ok(found) => return Ok(found.into_iter().next().map(|latest| (latest.point.ts, latest.point.value))),
+                Ok(found) => {
+                    return Ok(found
+                        .into_iter()
+                        .next()
+                        .map(|latest| (latest.point.ts, latest.point.value)));
+                }
                 Err(error) if !error.kind().is_retryable() => return Ok(None),
                 Err(error) => warn!(%error, "cannot read a latest value, trying again"),
             }
@@ -455,8 +542,19 @@ impl Worker {
     ) -> Result<Option<(i64, Value)>, Stopping> {
         let keys = [key.to_owned()];
         loop {
-            match self.common.services.attributes.get(subject, scope, Some(&keys)).await {
-                Ok(found) => return Ok(found.into_iter().next().map(|found| (found.last_update_ts, found.value))),
+            match self
+                .common
+                .services
+                .attributes
+                .get(subject, scope, Some(&keys))
+                .await
+            {
+                Ok(found) => {
+                    return Ok(found
+                        .into_iter()
+                        .next()
+                        .map(|found| (found.last_update_ts, found.value)));
+                }
                 Err(error) if !error.kind().is_retryable() => return Ok(None),
                 Err(error) => warn!(%error, "cannot read an attribute, trying again"),
             }
@@ -465,7 +563,10 @@ impl Worker {
     }
 
     /// Does what an action says. Returns what is to be told of it.
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     async fn act(
         &mut self,
         number: u64,
@@ -483,7 +584,10 @@ impl Worker {
             related,
             owner,
             tenant: to_tenant,
-            relation_types: rules.propagation_relation_types(action.alarm).map(str::to_owned).collect(),
+            relation_types: rules
+                .propagation_relation_types(action.alarm)
+                .map(str::to_owned)
+                .collect(),
         };
         let mut metadata = Metadata::new();
         if let Some(repeats) = action.condition_repeats {
@@ -540,7 +644,9 @@ impl Worker {
                 };
                 Ok(Some((kind, label, alarm, metadata)))
             }
-            ActionKind::Update { severity_changed: false } => {
+            ActionKind::Update {
+                severity_changed: false,
+            } => {
                 self.touches.insert(
                     action.id,
                     AlarmTouch {
@@ -570,7 +676,9 @@ impl Worker {
                     (MsgType::AlarmUpdated, "Alarm Updated", alarm, metadata)
                 }))
             }
-            ActionKind::Update { severity_changed: true } => {
+            ActionKind::Update {
+                severity_changed: true,
+            } => {
                 let update = AlarmUpdate {
                     tenant,
                     id: AlarmId(action.id),
@@ -589,7 +697,12 @@ impl Worker {
                 metadata.set("isExistingAlarm", "true");
                 metadata.set("isSeverityUpdated", "true");
                 Ok(updated.map(|result| {
-                    (MsgType::AlarmSeverityUpdated, "Alarm Severity Updated", result.alarm, metadata)
+                    (
+                        MsgType::AlarmSeverityUpdated,
+                        "Alarm Severity Updated",
+                        result.alarm,
+                        metadata,
+                    )
                 }))
             }
             ActionKind::Clear => {
@@ -641,10 +754,16 @@ impl Worker {
             return true;
         };
         let label = Label::from(label);
-        chain.nodes.get(at).is_some_and(|node| node.targets(&label).next().is_some() || node.debug.is_on())
+        chain
+            .nodes
+            .get(at)
+            .is_some_and(|node| node.targets(&label).next().is_some() || node.debug.is_on())
     }
 
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     fn tell_alarm(
         &mut self,
         ticket: Ticket,
@@ -658,7 +777,11 @@ impl Worker {
         let Ok(body) = serde_json::to_value(alarm) else {
             return;
         };
-        let mut told = msg.derive(hash(alarm.id.map_or(Uuid::nil(), |id| id.0), 0, kind.name().len() as u64));
+        let mut told = msg.derive(hash(
+            alarm.id.map_or(Uuid::nil(), |id| id.0),
+            0,
+            kind.name().len() as u64,
+        ));
         told.data = Data::json(body);
         told.callers = msg.callers.clone();
         let entries: Vec<(String, String)> = metadata.entries().to_vec();
@@ -684,7 +807,12 @@ impl Worker {
         }
         let touches: Vec<AlarmTouch> = self.touches.drain().map(|(_, touch)| touch).collect();
         let alarms = self.common.services.stores.alarms.clone();
-        let stored = self.common.services.runtime.spawn(async move { alarms.touch(&touches).await }).await;
+        let stored = self
+            .common
+            .services
+            .runtime
+            .spawn(async move { alarms.touch(&touches).await })
+            .await;
         if let Ok(Err(error)) = stored {
             // They move again with the next message.
             warn!(%error, "cannot move the ends of alarms");
@@ -694,7 +822,9 @@ impl Worker {
 
 fn hash(id: Uuid, alarm: usize, number: u64) -> u64 {
     let (high, low) = id.as_u64_pair();
-    (high ^ low.rotate_left(17)).wrapping_add((alarm as u64) << 32).wrapping_add(number)
+    (high ^ low.rotate_left(17))
+        .wrapping_add((alarm as u64) << 32)
+        .wrapping_add(number)
 }
 
 fn field_of(originator: &Originator, key: &str) -> Option<String> {
@@ -710,20 +840,28 @@ fn field_of(originator: &Originator, key: &str) -> Option<String> {
 fn told_by(msg: &mut Msg) -> Option<Told> {
     let scope = |msg: &Msg, default| {
         let named = msg.meta.get("scope");
-        named.and_then(|name| AttributeScope::from_name(&name)).unwrap_or(default)
+        named
+            .and_then(|name| AttributeScope::from_name(&name))
+            .unwrap_or(default)
     };
     match msg.kind {
         MsgType::PostTelemetry => {
             let ts = msg.values_ts();
             match &msg.data {
                 Data::Packed(values) => Some(Told::Values(NeedKind::TimeSeries, ts, values.clone())),
-                _ => Some(Told::Owned(NeedKind::TimeSeries, series_of(&*msg.data.to_json().ok()?, ts))),
+                _ => Some(Told::Owned(
+                    NeedKind::TimeSeries,
+                    series_of(&*msg.data.to_json().ok()?, ts),
+                )),
             }
         }
         MsgType::TimeseriesUpdated => {
             let ts = msg.ts;
             let body = msg.data.to_json().ok()?;
-            Some(Told::Owned(NeedKind::TimeSeries, series_of(body.get("timeseries")?, ts)))
+            Some(Told::Owned(
+                NeedKind::TimeSeries,
+                series_of(body.get("timeseries")?, ts),
+            ))
         }
         MsgType::PostAttributes => {
             let kind = NeedKind::Attribute(Some(scope(msg, AttributeScope::Client)));
@@ -741,7 +879,10 @@ fn told_by(msg: &mut Msg) -> Option<Told> {
             let scope = scope(msg, AttributeScope::Server);
             let body = msg.data.to_json().ok()?;
             let names = body.get("attributes")?.as_array()?.iter();
-            Some(Told::Removed(scope, names.filter_map(|name| Some(name.as_str()?.to_owned())).collect()))
+            Some(Told::Removed(
+                scope,
+                names.filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+            ))
         }
         MsgType::AlarmAck => alarm_id(msg).map(Told::Acknowledged),
         MsgType::AlarmClear => alarm_id(msg).map(Told::Cleared),
@@ -758,7 +899,10 @@ fn alarm_id(msg: &mut Msg) -> Option<Uuid> {
 fn series_of(body: &serde_json::Value, ts: i64) -> Vec<(i64, String, Value)> {
     match body {
         serde_json::Value::Array(rows) => rows.iter().flat_map(|row| series_of(row, ts)).collect(),
-        serde_json::Value::Object(object) => match (object.get("ts").and_then(serde_json::Value::as_i64), object.get("values")) {
+        serde_json::Value::Object(object) => match (
+            object.get("ts").and_then(serde_json::Value::as_i64),
+            object.get("values"),
+        ) {
             (Some(ts), Some(values)) => values_of(values, ts),
             _ => values_of(body, ts),
         },

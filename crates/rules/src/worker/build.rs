@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Delivered, Stopping};
+use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Offset, Partition};
 use fieldline_core::usage::Feature;
 use fieldline_model::message::{DataType, Message, MsgType};
@@ -10,7 +11,7 @@ use fieldline_model::record::{Record, RecordBody, message, rows};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
-use tracing::warn;
+use tracing::{error, warn};
 use uuid::Uuid;
 
 use super::Worker;
@@ -24,6 +25,7 @@ use crate::stats::LastFailure;
 
 /// Originators that are looked up with one query.
 const MANY: usize = 500;
+static LOOK_UP_GATE: LogGate = LogGate::new(2);
 
 impl Worker {
     /// Starts a message of the pack.
@@ -53,12 +55,16 @@ impl Worker {
         self.pack.begin_of(index);
         match chains.node(fieldline_model::RuleNodeId(due.key.keeper)) {
             Some((chain, at)) => {
-                let place = Place { chain: chain.clone(), at };
+                let place = Place {
+                    chain: chain.clone(),
+                    at,
+                };
                 self.walk(ticket, Move::Due(due, place), store).await
             }
             None => {
                 let mut moves = Vec::new();
-                self.field_due(ticket, due.key, due.value, store, &mut moves).await?;
+                self.field_due(ticket, due.key, due.value, store, &mut moves)
+                    .await?;
                 self.walk_all(ticket, moves, store).await?;
                 self.end(ticket, None);
                 Ok(())
@@ -105,7 +111,10 @@ impl Worker {
         };
         match chain.and_then(|chain| Some((chain, chain.first?))) {
             Some((chain, at)) => {
-                let place = Place { chain: chain.clone(), at };
+                let place = Place {
+                    chain: chain.clone(),
+                    at,
+                };
                 self.walk(ticket, Move::Come(msg, place), store).await
             }
             None => {
@@ -158,7 +167,9 @@ impl Worker {
         let chains = self.chains(subject.tenant, store).await?;
         let (from, chain) = (decoded.from.clone(), decoded.rule_chain);
         let mut msg = Msg::of(subject.tenant, decoded);
-        msg.ttl_seconds = chains.ttl_seconds;
+        if msg.ttl_seconds == 0 {
+            msg.ttl_seconds = chains.ttl_seconds;
+        }
         if msg.customer.is_none() {
             msg.customer = self.find(subject, store).await?.and_then(|found| found.customer);
         }
@@ -169,11 +180,18 @@ impl Worker {
             self.end(ticket, None);
             return Ok(());
         }
-        let news = if from.is_none() { self.news_of(&mut msg) } else { None };
+        let news = if from.is_none() {
+            self.news_of(&mut msg)
+        } else {
+            None
+        };
         let first = match from {
             Some((node, label)) => match chains.node(node) {
                 Some((chain, at)) => {
-                    let place = Place { chain: chain.clone(), at };
+                    let place = Place {
+                        chain: chain.clone(),
+                        at,
+                    };
                     if label.is_empty() {
                         Move::Come(msg, place)
                     } else {
@@ -222,7 +240,12 @@ impl Worker {
         for (_, record) in delivered.readable.iter().skip(from as usize) {
             let subject = record.subject;
             if subject.entity.entity_type == EntityType::Device && originators.peek(subject).is_none() {
-                count += usize::from(missing.entry(subject.tenant).or_default().insert(DeviceId(subject.entity.id)));
+                count += usize::from(
+                    missing
+                        .entry(subject.tenant)
+                        .or_default()
+                        .insert(DeviceId(subject.entity.id)),
+                );
                 if count >= MANY {
                     break;
                 }
@@ -242,21 +265,50 @@ impl Worker {
         self.find(subject, store).await
     }
 
-    pub(super) async fn find(&mut self, subject: Subject, store: &Applier) -> Result<Option<Arc<Originator>>, Stopping> {
+    pub(super) async fn find(
+        &mut self,
+        subject: Subject,
+        store: &Applier,
+    ) -> Result<Option<Arc<Originator>>, Stopping> {
         loop {
             if let Some(known) = self.common.services.originators.peek(subject) {
                 return Ok(Some(known));
             }
             let originators = self.common.services.originators.clone();
-            let found = self.common.services.runtime.spawn(async move { originators.get(subject).await }).await;
+            let found = self
+                .common
+                .services
+                .runtime
+                .spawn(async move { originators.get(subject).await })
+                .await;
             match found {
                 Ok(Ok(found)) => return Ok(found),
-                Ok(Err(error)) => warn!(%error, "cannot look an originator up, trying again"),
-                Err(error) => warn!(%error, "looking an originator up has failed"),
+                Ok(Err(error)) if error.kind().is_retryable() => {
+                    if let Some(suppressed) = LOOK_UP_GATE.open() {
+                        warn!(%error, suppressed, "cannot look an originator up, trying again");
+                    }
+                }
+                // It would never be found: its messages go on as those of somebody without a name.
+                Ok(Err(error)) => return Ok(Some(nameless(subject, &error))),
+                Err(error) => return Ok(Some(nameless(subject, &error))),
             }
             store.pause().await?;
         }
     }
+}
+
+fn nameless(subject: Subject, error: &dyn std::fmt::Display) -> Arc<Originator> {
+    if let Some(suppressed) = LOOK_UP_GATE.open() {
+        error!(entity = %subject.entity, %error, suppressed, "an originator cannot be read");
+    }
+    Arc::new(Originator {
+        id: subject.entity,
+        name: "".into(),
+        label: "".into(),
+        profile_name: "".into(),
+        customer: None,
+        profile: None,
+    })
 }
 
 /// The same for the same record, however often it is read.

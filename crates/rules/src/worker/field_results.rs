@@ -20,8 +20,8 @@ use super::Worker;
 use super::fields::{Shown, salt};
 use super::walk::{Move, Ticket};
 use crate::calculated_fields::{
-    Field, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, OutputStrategyType, RelationChange, State,
-    Targets,
+    Field, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, OutputStrategyType, RelationChange,
+    State, Targets,
 };
 use crate::feed::{Update, What};
 use crate::fields::{Entry, News};
@@ -36,7 +36,10 @@ const MAX_UNIQUE: usize = 100_000;
 
 impl Worker {
     /// Does what an outcome says.
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     pub(super) async fn carry_out(
         &mut self,
         ticket: Ticket,
@@ -97,14 +100,18 @@ impl Worker {
                 Targets::Entities(entities) => entities.clone(),
             };
             for target in targets {
-                self.give(ticket, entry, output, target, originator, &news, store, moves).await?;
+                self.give(ticket, entry, output, target, originator, &news, store, moves)
+                    .await?;
             }
         }
         Ok(())
     }
 
     /// Gives results to one entity.
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     async fn give(
         &mut self,
         ticket: Ticket,
@@ -133,7 +140,8 @@ impl Worker {
         match output.kind {
             OutputKind::TimeSeries => self.save_points(output, subject, &msg),
             OutputKind::Attributes(scope) => {
-                self.save_result_attributes(ticket, output, (subject, scope), &msg, store, moves).await?;
+                self.save_result_attributes(ticket, output, (subject, scope), &msg, store, moves)
+                    .await?;
             }
         }
         Ok(())
@@ -142,7 +150,11 @@ impl Worker {
     fn save_points(&mut self, output: &Output, subject: Subject, msg: &Msg) {
         let (strategy, now) = (output.strategy, self.now_ms());
         let ttl_seconds = match strategy.ttl {
-            0 => self.parts.feeding.of(subject.tenant).map_or(0, |fields| fields.ttl_seconds),
+            0 => self
+                .parts
+                .feeding
+                .of(subject.tenant)
+                .map_or(0, |fields| fields.ttl_seconds),
             // Beyond the range is as good as for ever.
             ttl => u32::try_from(ttl).unwrap_or(0),
         };
@@ -156,7 +168,9 @@ impl Worker {
             let ts = row.ts.unwrap_or(now);
             let values = packed(row.values.iter().map(|(key, value)| (&**key, value)));
             if let Some(parts) = parts {
-                self.parts.effects.telemetry(subject, ts, ttl_seconds, parts, values.clone());
+                self.parts
+                    .effects
+                    .telemetry(subject, ts, ttl_seconds, parts, values.clone());
             }
             if strategy.process_cfs {
                 let what = What::Telemetry { ts, values: &values };
@@ -175,8 +189,11 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
         let (strategy, now) = (output.strategy, self.now_ms());
-        let mut values: Vec<(&str, &Value)> =
-            output.rows.iter().flat_map(|row| row.values.iter().map(|(key, value)| (&**key, value))).collect();
+        let mut values: Vec<(&str, &Value)> = output
+            .rows
+            .iter()
+            .flat_map(|row| row.values.iter().map(|(key, value)| (&**key, value)))
+            .collect();
         if strategy.update_attributes_only_on_value_change {
             self.apply_pending(ticket.partition, store).await?;
             let mut changed = Vec::with_capacity(values.len());
@@ -196,7 +213,10 @@ impl Worker {
             self.parts.effects.attributes(subject, scope, now, packed.clone());
         }
         if strategy.process_cfs {
-            let what = What::Attributes { scope, values: &packed };
+            let what = What::Attributes {
+                scope,
+                values: &packed,
+            };
             self.parts.feed(Update { subject, what, msg });
         }
         if strategy.send_attributes_updated_notification {
@@ -293,7 +313,13 @@ impl Worker {
             end: query.end,
         };
         loop {
-            match self.common.services.series.aggregate(of, &query.key, aggregation, &[bucket]).await {
+            match self
+                .common
+                .services
+                .series
+                .aggregate(of, &query.key, aggregation, &[bucket])
+                .await
+            {
                 Ok(points) => return Ok(points.into_iter().next().map(|point| point.value)),
                 Err(error) if !error.kind().is_retryable() => {
                     warn!(%error, "cannot aggregate for a calculated field");

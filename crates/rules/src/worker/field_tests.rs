@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink};
-use fieldline_core::ports::{
-    EventFilter, RuleEngine as _, TimeSeriesStore as _,
-};
+use fieldline_core::ports::{EventFilter, RuleEngine as _, TimeSeriesStore as _};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, EventKind};
 use fieldline_model::kv::{ValueRef, pack};
@@ -40,7 +38,9 @@ impl Node for Collect {
             .iter()
             .map(|(key, value)| (key.to_owned(), value.into()))
             .collect();
-        self.0.lock().push((msg.kind.name().to_owned(), body, metadata.into()));
+        self.0
+            .lock()
+            .push((msg.kind.name().to_owned(), body, metadata.into()));
         Step::Done
     }
 }
@@ -99,7 +99,9 @@ impl Running {
             activity: world.services.activity.clone(),
             processors: engine.main_processors(),
         };
-        let service = IngestService::start(&uplink, stores, &Options::default()).await.unwrap();
+        let service = IngestService::start(&uplink, stores, &Options::default())
+            .await
+            .unwrap();
         Self {
             uplink,
             engine,
@@ -110,7 +112,9 @@ impl Running {
     /// Ends its workers; what they were told last is handled by those that come after.
     async fn stop(self) -> Uplink {
         let service = self.service;
-        tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(60))).await.unwrap();
+        tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(2)))
+            .await
+            .unwrap();
         self.engine.stop();
         self.uplink
     }
@@ -125,11 +129,49 @@ impl Running {
             telemetry.count_point();
         }
         telemetry.finish();
-        self.uplink.append(world.subject(device), &batch).await.unwrap().await.unwrap();
+        self.uplink
+            .append(world.subject(device), &batch)
+            .await
+            .unwrap()
+            .await
+            .unwrap();
+    }
+
+    /// Waits until there is a debug event of a field.
+    async fn shows(&self, world: &World, name: &str) {
+        let fields = self
+            .engine
+            .common()
+            .book
+            .fields()
+            .tenant(world.tenant)
+            .await
+            .unwrap();
+        let id: EntityId = fields.all().find(|entry| &*entry.name == name).unwrap().id.into();
+        let filter = EventFilter::of(EventKind::DebugCalculatedField);
+        eventually("no debug event", async || {
+            let page = PageLink::first(10);
+            let events = world
+                .services
+                .stores
+                .events
+                .list(world.tenant, id, &filter, &page)
+                .await
+                .unwrap();
+            !events.data.is_empty()
+        })
+        .await;
     }
 
     /// A person has saved something: it is stored already, and the engine is told.
-    async fn tell(&self, world: &World, kind: MsgType, entity: EntityId, metadata: &[(&str, &str)], body: Value) {
+    async fn tell(
+        &self,
+        world: &World,
+        kind: MsgType,
+        entity: EntityId,
+        metadata: &[(&str, &str)],
+        body: Value,
+    ) {
         let metadata = metadata.iter().copied().chain([("userId", "somebody")]).collect();
         let message = Message::new(kind, entity, world.services.now_ms(), metadata, body.to_string());
         self.engine.pusher().push(world.tenant, message).await.unwrap();
@@ -150,7 +192,13 @@ async fn field(world: &World, entity: EntityId, kind: CalculatedFieldType, name:
         }),
         ..CalculatedField::default()
     };
-    world.services.rules.calculated_fields.save(world.tenant, field).await.unwrap();
+    world
+        .services
+        .rules
+        .calculated_fields
+        .save(world.tenant, field)
+        .await
+        .unwrap();
 }
 
 fn latest(key: &str) -> Value {
@@ -171,8 +219,12 @@ fn simple(arguments: Value, expression: &str, output: Value) -> Value {
 async fn becomes(world: &World, entity: EntityId, key: &str, value: f64) {
     let keys = [key.to_owned()];
     let mut last = None;
-    for _ in 0..4000 {
-        let found = world.store.latest(world.subject(entity), Some(&keys)).await.unwrap();
+    for _ in 0..12_000 {
+        let found = world
+            .store
+            .latest(world.subject(entity), Some(&keys))
+            .await
+            .unwrap();
         last = found.first().and_then(|latest| latest.point.value.as_number());
         if last == Some(value) {
             return;
@@ -183,7 +235,7 @@ async fn becomes(world: &World, entity: EntityId, key: &str, value: f64) {
 }
 
 async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    for _ in 0..4000 {
+    for _ in 0..12_000 {
         if holds().await {
             return;
         }
@@ -197,7 +249,11 @@ async fn simple_fields_follow_devices_people_and_each_other() {
     let (world, dir, seen) = (World::new().await, tempfile::tempdir().unwrap(), Seen::default());
     let device = world.device("a", json!(null)).await;
     let running = Running::start(&world, &dir, &seen).await;
-    let sum = simple(json!({"a": latest("a"), "b": latest("b")}), "a + b", immediately("sum"));
+    let sum = simple(
+        json!({"a": latest("a"), "b": latest("b")}),
+        "a + b",
+        immediately("sum"),
+    );
     field(&world, device, CalculatedFieldType::Simple, "sum", sum).await;
     let double = simple(json!({"s": latest("sum")}), "s * 2", immediately("double"));
     field(&world, device, CalculatedFieldType::Simple, "double", double).await;
@@ -205,13 +261,22 @@ async fn simple_fields_follow_devices_people_and_each_other() {
     let chained = json!({"type": "TIME_SERIES", "name": "a", "strategy": {"type": "RULE_CHAIN"}});
     let grows = simple(json!({"a": latest("a")}), "a + 100", chained);
     field(&world, device, CalculatedFieldType::Simple, "grows", grows).await;
+    // Each is evaluated once when it is saved, and says that its arguments are missing.
+    for name in ["sum", "double", "grows"] {
+        running.shows(&world, name).await;
+    }
 
     running.send(&world, device, NOW, &[("b", 2.0)]).await;
     running.send(&world, device, NOW + 1, &[("a", 1.0)]).await;
     becomes(&world, device, "sum", 103.0).await;
     becomes(&world, device, "double", 206.0).await;
     becomes(&world, device, "a", 101.0).await;
-    let told = seen.lock().iter().filter(|(.., meta)| meta.get("calculatedFieldName").is_some()).cloned().collect::<Vec<_>>();
+    let told = seen
+        .lock()
+        .iter()
+        .filter(|(.., meta)| meta.get("calculatedFieldName").is_some())
+        .cloned()
+        .collect::<Vec<_>>();
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].0, "POST_TELEMETRY_REQUEST");
     assert_eq!(told[0].2, json!({"calculatedFieldName": "grows"}));
@@ -219,18 +284,11 @@ async fn simple_fields_follow_devices_people_and_each_other() {
     // What a person saves is told to the engine when it is stored.
     world.telemetry(device, NOW + 2, json!({"b": 5.0})).await;
     let points = json!({"timeseries": [{"ts": NOW + 2, "values": {"b": 5.0}}]});
-    running.tell(&world, MsgType::TimeseriesUpdated, device, &[], points).await;
+    running
+        .tell(&world, MsgType::TimeseriesUpdated, device, &[], points)
+        .await;
     becomes(&world, device, "sum", 106.0).await;
     becomes(&world, device, "double", 212.0).await;
-    let filter = EventFilter::of(EventKind::DebugCalculatedField);
-    let fields = running.engine.common().book.fields().tenant(world.tenant).await.unwrap();
-    let sum = fields.all().find(|entry| &*entry.name == "sum").unwrap().id;
-    eventually("no debug event", async || {
-        let page = PageLink::first(10);
-        let events = world.services.stores.events.list(world.tenant, sum.into(), &filter, &page).await.unwrap();
-        !events.data.is_empty()
-    })
-    .await;
     running.stop().await;
 }
 
@@ -251,7 +309,14 @@ async fn fields_of_profiles_begin_with_what_is_stored_and_keep_windows() {
         "expression": "return {\"mean\": t.mean(), \"n\": t.count()};",
         "output": immediately(""),
     });
-    field(&world, world.profile.into(), CalculatedFieldType::Script, "mean", mean).await;
+    field(
+        &world,
+        world.profile.into(),
+        CalculatedFieldType::Script,
+        "mean",
+        mean,
+    )
+    .await;
     becomes(&world, first, "mean", 20.0).await;
     running.send(&world, first, NOW, &[("t", 40.0)]).await;
     becomes(&world, first, "mean", 30.0).await;
@@ -287,21 +352,51 @@ async fn durations_of_alarm_fields_continue_after_a_restart() {
 
     world.clock.advance(40_000);
     let running = Running::over(&world, uplink, &seen).await;
-    let active = async || world.services.stores.alarms.active_of(world.tenant, device).await.unwrap();
+    let active = async || {
+        world
+            .services
+            .stores
+            .alarms
+            .active_of(world.tenant, device)
+            .await
+            .unwrap()
+    };
     assert!(active().await.is_empty());
     // No value comes: the time that had passed before the restart counts.
     world.clock.advance(20_001);
     eventually("no alarm", async || !active().await.is_empty()).await;
     let alarm = active().await.remove(0);
     assert_eq!((alarm.alarm_type.as_str(), alarm.start_ts), ("too hot", NOW));
-    assert_eq!(alarm.details.as_ref().and_then(|details| details.get("data")), Some(&json!("60.0 is too much")));
-    let kinds = || seen.lock().iter().map(|(kind, ..)| kind.clone()).collect::<Vec<_>>();
-    eventually("the chain was not told", async || kinds().contains(&"ALARM_CREATED".to_owned())).await;
-    let created = seen.lock().iter().find(|(kind, ..)| kind == "ALARM_CREATED").cloned().unwrap();
-    assert_eq!((&created.1["type"], &created.2["isNewAlarm"]), (&json!("too hot"), &json!("true")));
+    assert_eq!(
+        alarm.details.as_ref().and_then(|details| details.get("data")),
+        Some(&json!("60.0 is too much"))
+    );
+    let kinds = || {
+        seen.lock()
+            .iter()
+            .map(|(kind, ..)| kind.clone())
+            .collect::<Vec<_>>()
+    };
+    eventually("the chain was not told", async || {
+        kinds().contains(&"ALARM_CREATED".to_owned())
+    })
+    .await;
+    let created = seen
+        .lock()
+        .iter()
+        .find(|(kind, ..)| kind == "ALARM_CREATED")
+        .cloned()
+        .unwrap();
+    assert_eq!(
+        (&created.1["type"], &created.2["isNewAlarm"]),
+        (&json!("too hot"), &json!("true"))
+    );
 
     running.send(&world, device, NOW + 61_000, &[("t", 30.0)]).await;
-    eventually("not cleared", async || kinds().contains(&"ALARM_CLEAR".to_owned())).await;
+    eventually("not cleared", async || {
+        kinds().contains(&"ALARM_CLEAR".to_owned())
+    })
+    .await;
     assert!(active().await.is_empty());
     running.stop().await;
 }
@@ -328,7 +423,14 @@ async fn values_of_other_entities_reach_the_fields_that_look_at_them() {
     });
     let arguments = json!({"t": latest("t"), "o": other, "x": offset});
     let difference = simple(arguments, "t - o + x", immediately("difference"));
-    field(&world, world.profile.into(), CalculatedFieldType::Simple, "difference", difference).await;
+    field(
+        &world,
+        world.profile.into(),
+        CalculatedFieldType::Simple,
+        "difference",
+        difference,
+    )
+    .await;
     let total = json!({
         "type": "RELATED_ENTITIES_AGGREGATION",
         "relation": {"direction": "FROM", "relationType": "Contains"},
@@ -337,7 +439,14 @@ async fn values_of_other_entities_reach_the_fields_that_look_at_them() {
         "metrics": {"total": {"function": "SUM", "input": {"type": "key", "key": "t"}}},
         "output": immediately(""),
     });
-    field(&world, building, CalculatedFieldType::RelatedEntitiesAggregation, "total", total).await;
+    field(
+        &world,
+        building,
+        CalculatedFieldType::RelatedEntitiesAggregation,
+        "total",
+        total,
+    )
+    .await;
 
     for (n, room) in rooms.iter().enumerate() {
         running.send(&world, *room, NOW, &[("t", 20.0 + n as f64)]).await;
@@ -348,16 +457,24 @@ async fn values_of_other_entities_reach_the_fields_that_look_at_them() {
     }
     running.send(&world, outdoor, NOW + 1000, &[("t", 6.0)]).await;
     becomes(&world, rooms[3], "difference", 17.0).await;
-    world.attributes(customer, AttributeScope::Server, json!({"offset": 100})).await;
+    world
+        .attributes(customer, AttributeScope::Server, json!({"offset": 100}))
+        .await;
     let scope = [("scope", "SERVER_SCOPE")];
-    running.tell(&world, MsgType::AttributesUpdated, customer, &scope, json!({"offset": 100})).await;
+    running
+        .tell(
+            &world,
+            MsgType::AttributesUpdated,
+            customer,
+            &scope,
+            json!({"offset": 100}),
+        )
+        .await;
     for (n, room) in rooms.iter().enumerate() {
         becomes(&world, *room, "difference", 114.0 + n as f64).await;
     }
     // The building adds its rooms up, at most every ten seconds.
     world.clock.advance(11_000);
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    eprintln!("ORIG {:?}", running.engine.common().services.originators.get(world.subject(building)).await);
     becomes(&world, building, "total", 41.0).await;
     running.stop().await;
 }

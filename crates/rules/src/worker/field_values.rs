@@ -82,7 +82,10 @@ impl ScriptCalls for Scripts<'_> {
 
 impl Worker {
     /// Brings what an entity has under a field up to date, and evaluates it where that is a reason to.
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     pub(super) async fn tell_values(
         &mut self,
         ticket: Ticket,
@@ -95,7 +98,11 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
         let (subject, now) = (key.subject, self.now_ms());
-        let known = self.parts.states.peek(&key).and_then(|bytes| field.decode(subject.entity, bytes).ok());
+        let known = self
+            .parts
+            .states
+            .peek(&key)
+            .and_then(|bytes| field.decode(subject.entity, bytes).ok());
         // What was given up for its size begins anew when somebody has changed the field.
         let known = known.filter(|state| !(news.change == Change::Started && state.is_oversized()));
         let is_new = known.is_none();
@@ -108,9 +115,13 @@ impl Worker {
             self.apply_pending(ticket.partition, store).await?;
             updates = self.relations(field, Some(&state), subject, store).await?;
         }
-        updates.extend(self.taken(ticket, entry, field, subject, originator, news, store).await?);
+        updates.extend(
+            self.taken(ticket, entry, field, subject, originator, news, store)
+                .await?,
+        );
         let updates: Vec<Update<'_>> = updates.iter().map(Owned::as_update).collect();
-        let previous: Vec<CalculatedFieldId> = news.previous.iter().map(|id| CalculatedFieldId(*id)).collect();
+        let previous: Vec<CalculatedFieldId> =
+            news.previous.iter().map(|id| CalculatedFieldId(*id)).collect();
         let was_oversized = state.is_oversized();
         let changed = match field.update(&mut state, &updates, &previous, now) {
             Ok(changed) => changed,
@@ -125,11 +136,15 @@ impl Worker {
         if !(changed || is_new || news.change == Change::Started) {
             return Ok(());
         }
-        self.evaluate_values(ticket, (entry, field), key, state, originator, news, store, moves).await
+        self.evaluate_values(ticket, (entry, field), key, state, originator, news, store, moves)
+            .await
     }
 
     /// Evaluates a field because time has passed.
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     pub(super) async fn values_due(
         &mut self,
         ticket: Ticket,
@@ -142,15 +157,20 @@ impl Worker {
     ) -> Result<(), Stopping> {
         let (subject, now) = (news.subject, self.now_ms());
         let key = super::fields::key_of(entry, subject);
-        let Some(mut state) =
-            self.parts.states.peek(&key).and_then(|bytes| field.decode(subject.entity, bytes).ok())
+        let Some(mut state) = self
+            .parts
+            .states
+            .peek(&key)
+            .and_then(|bytes| field.decode(subject.entity, bytes).ok())
         else {
             // The field has other arguments than it had.
             let news = News {
                 change: Change::Started,
                 ..news.clone()
             };
-            return self.tell_values(ticket, entry, field, key, originator, &news, store, moves).await;
+            return self
+                .tell_values(ticket, entry, field, key, originator, &news, store, moves)
+                .await;
         };
         field.restore(&mut state, now);
         if field.relations_due(&state, now) {
@@ -161,10 +181,14 @@ impl Worker {
                 self.field_failed(entry, field, &state, news, &error);
             }
         }
-        self.evaluate_values(ticket, (entry, field), key, state, originator, news, store, moves).await
+        self.evaluate_values(ticket, (entry, field), key, state, originator, news, store, moves)
+            .await
     }
 
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     async fn evaluate_values(
         &mut self,
         ticket: Ticket,
@@ -184,10 +208,22 @@ impl Worker {
         };
         let evaluated = field.evaluate(&mut state, &mut scripts, now);
         let due = field.next_check(&state, now);
-        self.parts.states.put(ticket.partition, key, due, &field.encode(&state));
+        self.parts
+            .states
+            .put(ticket.partition, key, due, &field.encode(&state));
         match evaluated {
             Ok(outcome) => {
-                self.carry_out(ticket, (entry, field), &state, outcome, originator, news, store, moves).await
+                self.carry_out(
+                    ticket,
+                    (entry, field),
+                    &state,
+                    outcome,
+                    originator,
+                    news,
+                    store,
+                    moves,
+                )
+                .await
             }
             Err(error) => {
                 self.field_failed(entry, field, &state, news, &error);
@@ -196,7 +232,14 @@ impl Worker {
         }
     }
 
-    pub(super) fn field_failed(&self, entry: &Entry, field: &Field, state: &State, news: &News, error: &EvalError) {
+    pub(super) fn field_failed(
+        &self,
+        entry: &Entry,
+        field: &Field,
+        state: &State,
+        news: &News,
+        error: &EvalError,
+    ) {
         metrics::counter!("fieldline_rules_field_errors_total").increment(1);
         let shown = Shown {
             arguments: Some(field.arguments_json(state).to_string()),
@@ -207,7 +250,10 @@ impl Worker {
     }
 
     /// What news says to the arguments of a field.
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     async fn taken(
         &mut self,
         ticket: Ticket,
@@ -240,7 +286,9 @@ impl Worker {
                     self.apply_pending(ticket.partition, store).await?;
                 }
                 for argument in removed {
-                    let Some(need) = field.needs().get(argument) else { continue };
+                    let Some(need) = field.needs().get(argument) else {
+                        continue;
+                    };
                     if scope.is_some() {
                         updates.push(Owned::Missing(argument, source.entity));
                     } else if let Some(update) = self.value_of(argument, need, source, store).await? {
@@ -282,7 +330,10 @@ impl Worker {
                 (NeedSource::Entity(entity), _) => *entity,
                 (NeedSource::Owner, _) => owner_of(originator, subject.tenant),
             };
-            updates.extend(self.value_of(argument, need, Subject { entity, ..subject }, store).await?);
+            updates.extend(
+                self.value_of(argument, need, Subject { entity, ..subject }, store)
+                    .await?,
+            );
         }
         Ok(updates)
     }
@@ -297,25 +348,33 @@ impl Worker {
     ) -> Result<Vec<Owned>, Stopping> {
         let mut updates = Vec::new();
         if let Some(level) = field.relation() {
-            let related = self.along(subject, &[level.clone()], store).await?;
+            let related = self.along(subject, std::slice::from_ref(level), store).await?;
             updates.push(Owned::Related(related.clone()));
             let is_known = |entity: &EntityId| state.is_some_and(|state| state.related().contains(entity));
             for entity in related.into_iter().filter(|entity| !is_known(entity)) {
                 for (argument, need) in field.needs().iter().enumerate() {
                     if need.role == Role::Related {
-                        updates.extend(self.value_of(argument, need, Subject { entity, ..subject }, store).await?);
+                        updates.extend(
+                            self.value_of(argument, need, Subject { entity, ..subject }, store)
+                                .await?,
+                        );
                     }
                 }
             }
         }
         for (argument, need) in field.needs().iter().enumerate() {
-            let NeedSource::Path(path) = &need.source else { continue };
+            let NeedSource::Path(path) = &need.source else {
+                continue;
+            };
             let found = self.along(subject, path, store).await?;
             if need.role == Role::Zones {
                 updates.push(Owned::Zones(argument, found.clone()));
             }
             for entity in found {
-                updates.extend(self.value_of(argument, need, Subject { entity, ..subject }, store).await?);
+                updates.extend(
+                    self.value_of(argument, need, Subject { entity, ..subject }, store)
+                        .await?,
+                );
             }
         }
         Ok(updates)
@@ -335,7 +394,10 @@ impl Worker {
             (NeedKind::Attribute(scope), _) => self.attribute(of, scope, &need.key, store).await?,
             (NeedKind::Rolling { limit, window_ms }, _) => {
                 let points = self.points(of, &need.key, limit, window_ms, store).await?;
-                let points = points.iter().map(|point| (point.ts, rolling_number(point.value.as_ref()))).collect();
+                let points = points
+                    .iter()
+                    .map(|point| (point.ts, rolling_number(point.value.as_ref())))
+                    .collect();
                 return Ok(Some(Owned::Points(argument, points)));
             }
         };

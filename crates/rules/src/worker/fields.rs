@@ -70,7 +70,12 @@ impl Worker {
         }
         loop {
             let book = book.clone();
-            let loaded = self.common.services.runtime.spawn(async move { book.tenant(tenant).await }).await;
+            let loaded = self
+                .common
+                .services
+                .runtime
+                .spawn(async move { book.tenant(tenant).await })
+                .await;
             match loaded {
                 Ok(Ok(fields)) => {
                     let fields = Some(fields).filter(|fields| !fields.is_empty());
@@ -155,7 +160,8 @@ impl Worker {
             return Ok(());
         }
         for entry in own {
-            self.tell_field(ticket, &entry, subject, &originator, news, store, moves).await?;
+            self.tell_field(ticket, &entry, subject, &originator, news, store, moves)
+                .await?;
         }
         Ok(())
     }
@@ -163,14 +169,23 @@ impl Worker {
     /// Whether what fields keep for an entity is kept in the partition of a ticket: that of its profile's queue, where the
     /// messages from inside the platform arrive as well.
     fn is_fields_home(&self, ticket: Ticket, subject: Subject, originator: &Originator) -> bool {
-        let queue = originator.profile.as_ref().and_then(|profile| profile.queue.as_deref());
+        let queue = originator
+            .profile
+            .as_ref()
+            .and_then(|profile| profile.queue.as_deref());
         let home = queue.unwrap_or(fieldline_core::ingest::MAIN_QUEUE);
         let index = fieldline_core::ingest::partition_index(subject.entity.id, self.parts.partitions);
         *self.queue.name == *home && index == ticket.partition.index
     }
 
     /// Queues messages beside what is going on; it is done with when they are there.
-    pub(super) fn send(&mut self, ticket: Ticket, tenant: TenantId, messages: Vec<Message>, moves: &mut Vec<Move>) {
+    pub(super) fn send(
+        &mut self,
+        ticket: Ticket,
+        tenant: TenantId,
+        messages: Vec<Message>,
+        moves: &mut Vec<Move>,
+    ) {
         let services = self.common.services.clone();
         let work = async move { fields::push(&services, tenant, messages).await };
         self.beside(ticket, tenant, work, moves);
@@ -198,7 +213,13 @@ impl Worker {
     }
 
     /// Tells the fields of other entities that look at values of this one.
-    fn spread_elsewhere(&mut self, ticket: Ticket, fields: &Arc<TenantFields>, news: &News, moves: &mut Vec<Move>) {
+    fn spread_elsewhere(
+        &mut self,
+        ticket: Ticket,
+        fields: &Arc<TenantFields>,
+        news: &News,
+        moves: &mut Vec<Move>,
+    ) {
         let (subject, now) = (news.subject, self.now_ms());
         let mut messages = Vec::new();
         let mut tell = |entry: &Arc<Entry>, owner: Option<EntityId>| {
@@ -216,7 +237,10 @@ impl Worker {
                 tell(entry, None);
             }
         }
-        if matches!(subject.entity.entity_type, EntityType::Customer | EntityType::Tenant) {
+        if matches!(
+            subject.entity.entity_type,
+            EntityType::Customer | EntityType::Tenant
+        ) {
             for entry in fields.of_owners() {
                 if !news.comes_from(entry.id) && entry.taken_from(news).any(|watch| watch.of == Of::Owner) {
                     tell(entry, Some(subject.entity));
@@ -234,13 +258,21 @@ impl Worker {
             for watch in entry.taken_from(news) {
                 match (&watch.of, &entry.kind) {
                     (Of::Path(path), _) if !paths.contains(path) => paths.push(path.clone()),
-                    (Of::Related, Kind::Values(field)) => paths.extend(field.relation().map(|level| [level.clone()].into())),
+                    (Of::Related, Kind::Values(field)) => {
+                        paths.extend(field.relation().map(|level| [level.clone()].into()));
+                    }
                     _ => {}
                 }
             }
             paths.dedup();
             if !paths.is_empty() {
-                let work = tell_related(self.common.services.clone(), entry.clone(), paths, news.clone(), now);
+                let work = tell_related(
+                    self.common.services.clone(),
+                    entry.clone(),
+                    paths,
+                    news.clone(),
+                    now,
+                );
                 self.beside(ticket, subject.tenant, work, moves);
             }
         }
@@ -269,16 +301,14 @@ impl Worker {
         }
         let subject = msg.subject();
         let Some(originator) = self.find(subject, store).await? else {
-            eprintln!("DBG none {subject:?}");
             return Ok(());
         };
-        if subject.entity.entity_type == EntityType::Asset { eprintln!("DBG task {task:?}"); }
         let profile = originator.profile.as_ref().map(|profile| profile.id);
         let concerned: Vec<Arc<Entry>> = match task.field {
             Some(field) => {
-                let entry = fields.get(field).filter(|entry| {
-                    entry.entity == subject.entity || Some(entry.entity) == profile
-                });
+                let entry = fields
+                    .get(field)
+                    .filter(|entry| entry.entity == subject.entity || Some(entry.entity) == profile);
                 entry.into_iter().cloned().collect()
             }
             None => fields
@@ -289,7 +319,8 @@ impl Worker {
         };
         for entry in concerned {
             if !task.news.comes_from(entry.id) {
-                self.tell_field(ticket, &entry, subject, &originator, &task.news, store, moves).await?;
+                self.tell_field(ticket, &entry, subject, &originator, &task.news, store, moves)
+                    .await?;
             }
         }
         self.feed_fields(ticket, Vec::new(), store, moves).await
@@ -305,9 +336,10 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
         let subject = key.subject;
-        eprintln!("DBG due {subject:?}");
         let fields = self.parts.feeding.of(subject.tenant).cloned();
-        let entry = fields.as_ref().and_then(|fields| fields.get(CalculatedFieldId(key.keeper)));
+        let entry = fields
+            .as_ref()
+            .and_then(|fields| fields.get(CalculatedFieldId(key.keeper)));
         let Some(entry) = entry.cloned() else {
             return Ok(());
         };
@@ -323,19 +355,36 @@ impl Worker {
         match &entry.kind {
             Kind::Values(field) => {
                 let (field, news) = (field.clone(), timer(subject, entry.id, self.now_ms()));
-                self.values_due(ticket, &entry, &field, &originator, &news, store, moves).await?;
+                self.values_due(ticket, &entry, &field, &originator, &news, store, moves)
+                    .await?;
             }
             Kind::Alarm(rules, _) => {
-                let (rules, msg) = (rules.clone(), self.field_msg(&entry, &originator, &timer(subject, entry.id, self.now_ms())));
+                let (rules, msg) = (
+                    rules.clone(),
+                    self.field_msg(&entry, &originator, &timer(subject, entry.id, self.now_ms())),
+                );
                 let out = Out::Chain(entry.clone());
-                self.evaluate_alarms(ticket, key, &rules, &originator, (Told::Timer, &msg), &out, store, moves).await?;
+                self.evaluate_alarms(
+                    ticket,
+                    key,
+                    &rules,
+                    &originator,
+                    (Told::Timer, &msg),
+                    &out,
+                    store,
+                    moves,
+                )
+                .await?;
             }
             Kind::Broken(_) => {}
         }
         self.feed_fields(ticket, Vec::new(), store, moves).await
     }
 
-    #[allow(clippy::too_many_arguments, reason = "they are one call's inputs, and none belongs to another")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
     async fn tell_field(
         &mut self,
         ticket: Ticket,
@@ -353,7 +402,8 @@ impl Worker {
         match &entry.kind {
             Kind::Values(field) => {
                 let field = field.clone();
-                self.tell_values(ticket, entry, &field, key, originator, news, store, moves).await
+                self.tell_values(ticket, entry, &field, key, originator, news, store, moves)
+                    .await
             }
             Kind::Alarm(rules, _) => {
                 let Some(told) = told(entry, originator, news) else {
@@ -361,7 +411,8 @@ impl Worker {
                 };
                 let (rules, msg) = (rules.clone(), self.field_msg(entry, originator, news));
                 let out = Out::Chain(entry.clone());
-                self.evaluate_alarms(ticket, key, &rules, originator, (told, &msg), &out, store, moves).await
+                self.evaluate_alarms(ticket, key, &rules, originator, (told, &msg), &out, store, moves)
+                    .await
             }
             Kind::Broken(_) => Ok(()),
         }
@@ -375,7 +426,13 @@ impl Worker {
         let message = Message {
             id: derive_id(news.msg, high ^ low.rotate_left(9) ^ own.rotate_left(31) ^ other),
             customer: originator.customer,
-            ..Message::new(MsgType::from(&*news.kind), originator.id, now, Default::default(), "{}".to_owned())
+            ..Message::new(
+                MsgType::from(&*news.kind),
+                originator.id,
+                now,
+                Default::default(),
+                "{}".to_owned(),
+            )
         };
         Msg {
             fields: (!news.previous.is_empty()).then(|| news.previous.clone()),
@@ -400,11 +457,13 @@ impl Worker {
             subject: Some(entity),
             msg_id: Some(news.msg),
             msg_type: Some(news.kind.to_string()),
-            arguments: shown.arguments.map(|text| cut(text)),
-            result: shown.result.map(|text| cut(text)),
-            error: shown.error.map(|text| cut(text)),
+            arguments: shown.arguments.map(cut),
+            result: shown.result.map(cut),
+            error: shown.error.map(cut),
         };
-        self.common.events.record(tenant, entry.id.into(), EventBody::CalculatedField(body));
+        self.common
+            .events
+            .record(tenant, entry.id.into(), EventBody::CalculatedField(body));
     }
 }
 
@@ -443,12 +502,16 @@ pub(super) fn takers<'a>(
 ) -> impl Iterator<Item = (usize, &'a fields::Watch)> {
     let (own, owner) = (evaluated.id, owner_of(evaluated, source.tenant));
     let source = source.entity;
-    entry.watches.iter().enumerate().filter(move |(_, watch)| match &watch.of {
-        Of::Own => source == own,
-        Of::Entity(entity) => *entity == source,
-        Of::Owner => source == owner,
-        Of::Path(_) | Of::Related => source != own,
-    })
+    entry
+        .watches
+        .iter()
+        .enumerate()
+        .filter(move |(_, watch)| match &watch.of {
+            Of::Own => source == own,
+            Of::Entity(entity) => *entity == source,
+            Of::Owner => source == owner,
+            Of::Path(_) | Of::Related => source != own,
+        })
 }
 
 /// The customer or tenant that has an entity.
@@ -473,7 +536,12 @@ fn told(entry: &Entry, evaluated: &Originator, news: &News) -> Option<Told> {
         }
         Change::Removed { scope, keys } => {
             let is_removed = |watch: &fields::Watch| keys.iter().any(|key| watch.takes(*scope, key));
-            Told::RemovedNeeds(takers().filter(|(_, watch)| is_removed(watch)).map(|(need, _)| need).collect())
+            Told::RemovedNeeds(
+                takers()
+                    .filter(|(_, watch)| is_removed(watch))
+                    .map(|(need, _)| need)
+                    .collect(),
+            )
         }
         Change::Started | Change::Moved | Change::Owner => Told::Started,
         Change::Acknowledged(id) => Told::Acknowledged(*id),
@@ -546,12 +614,25 @@ pub(super) async fn step(
         SearchDirection::From => RelationEnds::from(entity),
         SearchDirection::To => RelationEnds::to(entity),
     };
-    let relations = services.stores.relations.find(tenant, &ends.of_type(relation_type)).await?;
-    Ok(relations.iter().map(|relation| relation.found(direction)).collect())
+    let relations = services
+        .stores
+        .relations
+        .find(tenant, &ends.of_type(relation_type))
+        .await?;
+    Ok(relations
+        .iter()
+        .map(|relation| relation.found(direction))
+        .collect())
 }
 
 /// Tells a page of the entities of a profile, and passes the rest on to another message.
-async fn tell_page(services: Arc<Services>, task: Task, page: Page, profile: EntityId, now: i64) -> StoreResult<()> {
+async fn tell_page(
+    services: Arc<Services>,
+    task: Task,
+    page: Page,
+    profile: EntityId,
+    now: i64,
+) -> StoreResult<()> {
     let tenant = task.news.subject.tenant;
     let link = PageLink {
         page: page.number,
@@ -565,7 +646,9 @@ async fn tell_page(services: Arc<Services>, task: Task, page: Page, profile: Ent
         .filter(|owner| owner.entity_type == EntityType::Customer)
         .map(|owner| CustomerId(owner.id));
     // What has no customer belongs to the tenant.
-    let of_tenant = page.owner.is_some_and(|owner| owner.entity_type == EntityType::Tenant);
+    let of_tenant = page
+        .owner
+        .is_some_and(|owner| owner.entity_type == EntityType::Tenant);
     let is_wanted = |customer: CustomerId| !of_tenant || customer.is_null();
     let (entities, has_next): (Vec<EntityId>, bool) = if profile.entity_type == EntityType::DeviceProfile {
         let filter = DeviceFilter {
@@ -574,8 +657,14 @@ async fn tell_page(services: Arc<Services>, task: Task, page: Page, profile: Ent
             ..DeviceFilter::default()
         };
         let found = services.stores.devices.list(tenant, &filter, &link).await?;
-        let wanted = found.data.iter().filter(|info| is_wanted(info.device.customer_id));
-        (wanted.filter_map(|info| Some(info.device.id?.into())).collect(), found.has_next)
+        let wanted = found
+            .data
+            .iter()
+            .filter(|info| is_wanted(info.device.customer_id));
+        (
+            wanted.filter_map(|info| Some(info.device.id?.into())).collect(),
+            found.has_next,
+        )
     } else {
         let filter = AssetFilter {
             customer,
@@ -584,13 +673,19 @@ async fn tell_page(services: Arc<Services>, task: Task, page: Page, profile: Ent
         };
         let found = services.stores.assets.list(tenant, &filter, &link).await?;
         let wanted = found.data.iter().filter(|info| is_wanted(info.asset.customer_id));
-        (wanted.filter_map(|info| Some(info.asset.id?.into())).collect(), found.has_next)
+        (
+            wanted.filter_map(|info| Some(info.asset.id?.into())).collect(),
+            found.has_next,
+        )
     };
     let single = Task {
         page: None,
         ..task.clone()
     };
-    let mut messages: Vec<Message> = entities.iter().map(|entity| single.message(*entity, now)).collect();
+    let mut messages: Vec<Message> = entities
+        .iter()
+        .map(|entity| single.message(*entity, now))
+        .collect();
     if has_next {
         let rest = Task {
             page: Some(Page {

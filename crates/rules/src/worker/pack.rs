@@ -103,7 +103,11 @@ impl Pack {
         if let Some(failure) = failure {
             self.failures.insert(index, failure);
         }
-        let Some(entry) = self.entries.get_mut(index as usize) else {
+        let Some(entry) = self
+            .entries
+            .get_mut(index as usize)
+            .filter(|entry| entry.live > 0)
+        else {
             return;
         };
         if failed {
@@ -121,9 +125,27 @@ impl Pack {
         }
     }
 
+    /// An entry has ended as a whole, whatever of it is still on its way.
+    pub(super) fn abort(&mut self, index: u32, failure: LastFailure) {
+        if let Some(entry) = self
+            .entries
+            .get_mut(index as usize)
+            .filter(|entry| entry.live > 0)
+        {
+            entry.live = 1;
+            self.end_of(index, Some(failure));
+        }
+    }
+
     /// The entries as retry strategies see them.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = Outcome> + Clone + '_ {
-        self.entries.iter().map(|entry| if entry.live > 0 { Outcome::Open } else { entry.outcome })
+        self.entries.iter().map(|entry| {
+            if entry.live > 0 {
+                Outcome::Open
+            } else {
+                entry.outcome
+            }
+        })
     }
 }
 
@@ -172,7 +194,7 @@ impl Gate {
         Some(index)
     }
 
-    /// A message has ended.
+    /// A message has ended, and those that wait for it may follow.
     pub(super) fn ended(&mut self, index: u32, batch: usize) {
         self.running = self.running.saturating_sub(1);
         if let Some(whose) = self.of.remove(&index) {
@@ -181,9 +203,5 @@ impl Gate {
         if self.running == 0 {
             self.batch = batch;
         }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
     }
 }

@@ -1,7 +1,5 @@
 //! What a worker has on its own thread, lent to nodes while they handle a message.
 
-use std::sync::Arc;
-
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_core::usage::Meter;
 use fieldline_model::Subject;
@@ -33,12 +31,11 @@ pub struct Parts {
     pub feeding: Feeding,
     /// Counts what tenants use.
     pub meter: Meter,
-    pub(crate) common: Arc<Common>,
 }
 
 impl Parts {
     /// Parts of a worker of a queue with so many partitions.
-    pub(super) fn new(scripts: Host, partitions: u16, partition: Partition, common: Arc<Common>) -> Self {
+    pub(super) fn new(scripts: Host, partitions: u16, partition: Partition, common: &Common) -> Self {
         Self {
             scripts,
             effects: Pending::default(),
@@ -48,7 +45,6 @@ impl Parts {
             branches: Vec::new(),
             feeding: Feeding::default(),
             meter: Meter::new(common.services.usage.clone()),
-            common,
         }
     }
 

@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 const NEVER: i64 = i64::MAX;
+/// Timers that no longer hold and are kept nevertheless.
+const SLACK: usize = 1024;
 
 /// The states of one worker's partitions.
 #[derive(Default)]
@@ -41,7 +43,9 @@ impl States {
 
     /// What is kept.
     pub fn get(&self, key: &StateKey) -> Option<Bytes> {
-        self.rows.get(key).map(|(_, _, value)| Bytes::copy_from_slice(value))
+        self.rows
+            .get(key)
+            .map(|(_, _, value)| Bytes::copy_from_slice(value))
     }
 
     /// What is kept, without a copy.
@@ -56,10 +60,21 @@ impl States {
     }
 
     fn insert(&mut self, partition: Partition, key: StateKey, due: i64, value: &[u8]) {
-        if due != NEVER {
-            self.due.push(Reverse((due, key.clone())));
+        let before = self.rows.insert(key.clone(), (partition, due, value.into()));
+        if due != NEVER && before.is_none_or(|(_, at, _)| at != due) {
+            self.due.push(Reverse((due, key)));
+            if self.due.len() > 2 * self.rows.len() + SLACK {
+                self.rebuild();
+            }
         }
-        self.rows.insert(key, (partition, due, value.into()));
+    }
+
+    /// Drops the entries of timers that no longer hold.
+    fn rebuild(&mut self) {
+        let held = self.rows.iter().filter(|(_, (_, due, _))| *due != NEVER);
+        self.due = held
+            .map(|(key, (_, due, _))| Reverse((*due, key.clone())))
+            .collect();
     }
 
     /// Changes when something comes due, where that is another time than it was, and what is kept with it.
@@ -118,7 +133,9 @@ impl States {
             return Vec::new();
         }
         let mut rows = Vec::new();
-        let States { rows: kept, changed, .. } = self;
+        let States {
+            rows: kept, changed, ..
+        } = self;
         changed.retain(|key, of| {
             if *of != partition {
                 return true;
@@ -144,10 +161,5 @@ impl States {
     /// Whether something of a partition has changed.
     pub fn has_changes(&self, partition: Partition) -> bool {
         self.changed.values().any(|of| *of == partition)
-    }
-
-    /// How many are kept.
-    pub fn len(&self) -> usize {
-        self.rows.len()
     }
 }

@@ -123,7 +123,8 @@ fn queue_strategy() -> impl Strategy<Value = QueueStrategy> {
 async fn run(graph: &Graph, strategy: &QueueStrategy, messages: i64) -> Counts {
     let world = World::new().await;
     let dir = tempfile::tempdir().unwrap();
-    let journal = Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
+    let journal =
+        Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
     let uplink = Uplink::open(journal.clone(), 2).unwrap();
     let mut devices = Vec::new();
     for name in ["a", "b"] {
@@ -142,31 +143,47 @@ async fn run(graph: &Graph, strategy: &QueueStrategy, messages: i64) -> Counts {
         telemetry.finish();
         uplink.append(subject, &batch).await.unwrap().await.unwrap();
     }
-    let nodes = graph.nodes.iter().map(|does| (RuleNodeId::new(), Arc::new(*does) as Arc<dyn Node>));
+    let nodes = graph
+        .nodes
+        .iter()
+        .map(|does| (RuleNodeId::new(), Arc::new(*does) as Arc<dyn Node>));
     let chain = Chain::of(RuleChainId::new(), nodes.collect(), &graph.edges);
     let common = Common {
         services: world.services.clone(),
-        book: world.parts.common.book.clone(),
-        events: world.parts.common.events.clone(),
+        book: world.common.book.clone(),
+        events: world.common.events.clone(),
         script_limits: fieldline_script::Limits::default(),
     };
     let root = chain.id;
-    common.book.put(world.tenant, TenantChains::of(Some(root), [Arc::new(chain)], 0));
+    common
+        .book
+        .put(world.tenant, TenantChains::of(Some(root), [Arc::new(chain)], 0));
     let queue = QueueHandle::new("Main", uplink.partitions(), strategy.clone());
     let stores = IngestStores {
         store: world.store.clone(),
         activity: world.services.activity.clone(),
         processors: queue.processors(&Arc::new(common)),
     };
-    let service = IngestService::start(&uplink, stores, &Options::default()).await.unwrap();
+    let service = IngestService::start(&uplink, stores, &Options::default())
+        .await
+        .unwrap();
     journal.close().await;
     let has_replayed = service.has_replayed();
     let failure = service.failure();
-    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(60))).await.unwrap();
+    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(60)))
+        .await
+        .unwrap();
     assert_eq!(failure(), None);
-    assert!(has_replayed(), "a message was never acknowledged: {graph:?} {strategy:?}");
+    assert!(
+        has_replayed(),
+        "a message was never acknowledged: {graph:?} {strategy:?}"
+    );
     let counts = queue.counts.lock();
-    counts.tenants.get(&world.tenant).map(|(counts, _)| *counts).unwrap_or_default()
+    counts
+        .tenants
+        .get(&world.tenant)
+        .map(|(counts, _)| *counts)
+        .unwrap_or_default()
 }
 
 #[test]
@@ -177,14 +194,21 @@ fn every_message_is_acknowledged_once_whatever_the_nodes_do() {
         failure_persistence: None,
         ..Config::default()
     });
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let checked = runner.run(&(graph(), queue_strategy(), 1_i64..12), |(graph, strategy, messages)| {
-        let counts = runtime.block_on(run(&graph, &strategy, messages));
-        let all = counts.successful + counts.failed + counts.timeout;
-        prop_assert_eq!((counts.total, all), (messages as u64, messages as u64));
-        prop_assert_eq!(counts.timeout, 0);
-        Ok(())
-    });
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let checked = runner.run(
+        &(graph(), queue_strategy(), 1_i64..12),
+        |(graph, strategy, messages)| {
+            let counts = runtime.block_on(run(&graph, &strategy, messages));
+            let all = counts.successful + counts.failed + counts.timeout;
+            prop_assert_eq!((counts.total, all), (messages as u64, messages as u64));
+            prop_assert_eq!(counts.timeout, 0);
+            Ok(())
+        },
+    );
     let _ = std::panic::take_hook();
     checked.unwrap();
 }

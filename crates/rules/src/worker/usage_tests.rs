@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink};
-use fieldline_core::ports::TimeSeriesStore as _;
+use fieldline_core::ports::{Journal as _, TimeSeriesStore as _};
 use fieldline_core::usage::{Feature, UsageKey};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::kv::{ValueRef, pack};
@@ -44,8 +44,9 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
     let usage = world.services.usage.clone();
     usage.restore().await.unwrap();
     let device = world.device("a", json!(null)).await;
-    let journal = EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap();
-    let uplink = Uplink::open(Arc::new(journal), 1).unwrap();
+    let journal =
+        Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
+    let uplink = Uplink::open(journal.clone(), 1).unwrap();
     let nodes = [
         world.node("filter.TbJsFilterNode", script("TBEL")),
         world.node("filter.TbJsFilterNode", script("JS")),
@@ -55,8 +56,8 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
     let chain = Chain::of(RuleChainId::new(), nodes, &[(0, 1, "True"), (1, 2, "True")]);
     let common = Common {
         services: world.services.clone(),
-        book: world.parts.common.book.clone(),
-        events: world.parts.common.events.clone(),
+        book: world.common.book.clone(),
+        events: world.common.events.clone(),
         script_limits: fieldline_script::Limits::default(),
     };
     let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
@@ -67,7 +68,9 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
         activity: world.services.activity.clone(),
         processors: queue.processors(&Arc::new(common)),
     };
-    let service = IngestService::start(&uplink, stores, &Options::default()).await.unwrap();
+    let service = IngestService::start(&uplink, stores, &Options::default())
+        .await
+        .unwrap();
     let send = async |ts: i64, acknowledged: u64| {
         let mut batch = RecordBatch::new();
         let mut telemetry = batch.telemetry(world.subject(device), ts, 10 * DAY);
@@ -75,7 +78,12 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
         pack("a", ValueRef::Long(ts), telemetry.buffer());
         telemetry.count_point();
         telemetry.finish();
-        uplink.append(world.subject(device), &batch).await.unwrap().await.unwrap();
+        uplink
+            .append(world.subject(device), &batch)
+            .await
+            .unwrap()
+            .await
+            .unwrap();
         for _ in 0..4000 {
             let successful = queue.counts.lock().of(world.tenant).0.successful;
             if successful == acknowledged {
@@ -111,7 +119,10 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
     send(NOW, 3).await;
     usage.report(false).await;
     assert_eq!(of_tenant.used(UsageKey::RuleEngineExecutions), 6);
-    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(60))).await.unwrap();
+    journal.close().await;
+    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(60)))
+        .await
+        .unwrap();
     let latest = world.store.latest(world.subject(device), None).await.unwrap();
     assert_eq!(latest[0].point.ts, NOW - 1, "the dropped one was not stored");
 }

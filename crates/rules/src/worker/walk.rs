@@ -21,6 +21,8 @@ use crate::message::{Caller, Msg};
 use crate::node::{Ctx, Label, NodeError, Step, Waiting};
 use crate::stats::LastFailure;
 
+/// Steps that a message, and all that it becomes, may take before it waits.
+const MAX_STEPS: u32 = 1_000_000;
 /// Nodes that a message may go through, whatever its tenant's profile says.
 const MAX_HOPS: u32 = 10_000;
 
@@ -146,8 +148,33 @@ impl Worker {
         self.fail(ticket, place, error);
     }
 
+    /// Gives a message up, with all that it has become so far.
+    pub(super) fn abort(&mut self, ticket: Ticket, error: &str) {
+        tracing::warn!(error, "gave a message of a rule chain up");
+        if ticket.pack == self.pack.number {
+            let failure = LastFailure {
+                chain: String::new(),
+                node: String::new(),
+                error: error.to_owned(),
+            };
+            self.pack.abort(ticket.entry, failure);
+        }
+    }
+
+    pub(super) fn abort_panicked(&mut self, ticket: Ticket) -> Result<(), Stopping> {
+        metrics::counter!("fieldline_rules_panics_total").increment(1);
+        self.parts.branches.clear();
+        self.abort(ticket, "alarm rules or calculated fields have panicked");
+        Ok(())
+    }
+
     /// Moves a message, and all that it becomes, until it ends or waits. The entry has counted it already.
-    pub(super) async fn walk(&mut self, ticket: Ticket, first: Move, store: &Applier) -> Result<(), Stopping> {
+    pub(super) async fn walk(
+        &mut self,
+        ticket: Ticket,
+        first: Move,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
         self.walk_all(ticket, vec![first], store).await
     }
 
@@ -158,14 +185,32 @@ impl Worker {
         mut moves: Vec<Move>,
         store: &Applier,
     ) -> Result<(), Stopping> {
+        let mut steps = 0_u32;
         while let Some(next) = moves.pop() {
-            let watched = self.watch.as_ref().and_then(|_| Some((next.place()?.clone(), Instant::now())));
+            steps += 1;
+            if steps > MAX_STEPS {
+                self.abort(
+                    ticket,
+                    "the message has become more than a rule chain may make of one",
+                );
+                return Ok(());
+            }
+            let watched = self
+                .watch
+                .as_ref()
+                .and_then(|_| Some((next.place()?.clone(), Instant::now())));
             match next {
                 Move::Come(msg, place) => self.come(ticket, msg, place, &mut moves),
                 Move::Due(due, place) => self.come_due(ticket, due, place, &mut moves),
                 Move::Feed(fed) => {
-                    self.feed_fields(ticket, fed, store, &mut moves).await?;
-                    self.end(ticket, None);
+                    let work = self.feed_fields(ticket, fed, store, &mut moves);
+                    match AssertUnwindSafe(work).catch_unwind().await {
+                        Ok(done) => {
+                            done?;
+                            self.end(ticket, None);
+                        }
+                        Err(_) => return self.abort_panicked(ticket),
+                    }
                 }
                 Move::Leave(msg, place, label) => self.leave(ticket, msg, place, &label, None, &mut moves),
                 Move::Answer(Step::Wait(work), place, tenant) => {
@@ -173,9 +218,15 @@ impl Worker {
                         moves.push(Move::Answer(step, place, tenant));
                     }
                 }
+                Move::Answer(Step::Acknowledge(msg), Some(place), _) if ticket.pack == DETACHED => {
+                    moves.push(Move::Leave(msg, place, Label::SUCCESS));
+                }
                 Move::Answer(Step::Acknowledge(msg), Some(place), _) => {
                     self.end(ticket, None);
-                    let detached = Ticket { pack: DETACHED, ..ticket };
+                    let detached = Ticket {
+                        pack: DETACHED,
+                        ..ticket
+                    };
                     let next = Move::Leave(msg, place, Label::SUCCESS);
                     Box::pin(self.walk(detached, next, store)).await?;
                 }
@@ -207,12 +258,22 @@ impl Worker {
                     self.give_back(ticket, msg, label, place.as_ref(), &chains, &mut moves);
                 }
                 Move::Answer(Step::AlarmRules(msg), Some(place), _) => {
-                    self.profile_rules(ticket, msg, place, store, &mut moves).await?;
+                    let work = self.profile_rules(ticket, msg, place, store, &mut moves);
+                    match AssertUnwindSafe(work).catch_unwind().await {
+                        Ok(done) => done?,
+                        Err(_) => return self.abort_panicked(ticket),
+                    }
                 }
                 Move::Answer(Step::AlarmRulesDue(key, value), Some(place), _) => {
-                    self.profile_rules_due(ticket, key, value, place, store, &mut moves).await?;
+                    let work = self.profile_rules_due(ticket, key, value, place, store, &mut moves);
+                    match AssertUnwindSafe(work).catch_unwind().await {
+                        Ok(done) => done?,
+                        Err(_) => return self.abort_panicked(ticket),
+                    }
                 }
-                Move::Answer(Step::AlarmRules(_) | Step::AlarmRulesDue(..), None, _) => self.end(ticket, None),
+                Move::Answer(Step::AlarmRules(_) | Step::AlarmRulesDue(..), None, _) => {
+                    self.end(ticket, None)
+                }
                 Move::Answer(step, place, tenant) => self.answer(ticket, step, place, tenant, &mut moves),
             }
             if let (Some(watch), Some((place, since))) = (&self.watch, watched) {
@@ -238,9 +299,13 @@ impl Worker {
             self.fail(ticket, Some(&place), error);
             return;
         }
-        self.parts.meter.add(msg.tenant, UsageKey::RuleEngineExecutions, 1);
+        self.parts
+            .meter
+            .add(msg.tenant, UsageKey::RuleEngineExecutions, 1);
         if node.debug.is_on() && now_ms < node.debug.all_until {
-            self.common.events.node(EVENT_IN, place.chain.id.into(), node.id.into(), &msg, None, None);
+            self.common
+                .events
+                .node(EVENT_IN, place.chain.id.into(), node.id.into(), &msg, None, None);
         }
         let tenant = msg.tenant;
         let runs = match &node.node {
@@ -249,7 +314,9 @@ impl Worker {
                 let error = format!("Rule node is not active! {error}");
                 if node.debug.is_on() {
                     let (chain, id) = (place.chain.id.into(), node.id.into());
-                    self.common.events.node(EVENT_OUT, chain, id, &msg, Some("Failure"), Some(&error));
+                    self.common
+                        .events
+                        .node(EVENT_OUT, chain, id, &msg, Some("Failure"), Some(&error));
                 }
                 self.note_failure(&place, &error);
                 self.fail(ticket, Some(&place), &error);
@@ -372,14 +439,20 @@ impl Worker {
             let is_failure = label.is_failure();
             if self.now_ms() < node.debug.all_until || (is_failure && node.debug.failures) {
                 let (chain, id) = (place.chain.id.into(), node.id.into());
-                self.common.events.node(EVENT_OUT, chain, id, &msg, Some(&label.0), error);
+                self.common
+                    .events
+                    .node(EVENT_OUT, chain, id, &msg, Some(&label.0), error);
             }
         }
         let mut targets = node.targets(label);
         let Some(first) = targets.next() else {
             drop(targets);
             if label.is_failure() {
-                self.fail(ticket, Some(&place), error.unwrap_or("Failure without a connection"));
+                self.fail(
+                    ticket,
+                    Some(&place),
+                    error.unwrap_or("Failure without a connection"),
+                );
             } else {
                 self.end(ticket, None);
             }
@@ -395,7 +468,13 @@ impl Worker {
             .map(|at| {
                 // What each branch creates has ids of its own.
                 let branch = msg.derive(at as u64 + 1);
-                Move::Come(branch, Place { chain: place.chain.clone(), at })
+                Move::Come(
+                    branch,
+                    Place {
+                        chain: place.chain.clone(),
+                        at,
+                    },
+                )
             })
             .collect();
         for _ in 1..branches.len() {
@@ -414,7 +493,11 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) {
         let Some(chain) = chain.or(chains.root).and_then(|id| chains.chain(id)) else {
-            self.fail(ticket, from.as_ref(), "there is no such rule chain, or no root rule chain");
+            self.fail(
+                ticket,
+                from.as_ref(),
+                "there is no such rule chain, or no root rule chain",
+            );
             return;
         };
         if let Some((from, node)) = from.as_ref().and_then(|from| Some((from, from.node()?))) {
@@ -425,7 +508,13 @@ impl Worker {
             }));
         }
         match chain.first {
-            Some(at) => moves.push(Move::Come(msg, Place { chain: chain.clone(), at })),
+            Some(at) => moves.push(Move::Come(
+                msg,
+                Place {
+                    chain: chain.clone(),
+                    at,
+                },
+            )),
             None => self.end(ticket, None),
         }
     }
@@ -444,7 +533,9 @@ impl Worker {
             && self.now_ms() < node.debug.all_until
         {
             let (chain, id) = (place.chain.id.into(), node.id.into());
-            self.common.events.node(EVENT_OUT, chain, id, &msg, Some(&label.0), None);
+            self.common
+                .events
+                .node(EVENT_OUT, chain, id, &msg, Some(&label.0), None);
         }
         if let (Some(watch), Some(place)) = (&self.watch, place) {
             watch.lock().left(place, &label, None);
@@ -455,7 +546,14 @@ impl Worker {
         };
         msg.callers.clone_from(&caller.callers);
         match chains.node(caller.node) {
-            Some((chain, at)) => moves.push(Move::Leave(msg, Place { chain: chain.clone(), at }, label)),
+            Some((chain, at)) => moves.push(Move::Leave(
+                msg,
+                Place {
+                    chain: chain.clone(),
+                    at,
+                },
+                label,
+            )),
             None => self.fail(ticket, place, "the rule node that has called this chain is gone"),
         }
     }

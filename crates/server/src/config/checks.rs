@@ -11,12 +11,19 @@ const HOUR: Span = Span::secs(3_600);
 
 /// What is wrong, each with the key and what is allowed.
 pub(super) fn contradictions(config: &Config) -> Vec<String> {
-    let mut found: Vec<String> = [general(config), http(config), devices(config), ingest(config), rules(config), events(config)]
-        .into_iter()
-        .flatten()
-        .filter(|(holds, _)| !holds)
-        .map(|(_, text)| text.to_owned())
-        .collect();
+    let mut found: Vec<String> = [
+        general(config),
+        http(config),
+        devices(config),
+        ingest(config),
+        rules(config),
+        events(config),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|(holds, _)| !holds)
+    .map(|(_, text)| text.to_owned())
+    .collect();
     // The parts that check themselves name their keys without the section.
     let parts = [
         ("journal", config.journal.check().err()),

@@ -75,7 +75,11 @@ impl SeriesStore {
     /// Whether anything has changed since the last checkpoint.
     fn has_changes(&self) -> bool {
         let moved = self.positions.lock().values().any(|it| it.applied != it.durable);
-        moved || self.states.has_changed() || !self.heads.is_empty() || self.latest.has_dirty() || self.attributes.has_dirty()
+        moved
+            || self.states.has_changed()
+            || !self.heads.is_empty()
+            || self.latest.has_dirty()
+            || self.attributes.has_dirty()
     }
 
     /// Makes all that was applied durable; without changes only if `always`.
@@ -133,7 +137,9 @@ impl SeriesStore {
         let epoch = engine.active()?;
         let (positions, taken) = {
             let held = self.positions.lock();
-            let applied = held.iter().filter_map(|(partition, it)| Some((*partition, it.applied?)));
+            let applied = held
+                .iter()
+                .filter_map(|(partition, it)| Some((*partition, it.applied?)));
             let positions: Vec<(Partition, Offset)> = applied.collect();
             (positions, self.states.take())
         };

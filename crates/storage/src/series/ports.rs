@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow, StoreError,
-    StoreErrorKind, StoreResult, RowParts, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, RowParts, StateRow,
+    StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{

@@ -70,7 +70,8 @@ impl States {
         rows.into_iter()
             .filter(|(_, value)| !value.is_empty())
             .map(|(key, value)| {
-                let key = read_key(&key).ok_or_else(|| error::corrupt(&key, Corrupt("a state's key does not decode")))?;
+                let key = read_key(&key)
+                    .ok_or_else(|| error::corrupt(&key, Corrupt("a state's key does not decode")))?;
                 Ok(StateRow { key, value })
             })
             .collect()

@@ -209,7 +209,8 @@ impl SeriesStore {
             self.put_rows(&rows);
             self.put_latest(&engine, &rows);
         } else {
-            let without = |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
+            let without =
+                |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
             self.put_rows(&without(RowParts::Latest));
             self.put_latest(&engine, &without(RowParts::History));
         }

@@ -127,11 +127,7 @@ impl CustomerStore for Customers {
     async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
         let owner = Owner::Tenant(tenant.0);
         let mut changes = self.0.begin().await?;
-        for table in [
-            "UPDATE device",
-            "UPDATE asset",
-            "UPDATE entity_view",
-        ] {
+        for table in ["UPDATE device", "UPDATE asset", "UPDATE entity_view"] {
             let unassign = Query::new(table)
                 .push(" SET customer_id = NULL, version = version + 1 WHERE customer_id = ")
                 .bind(id.0)

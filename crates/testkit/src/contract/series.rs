@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId,
-    StoreResult, RowParts, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, RowParts,
+    StoreResult, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, AttributeScope, Bucket, Order, Point, RangeQuery};

@@ -60,6 +60,9 @@ impl Shared {
                 record_share,
             };
             let parsed = self.parse(&device, received, parse).await?;
+            if !device.admits(parsed.records.points()) {
+                return Err(Refusal::TooOften);
+            }
             self.append(&device, &parsed.records).await
         };
         match tokio::time::timeout(PATIENCE, taken).await {
@@ -109,7 +112,10 @@ impl Shared {
     async fn append_piece(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<Append, Refusal> {
         let settings = device.settings();
         let uplink = &self.services.uplink;
-        let routed = settings.queue.as_deref().map(|queue| uplink.to(device.subject.tenant, Some(queue)));
+        let routed = settings
+            .queue
+            .as_deref()
+            .map(|queue| uplink.to(device.subject.tenant, Some(queue)));
         let uplink = routed.as_deref().unwrap_or(uplink);
         loop {
             // Looked at again after each wait: the device may have been deleted meanwhile.

@@ -10,7 +10,7 @@ use fieldline_codec::{
 use fieldline_core::devices::{DeviceHandle, DeviceSettings};
 use fieldline_core::logging::LogGate;
 use fieldline_model::json::{self, JsonError};
-use fieldline_model::record::RecordBatch;
+use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
@@ -202,14 +202,15 @@ impl Incoming {
         }
         let name = self.session.topic(publish);
         let ttl_seconds = self.settings.ttl_seconds;
+        let before = batch.mark();
         match topics::uplink(name, &self.settings) {
             Uplink::Telemetry(Format::Json) => {
                 let parsed = payload::telemetry(services, &self.device, ttl_seconds, publish.payload, batch);
-                self.settle(shared, publish, parsed)
+                self.take(shared, publish, parsed, batch, before)
             }
             Uplink::Attributes(Format::Json) => {
                 let parsed = payload::attributes(services, &self.device, publish.payload, batch);
-                self.settle(shared, publish, parsed)
+                self.take(shared, publish, parsed, batch, before)
             }
             Uplink::AttributeRequest {
                 format: Format::Json,
@@ -243,9 +244,35 @@ impl Incoming {
     }
 
     fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
+        if !self.device.admits(0) {
+            return self.too_often(shared);
+        }
         shared.services.activity.heard(self.device.subject);
         self.acknowledge(publish, ReasonCode::Success);
         Flow::Stop(Step::Answer(Box::new(Question { topic, what })))
+    }
+
+    /// Takes a message into the batch, unless it goes beyond a rate limit.
+    fn take(
+        &mut self,
+        shared: &Shared,
+        publish: &Publish<'_>,
+        parsed: Result<(), JsonError>,
+        batch: &mut RecordBatch,
+        before: BatchMark,
+    ) -> Flow {
+        if parsed.is_ok() && !self.device.admits(batch.points_since(before)) {
+            batch.back_to(before);
+            return self.too_often(shared);
+        }
+        self.settle(shared, publish, parsed)
+    }
+
+    /// Devices of this API are told with the end of the connection.
+    fn too_often(&self, shared: &Shared) -> Flow {
+        debug!(device = %self.device.id, "the message goes beyond a rate limit");
+        shared.metrics.rejected.increment(1);
+        Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)))
     }
 
     fn settle(&mut self, shared: &Shared, publish: &Publish<'_>, parsed: Result<(), JsonError>) -> Flow {

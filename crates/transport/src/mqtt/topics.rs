@@ -181,6 +181,8 @@ mod tests {
             telemetry_topic: None,
             attributes_topic: None,
             message_limits: [None, None, None],
+            rates: Default::default(),
+            tenant_rates: Default::default(),
         }
     }
 

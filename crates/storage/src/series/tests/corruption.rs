@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fieldline_core::ports::{StoreErrorKind, RowParts, TelemetryRow, TimeSeriesStore};
+use fieldline_core::ports::{RowParts, StoreErrorKind, TelemetryRow, TimeSeriesStore};
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
 use fieldline_model::{DeviceId, Subject, TenantId};

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fieldline_core::ports::{
-    Effects, IngestStore, Offset, Partition, QueueId, StoreErrorKind, RowParts, TelemetryRow, TimeSeriesStore,
+    Effects, IngestStore, Offset, Partition, QueueId, RowParts, StoreErrorKind, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Order, RangeQuery};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use fieldline_core::ports::{
-    DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, StoreError, StoreErrorKind, RowParts, TelemetryRow,
-    TimeSeriesStore,
+    DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, RowParts, StoreError, StoreErrorKind,
+    TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};

@@ -6,7 +6,8 @@ use std::thread;
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
-    DeleteSeries, Effects, IngestStore, Offset, StoreError, StoreErrorKind, RowParts, TelemetryRow, TimeSeriesStore,
+    DeleteSeries, Effects, IngestStore, Offset, RowParts, StoreError, StoreErrorKind, TelemetryRow,
+    TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};

@@ -1,0 +1,267 @@
+//! Rate limits as tenant profiles write them: `100:1,1000:60` allows 100 in a second and 1000 in a minute.
+//!
+//! Each pair is a bucket that is full at first and fills up evenly; something passes if every bucket holds enough for it.
+
+use std::fmt;
+
+use parking_lot::Mutex;
+
+use crate::clock::SharedClock;
+
+/// Buckets of one limit at most.
+const MAX_BUCKETS: usize = 16;
+
+/// A limit as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RateLimit(Vec<Bandwidth>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bandwidth {
+    capacity: u64,
+    period_ms: u64,
+}
+
+/// Why a text is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a rate limit is written as `number:seconds`, several of them separated by commas")]
+pub struct NoRateLimit;
+
+impl RateLimit {
+    /// Reads a limit; an empty text is none.
+    ///
+    /// # Errors
+    /// It is not written as a limit.
+    pub fn parse(text: &str) -> Result<Option<Self>, NoRateLimit> {
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        let bandwidths: Option<Vec<Bandwidth>> = text.split(',').map(Bandwidth::parse).collect();
+        match bandwidths {
+            Some(bandwidths) if bandwidths.len() <= MAX_BUCKETS => Ok(Some(Self(bandwidths))),
+            _ => Err(NoRateLimit),
+        }
+    }
+}
+
+impl Bandwidth {
+    fn parse(text: &str) -> Option<Self> {
+        let (capacity, seconds) = text.trim().split_once(':')?;
+        let capacity: u64 = capacity.trim().parse().ok()?;
+        let seconds: u64 = seconds.trim().parse().ok()?;
+        let period_ms = seconds.checked_mul(1_000)?;
+        (capacity > 0 && period_ms > 0).then_some(Self { capacity, period_ms })
+    }
+}
+
+/// What is left of a limit.
+pub struct RateLimiter {
+    limit: RateLimit,
+    clock: SharedClock,
+    buckets: Mutex<Vec<Bucket>>,
+}
+
+/// Left over, in parts of one that the period is divided into, so that nothing is rounded away.
+#[derive(Clone, Copy)]
+struct Bucket {
+    parts: u128,
+    at_ms: i64,
+}
+
+impl RateLimiter {
+    /// Full buckets.
+    pub fn new(limit: RateLimit, clock: SharedClock) -> Self {
+        let now = clock.now_ms();
+        let full = |bandwidth: &Bandwidth| Bucket {
+            parts: bandwidth.full(),
+            at_ms: now,
+        };
+        let buckets = limit.0.iter().map(full).collect();
+        Self {
+            limit,
+            clock,
+            buckets: Mutex::new(buckets),
+        }
+    }
+
+    /// The limit that it keeps.
+    pub const fn limit(&self) -> &RateLimit {
+        &self.limit
+    }
+
+    /// Takes so many, or none where not all of them are left.
+    pub fn try_take(&self, count: u64) -> bool {
+        let now = self.clock.now_ms();
+        let mut buckets = self.buckets.lock();
+        let pairs = || self.limit.0.iter();
+        for (bandwidth, bucket) in pairs().zip(buckets.iter_mut()) {
+            // Where the clock was set back, filling up goes on from there.
+            let passed = now.saturating_sub(bucket.at_ms).max(0).unsigned_abs();
+            let filled = u128::from(passed) * u128::from(bandwidth.capacity);
+            bucket.parts = bucket.parts.saturating_add(filled).min(bandwidth.full());
+            bucket.at_ms = now;
+        }
+        let need = |bandwidth: &Bandwidth| u128::from(count) * u128::from(bandwidth.period_ms);
+        let has_all = pairs()
+            .zip(buckets.iter())
+            .all(|(bandwidth, bucket)| bucket.parts >= need(bandwidth));
+        if has_all {
+            for (bandwidth, bucket) in pairs().zip(buckets.iter_mut()) {
+                bucket.parts -= need(bandwidth);
+            }
+        }
+        has_all
+    }
+}
+
+impl Bandwidth {
+    fn full(&self) -> u128 {
+        u128::from(self.capacity) * u128::from(self.period_ms)
+    }
+}
+
+impl fmt::Debug for RateLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RateLimiter").field(&self.limit).finish()
+    }
+}
+
+/// Limits of messages, of messages with values, and of these values; what a message has to pass.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageRates {
+    /// Messages without values.
+    pub messages: Option<RateLimit>,
+    /// Messages with values.
+    pub telemetry_messages: Option<RateLimit>,
+    /// Values.
+    pub telemetry_points: Option<RateLimit>,
+}
+
+impl MessageRates {
+    /// Reads the three; what is not written as a limit is none, as profiles that were stored before may hold anything.
+    pub fn parse(texts: [Option<&str>; 3]) -> Self {
+        let [messages, telemetry_messages, telemetry_points] =
+            texts.map(|text| RateLimit::parse(text.unwrap_or_default()).unwrap_or_default());
+        Self {
+            messages,
+            telemetry_messages,
+            telemetry_points,
+        }
+    }
+
+    /// Whether nothing is limited.
+    pub const fn is_none(&self) -> bool {
+        self.messages.is_none() && self.telemetry_messages.is_none() && self.telemetry_points.is_none()
+    }
+}
+
+/// What is left of the limits of messages.
+#[derive(Debug)]
+pub struct MessageLimiter {
+    rates: MessageRates,
+    messages: Option<RateLimiter>,
+    telemetry_messages: Option<RateLimiter>,
+    telemetry_points: Option<RateLimiter>,
+}
+
+impl MessageLimiter {
+    /// Full buckets.
+    pub fn new(rates: &MessageRates, clock: &SharedClock) -> Self {
+        let limiter =
+            |limit: &Option<RateLimit>| limit.clone().map(|limit| RateLimiter::new(limit, clock.clone()));
+        Self {
+            messages: limiter(&rates.messages),
+            telemetry_messages: limiter(&rates.telemetry_messages),
+            telemetry_points: limiter(&rates.telemetry_points),
+            rates: rates.clone(),
+        }
+    }
+
+    /// The limits that it keeps.
+    pub const fn rates(&self) -> &MessageRates {
+        &self.rates
+    }
+
+    /// Whether a message with so many values may pass; if so, it is counted.
+    pub fn admits(&self, points: u32) -> bool {
+        let takes = |limiter: &Option<RateLimiter>, count: u32| {
+            limiter
+                .as_ref()
+                .is_none_or(|limiter| limiter.try_take(count.into()))
+        };
+        if points == 0 {
+            takes(&self.messages, 1)
+        } else {
+            takes(&self.telemetry_messages, 1) && takes(&self.telemetry_points, points)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
+
+    use super::*;
+    use crate::clock::Clock;
+
+    #[derive(Default)]
+    struct Hand(AtomicI64);
+
+    impl Clock for Hand {
+        fn now_ms(&self) -> i64 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    fn limit(text: &str) -> RateLimit {
+        RateLimit::parse(text).unwrap().unwrap()
+    }
+
+    #[test]
+    fn every_pair_has_to_hold_enough_and_fills_up_evenly() {
+        let hand = Arc::new(Hand::default());
+        let limiter = RateLimiter::new(limit("10:1, 15:60"), hand.clone());
+        assert!(limiter.try_take(10));
+        assert!(!limiter.try_take(1), "the second is full");
+        hand.0.fetch_add(100, Ordering::Relaxed);
+        assert!(limiter.try_take(1), "a tenth of a second brings one back");
+        assert!(!limiter.try_take(1));
+        hand.0.fetch_add(5_000, Ordering::Relaxed);
+        // A minute allows 15 and 1.275 that came back meanwhile, of which 11 are gone.
+        assert!(
+            !limiter.try_take(6),
+            "the minute is full, and a refusal takes nothing"
+        );
+        assert!(limiter.try_take(5));
+        assert!(!limiter.try_take(1));
+        hand.0.fetch_add(-3_600_000, Ordering::Relaxed);
+        assert!(!limiter.try_take(1), "a clock that was set back brings nothing");
+        hand.0.fetch_add(4_000, Ordering::Relaxed);
+        assert!(limiter.try_take(1), "and takes nothing");
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused() {
+        for text in ["x", "1", "1:", ":1", "0:1", "1:0", "-1:1", "1:1,", "1:1;2:2"] {
+            assert_eq!(RateLimit::parse(text), Err(NoRateLimit), "{text}");
+        }
+        assert_eq!(RateLimit::parse(" "), Ok(None));
+        let many = ["1:1"; MAX_BUCKETS + 1].join(",");
+        assert_eq!(RateLimit::parse(&many), Err(NoRateLimit));
+    }
+
+    #[test]
+    fn messages_with_values_have_limits_of_their_own() {
+        let clock: SharedClock = Arc::new(Hand::default());
+        let rates = MessageRates::parse([Some("1:1"), Some("3:1"), Some("10:1")]);
+        let limiter = MessageLimiter::new(&rates, &clock);
+        assert!(limiter.admits(0));
+        assert!(!limiter.admits(0));
+        assert!(limiter.admits(6));
+        assert!(!limiter.admits(6), "values");
+        assert!(limiter.admits(1));
+        assert!(!limiter.admits(1), "messages");
+        let free = MessageLimiter::new(&MessageRates::parse([None, Some("nonsense"), None]), &clock);
+        assert!(free.rates().is_none() && free.admits(1_000));
+    }
+}
