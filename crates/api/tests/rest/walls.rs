@@ -25,6 +25,7 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         .await;
     let chains = admin.get("/api/ruleChains?pageSize=1&page=0").await;
     let chain = &chains["data"][0];
+    let statistics = admin.get("/api/queueStats?pageSize=1&page=0").await;
     let queue = admin.get("/api/queues/name/Main").await;
     let asset = admin.get("/api/tenant/asset?assetName=walled").await;
     let view = admin.get("/api/tenant/entityView?entityViewName=walled").await;
@@ -61,6 +62,7 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         ("ruleChainId", text(&chain["id"])),
         ("ruleNodeId", text(&chain["firstRuleNodeId"])),
         ("queueId", text(&queue["id"])),
+        ("queueStatsId", text(&statistics["data"][0]["id"])),
         ("queueName", "Main".to_owned()),
         ("eventType", "LC_EVENT".to_owned()),
         ("componentType", "FILTER".to_owned()),

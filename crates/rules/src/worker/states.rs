@@ -162,4 +162,10 @@ impl States {
     pub fn has_changes(&self, partition: Partition) -> bool {
         self.changed.values().any(|of| *of == partition)
     }
+
+    /// How many are kept.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
 }

@@ -272,7 +272,7 @@ impl Worker {
                     }
                 }
                 Move::Answer(Step::AlarmRules(_) | Step::AlarmRulesDue(..), None, _) => {
-                    self.end(ticket, None)
+                    self.end(ticket, None);
                 }
                 Move::Answer(step, place, tenant) => self.answer(ticket, step, place, tenant, &mut moves),
             }
