@@ -169,7 +169,14 @@ impl Worker {
         loop {
             self.run_round(delivered, strategy, which.as_deref(), store)
                 .await?;
-            let verdict = attempts.decide(strategy, self.pack.outcomes());
+            let mut verdict = attempts.decide(strategy, self.pack.wanted());
+            if verdict == Verdict::Commit
+                && let Some(untried) = self.pack.give_up()
+            {
+                // They only waited for others, which are given up: that is no reason to give them up as well.
+                attempts = Attempts::new(strategy, untried.len());
+                verdict = Verdict::Retry(untried, Duration::ZERO);
+            }
             self.count(delivered, &verdict, attempts.retries());
             match verdict {
                 Verdict::Commit => return self.check_open(),

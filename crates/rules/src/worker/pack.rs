@@ -29,6 +29,8 @@ pub(super) struct Entry {
     /// How many of what it has become are on their way.
     pub(super) live: u32,
     pub(super) outcome: Outcome,
+    /// Its outcome is final, and it is not tried again.
+    pub(super) given_up: bool,
 }
 
 /// Something that was kept and has come due.
@@ -68,6 +70,7 @@ impl Pack {
             origin,
             live: 0,
             outcome: Outcome::Open,
+            given_up: false,
         });
     }
 
@@ -137,7 +140,26 @@ impl Pack {
         }
     }
 
-    /// The entries as retry strategies see them.
+    /// The entries as retry strategies see them: what is given up is none of their business.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = Outcome> + Clone + '_ {
+        let outcomes = self.entries.iter().zip(self.outcomes());
+        outcomes.map(|(entry, outcome)| if entry.given_up { Outcome::Done } else { outcome })
+    }
+
+    /// Makes the outcome of all entries that were submitted final. Returns those that never were, if there are any.
+    pub(super) fn give_up(&mut self) -> Option<Vec<u32>> {
+        let mut untried = Vec::new();
+        for (index, entry) in (0..).zip(&mut self.entries) {
+            if entry.live == 0 && entry.outcome == Outcome::Open {
+                untried.push(index);
+            } else {
+                entry.given_up = true;
+            }
+        }
+        (!untried.is_empty()).then_some(untried)
+    }
+
+    /// How it stands with each entry.
     pub(super) fn outcomes(&self) -> impl Iterator<Item = Outcome> + Clone + '_ {
         self.entries.iter().map(|entry| {
             if entry.live > 0 {

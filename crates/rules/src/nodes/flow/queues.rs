@@ -123,7 +123,6 @@ mod tests {
     async fn others_pass_messages_on() {
         let mut world = World::new().await;
         for class in [
-            "flow.TbAckNode",
             "transaction.TbSynchronizationBeginNode",
             "transaction.TbSynchronizationEndNode",
         ] {
