@@ -182,7 +182,8 @@ def test_debug_events_show_what_came_and_went(server, rest, device):
     post(server, device, {"x": 1})
 
     def seen() -> list[dict]:
-        return [event["body"] for event in events(rest, "RULE_NODE", node["id"]["id"], "DEBUG_RULE_NODE")]
+        bodies = [event["body"] for event in events(rest, "RULE_NODE", node["id"]["id"], "DEBUG_RULE_NODE")]
+        return [body for body in bodies if body["msgType"] == "POST_TELEMETRY_REQUEST"]
 
     eventually(lambda: len(seen()) >= 4)
     kinds = sorted((body["type"], body.get("relationType") or "") for body in seen())
@@ -213,8 +214,9 @@ def test_nested_chains_return_through_their_outputs(server, rest, device):
 def test_a_call_to_a_service_carries_the_message_and_brings_the_answer(server, rest, device):
     with Service() as service:
         chain = Chain()
+        switch = chain.node(SWITCH)
         call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
-        chain.connect(call, "Success", chain.node(SAVE))
+        chain.connect(switch, "Post telemetry", call).connect(call, "Success", chain.node(SAVE))
         chain.save(rest, root=True)
         post(server, device, {"n": 7})
         eventually(lambda: rest.values(device.id, "answered") == [42])
@@ -313,3 +315,51 @@ def test_attributes_saved_by_people_reach_the_chain(server, rest, device):
     chain.save(rest, root=True)
     rest.post(telemetry(device.id, "SERVER_SCOPE"), {"limit": 5})
     eventually(lambda: rest.values(device.id, "seen") == [5])
+
+
+def test_a_calculated_field_follows_what_devices_send(server, rest, device):
+    profile = rest.get("/api/deviceProfileInfo/default").json()
+    argument = {"refEntityKey": {"key": "celsius", "type": "TS_LATEST"}}
+    rest.post(
+        "/api/calculatedField",
+        {
+            "entityId": profile["id"],
+            "type": "SIMPLE",
+            "name": "fahrenheit",
+            "configuration": {
+                "type": "SIMPLE",
+                "arguments": {"c": argument},
+                "expression": "c * 1.8 + 32",
+                "output": {"type": "TIME_SERIES", "name": "fahrenheit", "decimalsByDefault": 1},
+            },
+        },
+    )
+    post(server, device, {"celsius": 21.5})
+    eventually(lambda: rest.latest(device.id, "fahrenheit") == {"fahrenheit": 70.7})
+
+
+def test_a_draft_is_tried_on_what_was_sent_and_changes_nothing(server, rest, device):
+    for n in range(20):
+        post(server, device, {"ts": 1_700_000_000_000 + n * 1000, "values": {"n": n}})
+    eventually(lambda: len(rest.values(device.id, "n")) == 20)
+    [root] = rest.get("/api/ruleChains", pageSize=10, page=0).json()["data"]
+    draft = Chain()
+    draft.connect(
+        draft.node(script("filter.TbJsFilterNode", "TBEL", "return msg.n >= 5;"), "big"), "True", draft.node(SAVE)
+    )
+    body = {
+        "startTs": 1_700_000_000_000,
+        "endTs": 1_700_000_100_000,
+        "deviceIds": [device.id],
+        "metadata": {
+            "ruleChainId": root["id"],
+            "firstNodeIndex": 0,
+            "nodes": draft.nodes,
+            "connections": draft.connections,
+        },
+    }
+    report = rest.post(f"/api/ruleChain/{root['id']['id']}/replay", body).json()
+    assert report["summary"]["messages"] == 20, report
+    [big] = [node for node in report["nodes"] if node["name"] == "big"]
+    assert (big["input"], big["output"]) == (20, {"True": 15, "False": 5}), report["nodes"]
+    assert rest.values(device.id, "n") == list(range(20))
