@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import access_table_rules
 from harness.people import PASSWORD, Tenancy, activated, create_tenancy
 from harness.rest import NULL_ID, Rest, unique
 from harness.server import SYSADMIN
@@ -23,7 +24,7 @@ from harness.server import SYSADMIN
 ROLES = ("sysadmin", "tenant", "customer", "stranger", "other")
 
 
-class World:
+class World(access_table_rules.Things):
     """A tenant with things worth stealing, and everybody who might want them."""
 
     def __init__(self, sysadmin: Rest):
@@ -39,6 +40,7 @@ class World:
         self.device = self.make_device()
         self.profile = self.make_profile()
         self.token = self.tenant.credentials(self.device)["credentialsId"]
+        self.make_all()
         self.callers = {
             "sysadmin": sysadmin,
             "tenant": self.tenant,
@@ -108,7 +110,7 @@ class World:
             "user": self.tenant.get(f"/api/user/{self.customer_user.user['id']['id']}").json()["email"],
             "tenant": self.sysadmin.get(f"/api/tenant/{self.tenant_id}").json(),
             "tenant profile": self.sysadmin.get(f"/api/tenantProfile/{self.tenant_profile_id}").json(),
-        }
+        } | self.snapshot_of_all()
 
     def secrets(self) -> list[str]:
         """What must not be seen by those who may not."""
@@ -120,6 +122,7 @@ class World:
             self.home.customer["title"],
             self.home.tenant["title"],
             self.customer_user.user["email"],
+            *self.secrets_of_all(),
         ]
 
 
@@ -472,3 +475,8 @@ row(
     "- - - - -",
     lambda w, fresh: Call({"entityType": "DEVICE", "entityId": NULL_ID}),
 )
+
+# -- everything else --
+
+for endpoint, columns, parts in access_table_rules.ROWS:
+    row(endpoint, columns, lambda w, fresh, parts=parts: Call(**parts(w, fresh)))

@@ -104,6 +104,9 @@ pub enum Step {
     Wait(Waiting),
     /// The rest needs the context again: what a wait leads to where the node then saves, keeps or calls a script.
     Then(Then),
+    /// The rest has to wait, and nothing that comes after it may overtake it: the worker does nothing else meanwhile. For
+    /// short reads of what a later message will change.
+    InOrder(Waiting),
     /// It belongs to another partition, that of its originator: it comes to this node again there.
     Home(Msg),
     /// It goes to the first node of another chain.
@@ -130,6 +133,11 @@ impl Step {
         Self::Fail(msg, NodeError::new(text))
     }
 
+    /// Waits for a future, and lets nothing overtake it.
+    pub fn in_order(work: impl Future<Output = Step> + Send + 'static) -> Self {
+        Self::InOrder(Box::pin(work))
+    }
+
     /// Waits for a future.
     pub fn wait(work: impl Future<Output = Step> + Send + 'static) -> Self {
         Self::Wait(Box::pin(work))
@@ -150,6 +158,7 @@ impl fmt::Debug for Step {
             Self::Acknowledge(_) => f.write_str("Acknowledge"),
             Self::Fail(_, error) => write!(f, "Fail({error})"),
             Self::Wait(_) => f.write_str("Wait"),
+            Self::InOrder(_) => f.write_str("InOrder"),
             Self::Then(_) => f.write_str("Then"),
             Self::Home(_) => f.write_str("Home"),
             Self::Enter(_, chain) => write!(f, "Enter({chain})"),

@@ -180,7 +180,8 @@ impl Worker {
             self.count(delivered, &verdict, attempts.retries());
             match verdict {
                 Verdict::Commit => return self.check_open(),
-                Verdict::Retry(again, pause) => {
+                Verdict::Retry(mut again, pause) => {
+                    again.retain(|index| !self.pack.is_given_up(*index));
                     if let Some(suppressed) = RETRY_GATE.open() {
                         let messages = again.len();
                         warn!(queue = %self.queue.name, messages, ?pause, suppressed, "processing messages again");

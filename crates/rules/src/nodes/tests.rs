@@ -489,7 +489,7 @@ impl World {
         loop {
             self.apply().await;
             step = match step {
-                Step::Wait(work) => work.await,
+                Step::Wait(work) | Step::InOrder(work) => work.await,
                 Step::Then(work) => work(&mut self.ctx()),
                 step => {
                     self.apply().await;

@@ -146,6 +146,13 @@ impl Pack {
         outcomes.map(|(entry, outcome)| if entry.given_up { Outcome::Done } else { outcome })
     }
 
+    /// Whether an entry is not tried again.
+    pub(super) fn is_given_up(&self, index: u32) -> bool {
+        self.entries
+            .get(index as usize)
+            .is_some_and(|entry| entry.given_up)
+    }
+
     /// Makes the outcome of all entries that were submitted final. Returns those that never were, if there are any.
     pub(super) fn give_up(&mut self) -> Option<Vec<u32>> {
         let mut untried = Vec::new();

@@ -218,6 +218,19 @@ impl Worker {
                         moves.push(Move::Answer(step, place, tenant));
                     }
                 }
+                Move::Answer(Step::InOrder(work), place, tenant) => {
+                    self.apply_pending(ticket.partition, store).await?;
+                    let mut work = work;
+                    let done = match self.poll_here(&mut work) {
+                        Ok(Poll::Ready(step)) => Some(step),
+                        Ok(Poll::Pending) => self.common.services.runtime.spawn(work).await.ok(),
+                        Err(_) => None,
+                    };
+                    match done {
+                        Some(step) => moves.push(Move::Answer(step, place, tenant)),
+                        None => self.panicked(ticket, place.as_ref(), tenant),
+                    }
+                }
                 Move::Answer(Step::Acknowledge(msg), Some(place), _) if ticket.pack == DETACHED => {
                     moves.push(Move::Leave(msg, place, Label::SUCCESS));
                 }
@@ -558,6 +571,13 @@ impl Worker {
         }
     }
 
+    /// Polls work once; the error says that it has panicked.
+    fn poll_here(&self, work: &mut Waiting) -> std::thread::Result<Poll<Step>> {
+        let _context = self.common.services.runtime.enter();
+        let mut context = Context::from_waker(Waker::noop());
+        std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
+    }
+
     /// Polls work once where it is; what is not ready goes on elsewhere and comes back through the inbox.
     async fn wait(
         &mut self,
@@ -570,12 +590,7 @@ impl Worker {
         // What it reads is to be what the message has written so far.
         self.apply_pending(ticket.partition, store).await?;
         let runtime = self.common.services.runtime.clone();
-        let polled = {
-            let _context = runtime.enter();
-            let mut context = Context::from_waker(Waker::noop());
-            std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
-        };
-        match polled {
+        match self.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Ok(Some(step)),
             Ok(Poll::Pending) if self.watch.is_some() => {
                 let done = runtime.spawn(AssertUnwindSafe(work).catch_unwind()).await;

@@ -143,7 +143,8 @@ impl Node for SaveAttributes {
             return save.carry_out(ctx, msg, values);
         }
         let services = Arc::clone(ctx.services);
-        Step::wait(async move {
+        // Of two messages the later one has to win.
+        Step::in_order(async move {
             let keys: Vec<String> = unpack(&values)
                 .filter_map(Result::ok)
                 .map(|(key, _)| key.to_owned())
