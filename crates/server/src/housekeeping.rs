@@ -158,7 +158,8 @@ mod tests {
             clock,
             options: Options::default(),
         };
-        let (tenant, node) = (TenantId::new(), RuleNodeId::new().into());
+        // Events of a tenant that is gone are not kept.
+        let (tenant, node) = (TenantId::NULL, RuleNodeId::new().into());
         let bodies = || {
             let lifecycle = EventBody::Lifecycle {
                 event: "STARTED".to_owned(),

@@ -77,6 +77,11 @@ async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityView) -
             let stored = load(api, caller, id.0, Operation::Write).await?;
             if caller.authority == Authority::CustomerUser {
                 view.customer_id = stored.customer_id;
+                // Else a view would show them what they may not see.
+                view.entity_id = stored.entity_id;
+                view.keys = stored.keys;
+                view.start_time_ms = stored.start_time_ms;
+                view.end_time_ms = stored.end_time_ms;
             }
             Ok(())
         }

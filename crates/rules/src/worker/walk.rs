@@ -506,11 +506,11 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) {
         let Some(chain) = chain.or(chains.root).and_then(|id| chains.chain(id)) else {
-            self.fail(
-                ticket,
-                from.as_ref(),
-                "there is no such rule chain, or no root rule chain",
-            );
+            let error = "there is no such rule chain, or no root rule chain";
+            match from {
+                Some(from) => self.leave(ticket, msg, from, &Label::FAILURE, Some(error), moves),
+                None => self.fail(ticket, None, error),
+            }
             return;
         };
         if let Some((from, node)) = from.as_ref().and_then(|from| Some((from, from.node()?))) {
