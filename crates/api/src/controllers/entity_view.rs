@@ -76,9 +76,11 @@ async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityView) -
         Some(id) => {
             let stored = load(api, caller, id.0, Operation::Write).await?;
             if caller.authority == Authority::CustomerUser {
-                view.customer_id = stored.customer_id;
                 // Else a view would show them what they may not see.
-                view.entity_id = stored.entity_id;
+                if view.entity_id != stored.entity_id {
+                    return Err(ApiError::denied());
+                }
+                view.customer_id = stored.customer_id;
                 view.keys = stored.keys;
                 view.start_time_ms = stored.start_time_ms;
                 view.end_time_ms = stored.end_time_ms;
