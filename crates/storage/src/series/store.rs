@@ -300,10 +300,10 @@ impl SeriesStore {
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();
         let engine = self.writable()?;
-        if engine.active()?.rows.is_empty().map_err(error::engine)? {
+        if engine.active()?.is_empty()? {
             return Ok(());
         }
-        engine.seal().map_err(|error| self.write_failed(error))?;
+        engine.seal()?;
         metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
         self.signal.wake();
         Ok(())

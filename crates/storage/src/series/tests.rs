@@ -3,6 +3,7 @@
 mod clock;
 mod corruption;
 mod disk_full;
+mod epochs;
 mod heads;
 mod model;
 mod moving;
@@ -180,7 +181,7 @@ fn a_store_of_another_format_is_refused() {
     drop(store);
     let refused = open().err().unwrap().to_string();
     assert!(
-        refused.contains("format 99") && refused.contains("format 2"),
+        refused.contains("format 99") && refused.contains("format 3"),
         "{refused}"
     );
 }
