@@ -26,15 +26,16 @@ use serde_json::json;
 
 use crate::clock::Clock;
 use crate::ports::{
-    AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore, DeviceFilter,
-    DeviceProfileStore, DeviceStore, EntityStores, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
-    TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
+    AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
+    DeviceFilter, DeviceStore, EntityStores, ProfileStore, StoreError, StoreErrorKind, StoreResult,
+    TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.
 pub(crate) enum Call<'a> {
     ListTenants,
     FindCredentials,
+    ReadDevices,
     GetProfile,
     GetAttributes(Subject),
     SaveAttributes(&'a [Subject]),
@@ -304,14 +305,12 @@ impl UserStore for FakeStores {
 }
 
 #[async_trait]
-impl DeviceStore for FakeStores {
+impl AssignableStore<Device> for FakeStores {
     async fn save(&self, _: Device, _: bool) -> StoreResult<Device> {
         absent()
     }
-    async fn create(&self, _: Device, _: DeviceCredentials) -> StoreResult<Device> {
-        absent()
-    }
     async fn get(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<Device>> {
+        self.show(Call::ReadDevices)?;
         let known = tenant == self.tenant && self.held.lock().devices.contains_key(&id);
         Ok(known.then(|| self.device(id)))
     }
@@ -324,6 +323,7 @@ impl DeviceStore for FakeStores {
         absent()
     }
     async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>> {
+        self.show(Call::ReadDevices)?;
         let known = |id: &&DeviceId| tenant == self.tenant && self.held.lock().devices.contains_key(*id);
         Ok(ids.iter().filter(known).map(|id| self.device(*id)).collect())
     }
@@ -353,6 +353,13 @@ impl DeviceStore for FakeStores {
     async fn count(&self, _: TenantId) -> StoreResult<u64> {
         absent()
     }
+}
+
+#[async_trait]
+impl DeviceStore for FakeStores {
+    async fn create(&self, _: Device, _: DeviceCredentials) -> StoreResult<Device> {
+        absent()
+    }
     async fn set_active(&self, changes: &[(DeviceId, bool)]) -> StoreResult<()> {
         self.show(Call::SetActive(changes))?;
         let mut held = self.held.lock();
@@ -366,7 +373,7 @@ impl DeviceStore for FakeStores {
 }
 
 #[async_trait]
-impl DeviceProfileStore for FakeStores {
+impl ProfileStore<DeviceProfile> for FakeStores {
     async fn save(&self, _: DeviceProfile, _: bool) -> StoreResult<DeviceProfile> {
         absent()
     }
@@ -389,6 +396,12 @@ impl DeviceProfileStore for FakeStores {
         absent()
     }
     async fn set_default(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
+        absent()
+    }
+    async fn by_ids(&self, _: TenantId, _: &[DeviceProfileId]) -> StoreResult<Vec<DeviceProfile>> {
+        absent()
+    }
+    async fn names(&self, _: TenantId, _: bool) -> StoreResult<Vec<(DeviceProfileId, String)>> {
         absent()
     }
     async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<DeviceProfile>> {

@@ -1,18 +1,19 @@
 //! The ports: what a journal and a store promise, whoever implements them.
 
 mod alarms;
-mod assets;
+mod assigned;
 mod attributes;
 mod calculated_fields;
 mod entities;
-mod entity_views;
 mod error;
 mod events;
 mod ingest;
 mod journal;
+mod profiles;
 mod queues;
 mod relations;
 mod replay;
+mod reprocess;
 mod rpc;
 mod rule_chains;
 mod rule_nodes;
@@ -23,14 +24,16 @@ pub use alarms::{
     AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
     MAX_ALARM_ENTITIES, Propagation,
 };
-pub use assets::{AssetFilter, AssetProfileStore, AssetStore};
+pub use assigned::{
+    AssetFilter, Assignable, AssignableStore, DeviceFilter, DeviceStore, EntityViewFilter, EntityViewStore,
+    Head, HeadMut,
+};
 pub use attributes::AttributeStore;
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores,
-    TenantProfileStore, TenantStore, UserFilter, UserStore,
+    CustomerStore, DeviceCredentialsStore, EntityStores, TenantProfileStore, TenantStore, UserFilter,
+    UserStore,
 };
-pub use entity_views::{EntityViewFilter, EntityViewStore};
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
 pub use ingest::{AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow, TelemetryRow};
@@ -38,9 +41,11 @@ pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
+pub use profiles::{Profile, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};
+pub use reprocess::{FieldReprocess, NoFieldReprocess};
 pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, RestCalls};
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{

@@ -16,6 +16,7 @@ mod profiles;
 mod queues;
 mod relations;
 mod rule_chains;
+mod rule_engine;
 mod usage;
 mod users;
 mod walls;

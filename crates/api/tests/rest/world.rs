@@ -13,6 +13,7 @@ use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
+use fieldline_core::rest_calls::{RestCallers, WaitLimits};
 use fieldline_core::services::{Context, seed};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
@@ -38,6 +39,8 @@ pub(crate) struct World {
     pub(crate) usage: Arc<ApiUsage>,
     /// What the rule engine was told.
     pub(crate) heard: Arc<Heard>,
+    /// Clients that wait for rule chains.
+    pub(crate) rest_calls: Arc<RestCallers>,
     _dir: TempDir,
 }
 
@@ -108,6 +111,7 @@ impl World {
         let heard = Arc::new(Heard::default());
         let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
+        let rest_calls = RestCallers::new("test", WaitLimits::default());
         let deps = Deps {
             usage: usage.clone(),
             entities,
@@ -117,9 +121,11 @@ impl World {
             clock: clock.clone(),
             token_key: TokenKey::random(),
             rule_engine: heard.clone(),
+            rest_calls: rest_calls.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),
+            reprocess: Arc::new(crate::calculated_fields::Reprocessed::default()),
         };
         Self {
             router: fieldline_api::router(deps, options),
@@ -127,6 +133,7 @@ impl World {
             context,
             usage,
             heard,
+            rest_calls,
             _dir: dir,
         }
     }

@@ -214,15 +214,7 @@ impl SeriesStore {
         let _shared = self.gate.read();
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
-        if rows.iter().all(|row| row.parts == RowParts::Both) {
-            self.put_rows(&rows);
-            self.put_latest(&engine, &rows);
-        } else {
-            let without =
-                |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
-            self.put_rows(&without(RowParts::Latest));
-            self.put_latest(&engine, &without(RowParts::History));
-        }
+        self.put_telemetry(&engine, &rows);
         for row in &effects.attributes {
             self.put_attributes(&engine, row);
         }
@@ -234,8 +226,20 @@ impl SeriesStore {
         Ok(())
     }
 
+    /// Puts rows where their parts belong. The gate is held.
+    pub(super) fn put_telemetry(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
+        if rows.iter().all(|row| row.parts == RowParts::Both) {
+            self.put_rows(rows);
+            self.put_latest(engine, rows);
+            return;
+        }
+        let without = |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
+        self.put_rows(&without(RowParts::Latest));
+        self.put_latest(engine, &without(RowParts::History));
+    }
+
     /// Takes rows. The gate is held.
-    pub(super) fn put_rows(&self, rows: &[&TelemetryRow<'_>]) {
+    fn put_rows(&self, rows: &[&TelemetryRow<'_>]) {
         let first = self.seq.fetch_add(rows.len() as u64, Ordering::Relaxed);
         for (seq, row) in (first..).zip(rows) {
             let row_of_head = Row {
@@ -279,7 +283,7 @@ impl SeriesStore {
         }
     }
 
-    pub(super) fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
+    fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
         for row in rows {
             let group = keys::latest_group(row.subject);
             let values = unpack(row.values).filter_map(Result::ok);

@@ -92,6 +92,10 @@ impl Journal for FakeJournal {
         2
     }
 
+    fn queues(&self) -> Vec<String> {
+        vec![super::super::MAIN_QUEUE.to_owned()]
+    }
+
     fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
         if records.as_bytes().len() > LARGEST_APPEND {
             return Err(AppendError::TooLarge {
