@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import access_table_queries
 import access_table_rules
 from harness.people import PASSWORD, Tenancy, activated, create_tenancy
 from harness.rest import NULL_ID, Rest, unique
@@ -478,5 +479,5 @@ row(
 
 # -- everything else --
 
-for endpoint, columns, parts in access_table_rules.ROWS:
+for endpoint, columns, parts in access_table_rules.ROWS + access_table_queries.ROWS:
     row(endpoint, columns, lambda w, fresh, parts=parts: Call(**parts(w, fresh)))

@@ -3,6 +3,7 @@
 //! Every endpoint is registered once, with method, path and the authorities that may call it ([`endpoints`]); the check
 //! runs before the handler. What a caller may do with an entity is decided in `fieldline_core::access`.
 
+mod alarm_data;
 mod auth;
 mod caller;
 mod controllers;

@@ -25,6 +25,8 @@ pub struct Options {
     pub min_password_length: usize,
     /// Whether administrators may get tokens of their users, to look through their eyes.
     pub user_token_access: bool,
+    /// Memory for what queries of entities keep; beyond it they read more from the disk.
+    pub query_memory: ByteSize,
     /// Largest body of a request.
     pub max_body: ByteSize,
     /// Address under which people reach the platform, for links such as `https://iot.example.com`; taken from each
@@ -43,6 +45,7 @@ impl Default for Options {
             parallel_password_hashes: 2,
             min_password_length: 6,
             user_token_access: true,
+            query_memory: ByteSize::mib(256),
             max_body: ByteSize::mib(16),
             public_url: String::new(),
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
 use fieldline_core::clock::SharedClock;
+use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
@@ -40,6 +41,8 @@ pub struct Deps {
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
+    /// Answers queries of entities.
+    pub queries: Arc<EntityQueries>,
     /// Says what rule chains would have done.
     pub replays: Arc<dyn RuleReplay>,
 }
@@ -55,6 +58,7 @@ pub(crate) struct ApiState {
     pub(crate) events: Arc<EntityEvents>,
     pub(crate) clock: SharedClock,
     pub(crate) usage: Arc<ApiUsage>,
+    pub(crate) queries: Arc<EntityQueries>,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
@@ -97,6 +101,7 @@ impl ApiState {
             attributes: deps.attributes,
             events: deps.events,
             usage: deps.usage,
+            queries: deps.queries,
             telemetry,
             clock: deps.clock,
             services,

@@ -5,6 +5,7 @@ mod assets;
 mod attributes;
 mod calculated_fields;
 mod entities;
+mod entity_rows;
 mod entity_views;
 mod error;
 mod events;
@@ -18,6 +19,7 @@ mod rule_chains;
 mod rule_nodes;
 mod rules;
 mod timeseries;
+mod values;
 
 pub use alarms::{
     AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
@@ -30,6 +32,7 @@ pub use entities::{
     CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores,
     TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
+pub use entity_rows::EntityRowStore;
 pub use entity_views::{EntityViewFilter, EntityViewStore};
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
@@ -48,3 +51,4 @@ pub use rule_nodes::{
 };
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
+pub use values::{StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};

@@ -60,6 +60,7 @@ mod read;
 mod states;
 mod store;
 mod sweep;
+mod values;
 mod watermark;
 
 pub use options::Options;
