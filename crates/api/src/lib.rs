@@ -15,6 +15,7 @@ mod options;
 mod router;
 mod state;
 mod telemetry;
+mod ws;
 
 pub use auth::{TokenKey, TokenKeyError};
 pub use endpoint::{Access, Endpoint};

@@ -6,6 +6,7 @@ use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::events::EntityEvents;
+use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
     AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester, TimeSeriesStore,
@@ -17,6 +18,7 @@ use fieldline_model::EntityId;
 use crate::auth::{LoginGuard, Sessions, TokenKey, Tokens};
 use crate::options::Options;
 use crate::telemetry::SaveContext;
+use crate::ws::{Hub, Limits};
 
 /// What the API is wired to.
 #[derive(Clone)]
@@ -41,6 +43,8 @@ pub struct Deps {
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
+    /// Where changes of values are heard of.
+    pub live: Arc<LiveStore>,
     /// Answers queries of entities.
     pub queries: Arc<EntityQueries>,
     /// Says what rule chains would have done.
@@ -59,6 +63,8 @@ pub(crate) struct ApiState {
     pub(crate) clock: SharedClock,
     pub(crate) usage: Arc<ApiUsage>,
     pub(crate) queries: Arc<EntityQueries>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) socket_limits: Arc<Limits>,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
@@ -93,7 +99,12 @@ impl ApiState {
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
+        let hub = Hub::new();
+        deps.live.listen(Arc::clone(&hub) as _);
+        deps.events.listen(Arc::clone(&hub) as _);
         Self {
+            hub,
+            socket_limits: Arc::default(),
             tokens: Tokens::new(&deps.token_key, &options),
             logins: LoginGuard::new(&options),
             entities: deps.entities,

@@ -114,6 +114,7 @@ impl Stores {
             rule_engine: core.rules.pusher(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
+            live: self.live.clone(),
             queries: self.queries(config),
             scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
             replays: Arc::new(Replayer::new(core.rules.common().clone())),

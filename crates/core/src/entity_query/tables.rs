@@ -15,6 +15,8 @@ use crate::ports::{ValueChange, ValueListener};
 
 /// Tables that no query has asked for this long go, milliseconds.
 const IDLE_MS: i64 = 600_000;
+/// How often it is looked for them, milliseconds.
+const IDLE_CHECK_MS: i64 = 5_000;
 const NOTE_SHARDS: usize = 16;
 
 /// What has changed among the entities of a table.
@@ -96,6 +98,7 @@ pub(super) struct Tables {
     tables: RwLock<FxHashMap<(TenantId, EntityType), Arc<Table>>>,
     count: AtomicUsize,
     clock: SharedClock,
+    next_check_ms: AtomicI64,
     /// Bytes that all tables together may take.
     budget: usize,
 }
@@ -106,6 +109,7 @@ impl Tables {
             tables: RwLock::default(),
             count: AtomicUsize::new(0),
             clock,
+            next_check_ms: AtomicI64::new(0),
             budget,
         }
     }
@@ -179,7 +183,14 @@ impl Tables {
 
     /// Drops what nobody has asked for lately. Called by writers, so that it happens without queries.
     fn drop_idle(&self) {
-        let oldest = self.clock.now_ms() - IDLE_MS;
+        let now = self.clock.now_ms();
+        let next = self.next_check_ms.load(Ordering::Relaxed);
+        // A clock that was set back must not put it off.
+        if (next - IDLE_CHECK_MS..next).contains(&now) {
+            return;
+        }
+        self.next_check_ms.store(now + IDLE_CHECK_MS, Ordering::Relaxed);
+        let oldest = now - IDLE_MS;
         let is_idle = |table: &Arc<Table>| table.used_ms.load(Ordering::Relaxed) < oldest;
         if self.tables.read().values().any(is_idle) {
             let mut tables = self.tables.write();

@@ -74,7 +74,7 @@ impl utoipa::ToSchema for AliasId {}
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct TypeFilter {
-    /// One of these types.
+    /// One of these types; sent as `assetTypes`, `deviceTypes`, `entityViewTypes` or `edgeTypes`.
     #[serde(
         alias = "assetTypes",
         alias = "deviceTypes",
@@ -91,7 +91,8 @@ pub struct TypeFilter {
         alias = "edgeType"
     )]
     pub only_type: Option<String>,
-    /// How the name begins, regardless of case; a pattern where it has `%` at an end.
+    /// How the name begins, regardless of case; a pattern where it has `%` at an end. Sent as `assetNameFilter`,
+    /// `deviceNameFilter`, `entityViewNameFilter` or `edgeNameFilter`.
     #[serde(
         alias = "assetNameFilter",
         alias = "deviceNameFilter",
@@ -129,7 +130,7 @@ pub struct SearchFilter {
     /// Only what is found at the last step.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub fetch_last_level_only: bool,
-    /// One of these types; any where empty.
+    /// One of these types, any where empty; sent as `assetTypes`, `deviceTypes`, `entityViewTypes` or `edgeTypes`.
     #[serde(
         default,
         alias = "assetTypes",

@@ -277,6 +277,7 @@ fn api(
         clock: clock.clone(),
     };
     let deps = Deps {
+        live: fieldline_core::live::LiveStore::new(store.clone(), store.clone(), store.clone()),
         queries: fieldline_core::entity_query::EntityQueries::new(queries, 1 << 20),
         entities: entities.clone(),
         series: store.clone(),
@@ -285,7 +286,7 @@ fn api(
         clock: clock.clone(),
         token_key: TokenKey::random(),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
-        usage: fieldline_core::usage::ApiUsage::new(entities.clone(), store.clone(), clock.clone()),
+        usage: fieldline_core::usage::ApiUsage::new(entities, store.clone(), clock.clone()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScripts),
         replays: Arc::new(fieldline_core::ports::NoRuleReplay),
