@@ -6,6 +6,7 @@ mod disk_full;
 mod heads;
 mod model;
 mod moving;
+mod values;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
