@@ -74,8 +74,8 @@ pub struct Worker {
     due: Vec<(Partition, Due)>,
     /// Alarms whose end has moved, until that is stored.
     touches: FxHashMap<Uuid, AlarmTouch>,
-    /// Where the store stands in each partition.
-    positions: FxHashMap<Partition, Offset>,
+    /// Those that it works on.
+    partitions: Vec<Partition>,
     /// Who watches the nodes, in a replay.
     watch: Option<Arc<Mutex<Watch>>>,
 }
@@ -106,7 +106,7 @@ impl Worker {
             pack: Pack::default(),
             due: Vec::new(),
             touches: FxHashMap::default(),
-            positions: FxHashMap::default(),
+            partitions: Vec::new(),
             watch: None,
         }
     }
@@ -340,7 +340,16 @@ impl Worker {
         let effects = self.parts.effects.with(states);
         store.apply(partition, next, &effects).await?;
         self.parts.effects.clear();
-        self.positions.insert(partition, next);
+        Ok(())
+    }
+
+    /// The same between records.
+    async fn amend(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping> {
+        self.parts.meter.flush();
+        let states = self.parts.states.take_changes(partition);
+        let effects = self.parts.effects.with(states);
+        store.amend(partition, &effects).await?;
+        self.parts.effects.clear();
         Ok(())
     }
 
@@ -350,9 +359,8 @@ impl Worker {
         if self.parts.effects.is_empty() {
             return Ok(());
         }
-        let at = self.positions.get(&partition).copied().unwrap_or_default();
         store
-            .apply(partition, at, &self.parts.effects.with(Vec::new()))
+            .amend(partition, &self.parts.effects.with(Vec::new()))
             .await?;
         self.parts.effects.clear();
         Ok(())
@@ -462,14 +470,9 @@ impl Worker {
     /// Applies what waits where the partitions stand.
     async fn apply_everywhere(&mut self, store: &Applier) -> Result<(), Stopping> {
         self.parts.meter.flush();
-        let positions: Vec<_> = self
-            .positions
-            .iter()
-            .map(|(partition, at)| (*partition, *at))
-            .collect();
-        for (partition, at) in positions {
+        for partition in self.partitions.clone() {
             if !self.parts.effects.is_empty() || self.parts.states.has_changes(partition) {
-                self.apply(partition, at, store).await?;
+                self.amend(partition, store).await?;
             }
         }
         Ok(())
@@ -488,23 +491,13 @@ impl Processor for Worker {
     async fn assigned(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping> {
         let states = store.states(partition).await?;
         self.parts.states.load(partition, states);
-        loop {
-            match store.position(partition).await {
-                Ok(at) => {
-                    self.positions.insert(partition, at);
-                    return Ok(());
-                }
-                Err(error) => {
-                    error!(%partition, %error, "cannot read where the rule engine stands");
-                    store.pause().await?;
-                }
-            }
-        }
+        self.partitions.push(partition);
+        Ok(())
     }
 
     fn revoked(&mut self, partition: Partition) {
         self.parts.states.drop_partition(partition);
-        self.positions.remove(&partition);
+        self.partitions.retain(|it| *it != partition);
     }
 
     async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {

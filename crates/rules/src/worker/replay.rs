@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_core::ports::Offset;
 use fieldline_model::message::Message;
 use fieldline_model::{RuleChainId, TenantId};
 use parking_lot::Mutex;
@@ -79,9 +78,7 @@ impl Worker {
     }
 
     async fn play_ends(&mut self, store: &Applier) -> Result<Option<LastFailure>, Stopping> {
-        let partition = self.parts.partition;
-        let at = self.positions.get(&partition).map_or(0, |offset| offset.0);
-        self.apply(partition, Offset(at + 1), store).await?;
+        self.amend(self.parts.partition, store).await?;
         self.store_touches().await;
         Ok(self.pack.failures.remove(&0))
     }

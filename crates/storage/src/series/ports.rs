@@ -290,6 +290,10 @@ impl IngestStore for SeriesStore {
         self.apply_effects(partition, next, effects)
     }
 
+    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+        self.store_effects(partition, None, effects)
+    }
+
     async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {
         self.engine()?;
         Ok(self.position(partition))
@@ -301,8 +305,12 @@ impl IngestStore for SeriesStore {
     }
 
     async fn states(&self, partition: Partition) -> StoreResult<Vec<StateRow>> {
-        self.blocking(move |store| store.states.of(&store.engine()?.states, partition))
-            .await
+        self.blocking(move |store| {
+            // What a running checkpoint has taken would be in neither place.
+            let _one = store.checkpointing.lock();
+            store.states.of(&store.engine()?.states, partition)
+        })
+        .await
     }
 
     async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {

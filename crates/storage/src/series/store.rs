@@ -193,10 +193,19 @@ impl SeriesStore {
         next: Offset,
         effects: &Effects<'_>,
     ) -> StoreResult<()> {
-        let applied = self.positions.lock().get(&partition).and_then(|it| it.applied);
-        if applied.is_some_and(|applied| next < applied) {
+        if self.position(partition).is_some_and(|applied| next <= applied) {
             return Ok(());
         }
+        self.store_effects(partition, Some(next), effects)
+    }
+
+    /// Stores effects, and moves the position where there is a new one.
+    pub(super) fn store_effects(
+        &self,
+        partition: Partition,
+        next: Option<Offset>,
+        effects: &Effects<'_>,
+    ) -> StoreResult<()> {
         if self.latest.is_overfull() || self.attributes.is_overfull() {
             self.write_checkpoint(false)?;
         } else if self.are_heads_full() {
@@ -221,7 +230,9 @@ impl SeriesStore {
         }
         let mut positions = self.positions.lock();
         self.states.put(partition, &effects.states);
-        positions.entry(partition).or_default().applied = Some(next);
+        if next.is_some() {
+            positions.entry(partition).or_default().applied = next;
+        }
         Ok(())
     }
 
@@ -291,10 +302,10 @@ impl SeriesStore {
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();
         let engine = self.writable()?;
-        if engine.active()?.rows.is_empty().map_err(error::engine)? {
+        if engine.active()?.is_empty()? {
             return Ok(());
         }
-        engine.seal().map_err(|error| self.write_failed(error))?;
+        engine.seal()?;
         metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
         self.signal.wake();
         Ok(())
