@@ -43,6 +43,12 @@ impl LiveStore {
         self.listeners.write().push(listener);
     }
 
+    fn tell_effects(&self, effects: &Effects<'_>) {
+        let points = effects.telemetry.iter().map(ValueChange::Points);
+        let attributes = effects.attributes.iter().map(ValueChange::Attributes);
+        self.tell(points.chain(attributes));
+    }
+
     fn tell<'a>(&self, changes: impl Iterator<Item = ValueChange<'a>> + Clone) {
         for listener in self.listeners.read().iter() {
             if listener.is_listening() {
@@ -56,9 +62,13 @@ impl LiveStore {
 impl IngestStore for LiveStore {
     async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
         self.ingest.apply(partition, next, effects).await?;
-        let points = effects.telemetry.iter().map(ValueChange::Points);
-        let attributes = effects.attributes.iter().map(ValueChange::Attributes);
-        self.tell(points.chain(attributes));
+        self.tell_effects(effects);
+        Ok(())
+    }
+
+    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+        self.ingest.amend(partition, effects).await?;
+        self.tell_effects(effects);
         Ok(())
     }
 
