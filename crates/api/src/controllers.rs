@@ -20,6 +20,7 @@ mod device;
 mod device_assignment;
 mod device_list;
 mod device_profile;
+mod entity_query;
 mod entity_search;
 mod entity_view;
 mod entity_view_list;
@@ -66,6 +67,7 @@ pub(crate) fn routes() -> Routes {
         .merge(asset_profile::routes())
         .merge(entity_view::routes())
         .merge(entity_view_list::routes())
+        .merge(entity_query::routes())
         .merge(entity_search::routes())
         .merge(relation::routes())
         .merge(relation_list::routes())

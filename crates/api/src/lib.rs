@@ -3,6 +3,7 @@
 //! Every endpoint is registered once, with method, path and the authorities that may call it ([`endpoints`]); the check
 //! runs before the handler. What a caller may do with an entity is decided in `fieldline_core::access`.
 
+mod alarm_data;
 mod auth;
 mod caller;
 mod controllers;
@@ -14,6 +15,7 @@ mod options;
 mod router;
 mod state;
 mod telemetry;
+mod ws;
 
 pub use auth::{TokenKey, TokenKeyError};
 pub use endpoint::{Access, Endpoint};

@@ -25,6 +25,10 @@ pub struct Options {
     pub min_password_length: usize,
     /// Whether administrators may get tokens of their users, to look through their eyes.
     pub user_token_access: bool,
+    /// Memory for what queries of entities keep; beyond it they read more from the disk.
+    pub query_memory: ByteSize,
+    /// How often subscriptions evaluate counts and dynamic queries again.
+    pub live_refresh: Span,
     /// Largest body of a request.
     pub max_body: ByteSize,
     /// Address under which people reach the platform, for links such as `https://iot.example.com`; taken from each
@@ -43,6 +47,8 @@ impl Default for Options {
             parallel_password_hashes: 2,
             min_password_length: 6,
             user_token_access: true,
+            query_memory: ByteSize::mib(256),
+            live_refresh: Span::secs(60),
             max_body: ByteSize::mib(16),
             public_url: String::new(),
         }
@@ -62,6 +68,9 @@ impl Options {
         }
         if !(1..=128).contains(&self.min_password_length) {
             return Some("min-password-length must be 1 to 128".to_owned());
+        }
+        if self.live_refresh < Span::secs(1) {
+            return Some("live-refresh must be at least 1s".to_owned());
         }
         if self.max_body < ByteSize::kib(1) {
             return Some("max-body must be at least 1KiB".to_owned());

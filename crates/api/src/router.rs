@@ -12,7 +12,7 @@ use crate::endpoint::{Endpoint, Routes};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 use crate::state::{Api, ApiState, Deps};
-use crate::{caller, controllers, error, openapi, telemetry};
+use crate::{caller, controllers, error, openapi, telemetry, ws};
 
 /// Paths below `/api` that are not this router's business to guard.
 const UNGUARDED: [&str; 4] = ["/api/noauth/", "/api/v1/", "/api/ws", "/api/images/public/"];
@@ -35,6 +35,7 @@ pub fn router(deps: Deps, options: Options) -> axum::Router {
     let (router, document) = routes().build(&api, openapi::empty());
     router
         .merge(openapi::routes(document))
+        .merge(ws::routes())
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
         .layer(DefaultBodyLimit::max(max_body))

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use fieldline_core::access::{self, AccessError, Entity, Kind, Operation, Principal};
 use fieldline_core::clock::SharedClock;
+use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::events::EntityEvents;
+use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
     AttributeStore, EntityStores, FieldReprocess, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester,
@@ -20,6 +22,7 @@ use uuid::Uuid;
 use crate::auth::{LoginGuard, Sessions, TokenKey, Tokens};
 use crate::options::Options;
 use crate::telemetry::SaveContext;
+use crate::ws::{Hub, Limits};
 
 /// What the API is wired to.
 #[derive(Clone)]
@@ -46,6 +49,10 @@ pub struct Deps {
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
+    /// Where changes of values are heard of.
+    pub live: Arc<LiveStore>,
+    /// Answers queries of entities.
+    pub queries: Arc<EntityQueries>,
     /// Says what rule chains would have done.
     pub replays: Arc<dyn RuleReplay>,
     /// Reprocesses history by calculated fields.
@@ -63,6 +70,9 @@ pub(crate) struct ApiState {
     pub(crate) events: Arc<EntityEvents>,
     pub(crate) clock: SharedClock,
     pub(crate) usage: Arc<ApiUsage>,
+    pub(crate) queries: Arc<EntityQueries>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) socket_limits: Arc<Limits>,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
     pub(crate) rule_engine: Arc<dyn RuleEngine>,
@@ -100,7 +110,12 @@ impl ApiState {
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
+        let hub = Hub::new();
+        deps.live.listen(Arc::clone(&hub) as _);
+        deps.events.listen(Arc::clone(&hub) as _);
         Self {
+            hub,
+            socket_limits: Arc::default(),
             tokens: Tokens::new(&deps.token_key, &options),
             logins: LoginGuard::new(&options),
             entities: deps.entities,
@@ -108,6 +123,7 @@ impl ApiState {
             attributes: deps.attributes,
             events: deps.events,
             usage: deps.usage,
+            queries: deps.queries,
             telemetry,
             clock: deps.clock,
             services,

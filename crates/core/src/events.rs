@@ -17,6 +17,7 @@ pub enum EntityChange {
     DeviceDeleted(TenantId, DeviceId),
     DeviceCredentialsChanged(TenantId, DeviceId),
     DeviceProfileChanged(TenantId, DeviceProfileId),
+    CustomerSaved(TenantId, CustomerId),
     CustomerDeleted(TenantId, CustomerId),
     UserChanged(TenantId, UserId),
     TenantSaved(TenantId),

@@ -5,6 +5,7 @@ mod assigned;
 mod attributes;
 mod calculated_fields;
 mod entities;
+mod entity_rows;
 mod error;
 mod events;
 mod ingest;
@@ -19,6 +20,7 @@ mod rule_chains;
 mod rule_nodes;
 mod rules;
 mod timeseries;
+mod values;
 
 pub use alarms::{
     AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
@@ -34,6 +36,7 @@ pub use entities::{
     CustomerStore, DeviceCredentialsStore, EntityStores, TenantProfileStore, TenantStore, UserFilter,
     UserStore,
 };
+pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
 pub use ingest::{AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow, TelemetryRow};
@@ -53,3 +56,4 @@ pub use rule_nodes::{
 };
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
+pub use values::{StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};

@@ -48,7 +48,7 @@ pub use user::{Authority, User, UserCredentials};
 use serde::{Deserialize, Deserializer};
 
 /// Reads `null` as the default: clients write every field they do not set as `null`.
-fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+pub(crate) fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)

@@ -10,6 +10,7 @@ pub mod json;
 pub mod kv;
 pub mod message;
 pub mod page;
+pub mod query;
 pub mod record;
 pub mod replay;
 pub mod reprocess;

@@ -242,7 +242,7 @@ impl Ctx<'_> {
         parts: RowParts,
         values: Bytes,
     ) {
-        if parts != RowParts::Latest {
+        if matches!(parts, RowParts::Both | RowParts::History) {
             let points = storage_points(kv::count(&values).into(), ttl_seconds.into());
             self.count(UsageKey::StorageDataPoints, points);
         }

@@ -20,11 +20,10 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use metrics::{Gauge, counter, describe_counter, describe_gauge, gauge};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 use tracing::{debug, warn};
@@ -100,7 +99,7 @@ pub(crate) fn describe_metrics() {
 pub(crate) struct HttpServer {
     pub(crate) address: SocketAddr,
     stop: watch::Sender<bool>,
-    accepting: JoinHandle<GracefulShutdown>,
+    accepting: JoinHandle<Open>,
 }
 
 impl HttpServer {
@@ -123,7 +122,7 @@ impl HttpServer {
         self.stop.send_replace(true);
         let ended = async {
             if let Ok(connections) = self.accepting.await {
-                connections.shutdown().await;
+                connections.end().await;
             }
         };
         if tokio::time::timeout(patience, ended).await.is_err() {
@@ -146,6 +145,22 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// The connections that are open.
+struct Open {
+    /// Tells them to end after the request that is being served.
+    ending: watch::Sender<bool>,
+    /// Each connection has a sender, and nothing is sent.
+    left: mpsc::Receiver<()>,
+}
+
+impl Open {
+    /// Waits until all have ended. What was upgraded to another protocol counts no longer.
+    async fn end(mut self) {
+        self.ending.send_replace(true);
+        let _ = self.left.recv().await;
+    }
+}
+
 /// What an open connection holds until it ends, however it ends.
 struct Held {
     _permit: Option<OwnedSemaphorePermit>,
@@ -166,7 +181,9 @@ struct Acceptor {
     addresses: Arc<Addresses>,
     write_timeout: Duration,
     body: Patience,
-    graceful: GracefulShutdown,
+    ending: watch::Sender<bool>,
+    alive: mpsc::Sender<()>,
+    left: mpsc::Receiver<()>,
     open: Gauge,
 }
 
@@ -177,6 +194,7 @@ impl Acceptor {
             .timer(Timeouts)
             .header_read_timeout(limits.header_timeout)
             .max_buf_size(CONNECTION_BUFFER);
+        let (alive, left) = mpsc::channel(1);
         Self {
             routes,
             protocol,
@@ -184,12 +202,14 @@ impl Acceptor {
             addresses: Addresses::new(limits.max_connections_per_address),
             write_timeout: limits.write_timeout,
             body: limits.body,
-            graceful: GracefulShutdown::new(),
+            ending: watch::Sender::new(false),
+            alive,
+            left,
             open: gauge!(CONNECTIONS),
         }
     }
 
-    async fn accept(self, listener: TcpListener, mut stop: watch::Receiver<bool>) -> GracefulShutdown {
+    async fn accept(self, listener: TcpListener, mut stop: watch::Receiver<bool>) -> Open {
         loop {
             // The permit first: what cannot be served is left to the operating system's queue.
             let accepted = async {
@@ -198,7 +218,12 @@ impl Acceptor {
             };
             let (accepted, permit) = tokio::select! {
                 accepted = accepted => accepted,
-                _ = stop.wait_for(|stop| *stop) => return self.graceful,
+                _ = stop.wait_for(|stop| *stop) => {
+                    return Open {
+                        ending: self.ending,
+                        left: self.left,
+                    };
+                }
             };
             match accepted {
                 Ok((socket, peer)) => self.admit(socket, peer, permit.ok()),
@@ -234,14 +259,28 @@ impl Acceptor {
             routes.clone().oneshot(request)
         }));
         let socket = TokioIo::new(MustRead::new(socket, self.write_timeout));
-        let connection = self
-            .graceful
-            .watch(self.protocol.serve_connection(socket, service));
+        let connection = self.protocol.serve_connection(socket, service).with_upgrades();
+        let (mut ending, alive) = (self.ending.subscribe(), self.alive.clone());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let mut connection = std::pin::pin!(connection);
+            let stopping = async {
+                let _ = ending.wait_for(|ending| *ending).await;
+            };
+            let ended = tokio::select! {
+                ended = connection.as_mut() => Some(ended),
+                () = stopping => None,
+            };
+            let ended = match ended {
+                Some(ended) => ended,
+                None => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
                 debug!(%peer, %error, "HTTP connection ended");
             }
-            drop(held);
+            drop((held, alive));
         });
     }
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::devices::DeviceDirectory;
+use fieldline_core::entity_query::{self, EntityQueries};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
+use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{Journal, NoDeviceRpc, NoRuleEngine, NoRuleNodes};
 use fieldline_core::queue_stats::SERVICE_ID;
@@ -42,6 +44,8 @@ const REPLAY_CHECK: Duration = Duration::from_millis(5);
 pub(crate) struct Stores {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) series: Arc<SeriesStore>,
+    /// The way to the series for everything that writes.
+    live: Arc<LiveStore>,
     database: Database,
     events: Arc<EntityEvents>,
     clock: SharedClock,
@@ -53,8 +57,10 @@ impl Stores {
         let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
         let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
         let database = Database::sqlite(&dir.entities(), &config.sql).await?;
+        let live = LiveStore::new(series.clone(), series.clone(), series.clone());
         Ok(Self {
             journal,
+            live,
             series,
             database,
             events: Arc::default(),
@@ -66,8 +72,8 @@ impl Stores {
     pub(crate) async fn seed(&self, config: &Config, demo: bool) -> Result<(), ServeError> {
         let context = services::Context {
             stores: self.database.entity_stores(),
-            series: self.series.clone(),
-            attributes: self.series.clone(),
+            series: self.live.clone(),
+            attributes: self.live.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
             passwords: Passwords::new(1),
@@ -100,8 +106,8 @@ impl Stores {
     ) -> Result<axum::Router, ServeError> {
         let deps = fieldline_api::Deps {
             entities: self.database.entity_stores(),
-            series: self.series.clone(),
-            attributes: self.series.clone(),
+            series: self.live.clone(),
+            attributes: self.live.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
             token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
@@ -110,11 +116,28 @@ impl Stores {
             rest_calls: core.rest_calls.clone(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
+            live: self.live.clone(),
+            queries: self.queries(config),
             scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
             replays: Arc::new(Replayer::new(core.rules.common().clone())),
             reprocess: Arc::new(Reprocessor::new(core.rules.common().clone())),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
+    }
+
+    /// Queries of entities, told of everything that changes.
+    fn queries(&self, config: &Config) -> Arc<EntityQueries> {
+        let deps = entity_query::Deps {
+            stores: self.database.entity_stores(),
+            rows: self.database.entity_rows(),
+            values: self.series.clone(),
+            attributes: self.live.clone(),
+            clock: self.clock.clone(),
+        };
+        let queries = EntityQueries::new(deps, config.api.query_memory.as_usize());
+        self.events.listen(queries.entity_listener());
+        self.live.listen(queries.value_listener());
+        queries
     }
 
     /// Closes what is open, as far as the time allows; what is not closed recovers at the next start.
@@ -157,11 +180,11 @@ impl Core {
         let entities = stores.database.entity_stores();
         let directory = DeviceDirectory::new(
             entities.clone(),
-            stores.series.clone(),
+            stores.live.clone(),
             stores.clock.clone(),
             &config.devices,
         );
-        let usage = ApiUsage::new(entities.clone(), stores.series.clone(), stores.clock.clone());
+        let usage = ApiUsage::new(entities.clone(), stores.live.clone(), stores.clock.clone());
         stores.events.listen(usage.clone());
         // Before anybody counts: what was used up before the start is used up after it.
         usage.restore().await.map_err(ServeError::start)?;
@@ -169,7 +192,7 @@ impl Core {
         let sessions = Sessions::new(config.mqtt.sessions_per_device);
         let activity = ActivityTracker::new(
             entities,
-            stores.series.clone(),
+            stores.live.clone(),
             stores.clock.clone(),
             &config.activity,
         );
@@ -181,8 +204,8 @@ impl Core {
         let rules = Engine::new(
             fieldline_rules::engine::Deps {
                 stores: stores.database.entity_stores(),
-                series: stores.series.clone(),
-                attributes: stores.series.clone(),
+                series: stores.live.clone(),
+                attributes: stores.live.clone(),
                 events: stores.events.clone(),
                 clock: stores.clock.clone(),
                 rpc: Arc::new(NoDeviceRpc),
@@ -197,7 +220,7 @@ impl Core {
         );
         activity.report_to(rules.pusher());
         let ingest_stores = IngestStores {
-            store: stores.series.clone(),
+            store: stores.live.clone(),
             activity: activity.clone(),
             processors: rules.main_processors(),
         };
@@ -245,7 +268,7 @@ impl Core {
             directory: self.directory.clone(),
             sessions: self.sessions.clone(),
             uplink: self.uplink.clone(),
-            attributes: stores.series.clone(),
+            attributes: stores.live.clone(),
             activity: self.activity.clone(),
             clock: stores.clock.clone(),
             json: JsonRules {

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use fieldline_core::access::{Operation, Principal};
 use fieldline_core::ports::{AlarmQuery, AlarmScope};
-use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, AlarmStatus, Authority};
+use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, AlarmStatus};
 use fieldline_model::page::{PageData, SortOrder};
 use fieldline_model::{EntityType, UserId};
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 
 use super::EntitySubtype;
 use super::relation::entity;
+use crate::alarm_data::visible;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, STC, TC};
 use crate::error::{ApiError, ApiResult};
@@ -142,14 +143,6 @@ impl ListParams {
             types: types.filter(|name| !name.is_empty()).map(str::to_owned).collect(),
             ..query.in_states(&states)
         })
-    }
-}
-
-/// All alarms that the caller may see: those of the tenant, or of the customer.
-pub(super) fn visible(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
-    AlarmQuery {
-        customer: (caller.authority == Authority::CustomerUser).then_some(caller.customer),
-        ..query
     }
 }
 

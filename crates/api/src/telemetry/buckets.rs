@@ -67,6 +67,17 @@ impl fmt::Display for BucketError {
 }
 
 impl CalendarUnit {
+    /// The unit of that name in the API.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "WEEK" => Self::Week,
+            "WEEK_ISO" => Self::WeekIso,
+            "MONTH" => Self::Month,
+            "QUARTER" => Self::Quarter,
+            _ => return None,
+        })
+    }
+
     /// The length that intervals are counted with.
     const fn nominal_ms(self) -> i64 {
         match self {

@@ -12,6 +12,7 @@ mod failure;
 mod history;
 mod params;
 mod payload;
+mod points;
 mod read;
 mod render;
 mod save;
@@ -22,6 +23,8 @@ mod tests;
 mod zone;
 
 pub(crate) use context::SaveContext;
+pub(crate) use points::{PointsError, PointsQuery, one, points};
+pub(crate) use source::Source;
 
 use utoipa_axum::routes;
 

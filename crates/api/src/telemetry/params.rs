@@ -182,8 +182,13 @@ impl RangeRead {
 }
 
 fn aggregation(params: &Params) -> Result<Option<Aggregation>, BadInput> {
-    Ok(match params.text("agg") {
-        None | Some("NONE") => None,
+    aggregation_of(params.text("agg"))
+}
+
+/// The aggregation of that name; none where it is absent.
+pub(super) fn aggregation_of(name: Option<&str>) -> Result<Option<Aggregation>, BadInput> {
+    Ok(match name {
+        None | Some("" | "NONE") => None,
         Some("MIN") => Some(Aggregation::Min),
         Some("MAX") => Some(Aggregation::Max),
         Some("AVG") => Some(Aggregation::Avg),
@@ -200,11 +205,7 @@ fn interval(params: &Params) -> Result<Option<Interval>, BadInput> {
         None | Some("MILLISECONDS") => {
             return Ok((milliseconds != 0).then_some(Interval::Fixed(milliseconds)));
         }
-        Some("WEEK") => CalendarUnit::Week,
-        Some("WEEK_ISO") => CalendarUnit::WeekIso,
-        Some("MONTH") => CalendarUnit::Month,
-        Some("QUARTER") => CalendarUnit::Quarter,
-        Some(other) => return Err(invalid("intervalType", other)),
+        Some(name) => CalendarUnit::of(name).ok_or_else(|| invalid("intervalType", name))?,
     };
     Ok(Some(Interval::Calendar(
         unit,

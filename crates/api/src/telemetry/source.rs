@@ -6,40 +6,45 @@ use fieldline_model::entity::EntityView;
 
 /// A stretch of time that reads stay within, milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Nothing before this time.
-    pub(super) start: i64,
+    pub(crate) start: i64,
     /// Nothing at this time or after it.
-    pub(super) end: i64,
+    pub(crate) end: i64,
 }
 
 impl Window {
     /// All of time.
-    pub(super) const ALL: Self = Self {
+    pub(crate) const ALL: Self = Self {
         start: i64::MIN,
         end: i64::MAX,
     };
 }
 
 /// See the module.
-pub(super) struct Source {
+pub(crate) struct Source {
     /// Whose series are read.
-    pub(super) subject: Subject,
+    pub(crate) subject: Subject,
     /// Within which time.
-    pub(super) window: Window,
+    pub(crate) window: Window,
     view: Option<Vec<String>>,
 }
 
 impl Source {
+    /// The series of something that is no view.
+    pub(crate) fn own(subject: Subject) -> Self {
+        Self {
+            subject,
+            window: Window::ALL,
+            view: None,
+        }
+    }
+
     /// The source for an entity that somebody may read.
-    pub(super) fn of(entity: &Entity) -> Self {
+    pub(crate) fn of(entity: &Entity) -> Self {
         match entity {
             Entity::EntityView(view) => Self::through(view, entity.subject()),
-            _ => Self {
-                subject: entity.subject(),
-                window: Window::ALL,
-                view: None,
-            },
+            _ => Self::own(entity.subject()),
         }
     }
 
@@ -59,12 +64,12 @@ impl Source {
     }
 
     /// The series that reading all of them means; `None` for all that there are. A view that names none shows none.
-    pub(super) fn all(&self) -> Option<&[String]> {
+    pub(crate) fn all(&self) -> Option<&[String]> {
         self.view.as_deref()
     }
 
     /// Those of the named series that may be read. A view that names none lets every name through.
-    pub(super) fn shown(&self, keys: &[String]) -> Vec<String> {
+    pub(crate) fn shown(&self, keys: &[String]) -> Vec<String> {
         let shown = self.view.as_deref().filter(|shown| !shown.is_empty());
         let may = |key: &&String| shown.is_none_or(|shown| shown.contains(key));
         keys.iter().filter(may).cloned().collect()

@@ -8,6 +8,7 @@ mod assets;
 mod calculated_fields;
 mod devices;
 mod docs;
+mod entity_queries;
 mod events;
 mod login;
 mod nodes;

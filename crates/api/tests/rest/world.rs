@@ -10,7 +10,9 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
+use fieldline_core::entity_query::{self, EntityQueries};
 use fieldline_core::events::EntityEvents;
+use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
@@ -86,21 +88,34 @@ impl World {
     pub(crate) async fn with(options: Options) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = ManualClock::at(NOW);
-        let entities: EntityStores =
-            sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
-                .await
-                .unwrap();
+        let database = sql::Database::sqlite(&dir.path().join("entities.db"), &sql::Options::default())
+            .await
+            .unwrap();
+        let entities: EntityStores = database.entity_stores();
         let store = SeriesStore::open(
             &dir.path().join("series"),
             &series::Options::default(),
             clock.clone(),
         )
         .unwrap();
+        let live = LiveStore::new(store.clone(), store.clone(), store.clone());
+        let queries = EntityQueries::new(
+            entity_query::Deps {
+                stores: entities.clone(),
+                rows: database.entity_rows(),
+                values: store.clone(),
+                attributes: store.clone(),
+                clock: clock.clone(),
+            },
+            64 << 20,
+        );
         let events = Arc::new(EntityEvents::default());
+        events.listen(queries.entity_listener());
+        live.listen(queries.value_listener());
         let context = Context {
             stores: entities.clone(),
-            series: store.clone(),
-            attributes: store.clone(),
+            series: live.clone(),
+            attributes: live.clone(),
             events: Arc::clone(&events),
             clock: clock.clone(),
             passwords: Passwords::new(2),
@@ -115,8 +130,10 @@ impl World {
         let deps = Deps {
             usage: usage.clone(),
             entities,
-            series: store.clone(),
-            attributes: store,
+            series: live.clone(),
+            attributes: live.clone(),
+            live,
+            queries,
             events,
             clock: clock.clone(),
             token_key: TokenKey::random(),

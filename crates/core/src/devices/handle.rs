@@ -177,7 +177,8 @@ pub(super) fn meaning(
         EntityChange::TenantProfileChanged(profile) => (settings.tenant_profile == profile, Mark::Stale),
         EntityChange::TenantSaved(tenant) => (subject.tenant == tenant, Mark::Stale),
         EntityChange::TenantDeleted(tenant) => (subject.tenant == tenant, Mark::Revoked),
-        EntityChange::CustomerDeleted(..)
+        EntityChange::CustomerSaved(..)
+        | EntityChange::CustomerDeleted(..)
         | EntityChange::UserChanged(..)
         | EntityChange::CalculatedFieldChanged(..)
         | EntityChange::RuleChainChanged(..)

@@ -81,7 +81,8 @@ impl Index {
             }
         };
         match change {
-            EntityChange::CustomerDeleted(..)
+            EntityChange::CustomerSaved(..)
+            | EntityChange::CustomerDeleted(..)
             | EntityChange::UserChanged(..)
             | EntityChange::CalculatedFieldChanged(..)
             | EntityChange::RuleChainChanged(..)

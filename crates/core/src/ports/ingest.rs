@@ -18,6 +18,8 @@ pub enum RowParts {
     History,
     /// Latest values alone.
     Latest,
+    /// Nothing: it is shown to those who follow the values now, and forgotten.
+    Shown,
 }
 
 /// Values of one subject at one time, packed as in [`fieldline_model::kv`].

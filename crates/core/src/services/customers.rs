@@ -52,12 +52,21 @@ impl Customers {
         customer.name.clone_from(&customer.title);
         if let Some(old) = old {
             customer.created_time = old.created_time;
-            return conflict(stores.save(customer, false).await, TITLE_TAKEN);
+            return self.told(conflict(stores.save(customer, false).await, TITLE_TAKEN));
         }
         limits::check(&self.0, tenant, EntityType::Customer).await?;
         customer.id = Some(CustomerId::new());
         customer.created_time = self.0.now();
-        conflict(stores.save(customer, true).await, TITLE_TAKEN)
+        self.told(conflict(stores.save(customer, true).await, TITLE_TAKEN))
+    }
+
+    /// Tells of a customer that was saved.
+    fn told(&self, saved: ServiceResult<Customer>) -> ServiceResult<Customer> {
+        if let Ok(customer) = &saved {
+            let id = customer.id.unwrap_or_default();
+            self.0.tell(EntityChange::CustomerSaved(customer.tenant_id, id));
+        }
+        saved
     }
 
     async fn free_title(
@@ -102,7 +111,7 @@ impl Customers {
                 let found = stores.by_title(tenant, PUBLIC_TITLE).await?;
                 found.ok_or_else(|| error.into())
             }
-            saved => Ok(saved?),
+            saved => self.told(Ok(saved?)),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::StoreResult;
+use fieldline_core::ports::{StoreResult, StoredValue};
 use fieldline_model::kv::{Corrupt, Value, ValueRef, pack_value, take_array, unpack_value};
 use fjall::{Keyspace, OwnedWriteBatch};
 use parking_lot::{Mutex, MutexGuard};
@@ -47,6 +47,14 @@ pub(super) struct Cell {
 impl Cell {
     fn cost(&self) -> usize {
         CELL_COST + self.value.heap_bytes()
+    }
+
+    fn stored(&self) -> StoredValue<'_> {
+        StoredValue {
+            ts: self.ts,
+            ttl_seconds: self.ttl,
+            value: self.value.as_ref(),
+        }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -271,6 +279,40 @@ impl Cells {
         let held = shard.groups.get_mut(group)?;
         held.used = true;
         Some(answer(held, group))
+    }
+
+    /// Gives the named cells of a group that there are, with the places of their names. A group that is not in memory is
+    /// not brought there.
+    pub(super) fn some(
+        &self,
+        table: &Keyspace,
+        group: &Group,
+        names: &[String],
+        visit: &mut dyn FnMut(usize, StoredValue<'_>),
+    ) -> StoreResult<()> {
+        {
+            let mut shard = self.shard(group).lock();
+            if let Some(held) = shard.groups.get_mut(group) {
+                if held.corrupt.is_some() {
+                    return answer(held, group).map(drop);
+                }
+                for (place, name) in names.iter().enumerate() {
+                    let at = held.cells.binary_search_by(|cell| cell.name.as_ref().cmp(name));
+                    if let Some(cell) = at.ok().and_then(|at| held.cells.get(at)) {
+                        visit(place, cell.stored());
+                    }
+                }
+                return Ok(());
+            }
+        }
+        for (place, name) in names.iter().enumerate() {
+            if let Some(bytes) = table.get(cell_key(group, name)).map_err(error::engine)? {
+                let cell = Cell::decode(name.as_str().into(), &bytes)
+                    .map_err(|cause| error::corrupt(group, cause))?;
+                visit(place, cell.stored());
+            }
+        }
+        Ok(())
     }
 
     /// Adds all dirty cells to a batch; they count as clean from now on. [`restore`](Self::restore) takes that back.

@@ -62,6 +62,7 @@ mod read;
 mod states;
 mod store;
 mod sweep;
+mod values;
 mod watermark;
 
 pub use options::Options;

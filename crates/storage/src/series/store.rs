@@ -233,9 +233,12 @@ impl SeriesStore {
             self.put_latest(engine, rows);
             return;
         }
-        let without = |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
-        self.put_rows(&without(RowParts::Latest));
-        self.put_latest(engine, &without(RowParts::History));
+        let with = |parts| -> Vec<_> {
+            let has = |row: &&TelemetryRow<'_>| row.parts == RowParts::Both || row.parts == parts;
+            rows.iter().copied().filter(has).collect()
+        };
+        self.put_rows(&with(RowParts::History));
+        self.put_latest(engine, &with(RowParts::Latest));
     }
 
     /// Takes rows. The gate is held.

@@ -7,6 +7,7 @@ mod epochs;
 mod heads;
 mod model;
 mod moving;
+mod values;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -28,6 +28,7 @@ mod database;
 mod device_credentials;
 mod device_profiles;
 mod devices;
+mod entity_rows;
 mod entity_views;
 mod events;
 mod failure;
@@ -52,7 +53,7 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use fieldline_core::ports::{EntityStores, StoreResult};
+use fieldline_core::ports::{EntityRowStore, EntityStores, StoreResult};
 
 pub use database::Database;
 pub use options::Options;
@@ -68,6 +69,11 @@ pub async fn open_postgres(url: &str, max_connections: u32) -> StoreResult<Entit
 }
 
 impl Database {
+    /// Entities of this database, whole kinds at a time.
+    pub fn entity_rows(&self) -> Arc<dyn EntityRowStore> {
+        Arc::new(entity_rows::EntityRows(self.clone()))
+    }
+
     /// The entity stores of this database; closing it closes them.
     pub fn entity_stores(&self) -> EntityStores {
         EntityStores {

@@ -74,9 +74,10 @@ impl World {
     pub(super) async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = ManualClock::at(NOW);
-        let entities = sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
+        let database = sql::Database::sqlite(&dir.path().join("entities.db"), &sql::Options::default())
             .await
             .unwrap();
+        let entities = database.entity_stores();
         let store = SeriesStore::open(
             &dir.path().join("series"),
             &series::Options::default(),
@@ -86,7 +87,7 @@ impl World {
         let events = Arc::new(EntityEvents::default());
         let log = Arc::new(ChangeLog::default());
         events.listen(log.clone());
-        let api = api(&entities, &store, &events, &clock);
+        let api = api(&database, &store, &events, &clock);
         let tenant_profile = tenant_profile(&entities).await.unwrap();
         let (tenant, foreign) = tenants(&entities, tenant_profile).await.unwrap();
         let (customer, other) = customers(&entities, tenant).await.unwrap();
@@ -262,12 +263,22 @@ impl Client<'_> {
 }
 
 fn api(
-    entities: &EntityStores,
+    database: &sql::Database,
     store: &Arc<SeriesStore>,
     events: &Arc<EntityEvents>,
     clock: &Arc<ManualClock>,
 ) -> Api {
+    let entities = database.entity_stores();
+    let queries = fieldline_core::entity_query::Deps {
+        stores: entities.clone(),
+        rows: database.entity_rows(),
+        values: store.clone(),
+        attributes: store.clone(),
+        clock: clock.clone(),
+    };
     let deps = Deps {
+        live: fieldline_core::live::LiveStore::new(store.clone(), store.clone(), store.clone()),
+        queries: fieldline_core::entity_query::EntityQueries::new(queries, 1 << 20),
         entities: entities.clone(),
         series: store.clone(),
         attributes: store.clone(),

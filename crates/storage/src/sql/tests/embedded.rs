@@ -36,6 +36,14 @@ async fn open() -> Fixture {
 
 fieldline_testkit::entity_contract!(open);
 
+#[tokio::test]
+async fn whole_kinds_are_read_page_by_page() {
+    let fixture = open().await;
+    let rows = fixture.database.entity_rows();
+    super::entity_rows::are_read_page_by_page(&fixture.stores, &rows).await;
+    fixture.close().await;
+}
+
 fn tenant(title: &str) -> Tenant {
     Tenant {
         id: Some(TenantId::new()),

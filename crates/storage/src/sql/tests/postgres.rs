@@ -56,6 +56,15 @@ fieldline_testkit::entity_contract!(open, ignore = "needs FIELDLINE_TEST_POSTGRE
 
 #[tokio::test]
 #[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
+async fn whole_kinds_are_read_page_by_page() {
+    let fixture = open().await;
+    let rows = fixture.database.entity_rows();
+    super::entity_rows::are_read_page_by_page(&fixture.stores, &rows).await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+#[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
 async fn programs_that_start_together_migrate_once() {
     let fixture = open().await;
     administer(&format!(

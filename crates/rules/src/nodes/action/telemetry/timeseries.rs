@@ -111,7 +111,7 @@ impl Node for SaveTimeseries {
             (true, true) => Some(RowParts::Both),
             (true, false) => Some(RowParts::History),
             (false, true) => Some(RowParts::Latest),
-            (false, false) => None,
+            (false, false) => sockets.then_some(RowParts::Shown),
         };
         if history && !ctx.may_use(Feature::Storage) {
             return Step::fail(msg, "DB storage writes are disabled due to API limits!");

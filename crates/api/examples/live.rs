@@ -1,0 +1,289 @@
+//! Measures what sockets are told: many of them on one busy device, and one of them with many devices on its page. Server
+//! and clients share the process, so the figures are for both sides together.
+//!
+//! ```text
+//! cargo run --release -p fieldline-api --example live [sockets] [points a second] [devices]
+//! ```
+
+#![allow(clippy::unwrap_used, reason = "a measurement that cannot go on is over")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fieldline_api::{Deps, Options, TokenKey};
+use fieldline_core::clock::{Clock as _, SystemClock};
+use fieldline_core::entity_query::{self, EntityQueries};
+use fieldline_core::events::EntityEvents;
+use fieldline_core::live::LiveStore;
+use fieldline_core::password::Passwords;
+use fieldline_core::ports::{
+    NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScripts, RowParts, TelemetryRow, TimeSeriesStore,
+};
+use fieldline_core::services::{Context, seed};
+use fieldline_core::usage::ApiUsage;
+use fieldline_model::entity::Device;
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::{DeviceId, Subject};
+use fieldline_storage::series::{self, SeriesStore};
+use fieldline_storage::sql;
+use futures::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+/// How long points are sent.
+const SECONDS: u64 = 10;
+
+struct Platform {
+    address: SocketAddr,
+    token: String,
+    live: Arc<LiveStore>,
+    subjects: Vec<Subject>,
+    clock: Arc<SystemClock>,
+    _dir: tempfile::TempDir,
+}
+
+#[tokio::main]
+async fn main() {
+    let mut numbers = std::env::args()
+        .skip(1)
+        .map(|text| text.parse::<usize>().unwrap());
+    let sockets = numbers.next().unwrap_or(1_000);
+    let rate = numbers.next().unwrap_or(50);
+    let platform = Platform::start(numbers.next().unwrap_or(10_000)).await;
+    one_busy_device(&platform, sockets, rate).await;
+    one_large_page(&platform).await;
+}
+
+async fn one_busy_device(platform: &Platform, sockets: usize, rate: usize) {
+    let subject = platform.subjects[0];
+    let mut readers = Vec::with_capacity(sockets);
+    for _ in 0..sockets {
+        let command = json!({
+            "type": "TIMESERIES", "cmdId": 1, "entityType": "DEVICE", "entityId": subject.entity.id, "keys": "t",
+        });
+        let mut socket = platform.connect(&command).await;
+        socket.next().await.unwrap().unwrap();
+        let clock = platform.clock.clone();
+        readers.push(tokio::spawn(async move {
+            let mut late = Vec::new();
+            let mut messages = 0u64;
+            while let Some(Ok(message)) = socket.next().await {
+                let Message::Text(text) = message else { continue };
+                messages += 1;
+                let update: Value = serde_json::from_str(&text).unwrap();
+                let points = update["data"]["t"].as_array().cloned().unwrap_or_default();
+                late.extend(
+                    points
+                        .iter()
+                        .filter_map(|point| Some(clock.now_ms() - point[0].as_i64()?)),
+                );
+                if points.iter().any(|point| point[1] == "-1") {
+                    break;
+                }
+            }
+            (messages, late)
+        }));
+    }
+    let begun = Instant::now();
+    let mut pace = tokio::time::interval(Duration::from_secs(1) / rate.max(1) as u32);
+    let points = rate as u64 * SECONDS;
+    for number in 0..points {
+        pace.tick().await;
+        platform.store(&[subject], number as i64).await;
+    }
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    platform.store(&[subject], -1).await;
+    let (mut messages, mut late) = (0, Vec::new());
+    for reader in readers {
+        let (count, times) = reader.await.unwrap();
+        messages += count;
+        late.extend(times);
+    }
+    late.sort_unstable();
+    let at = |share: usize| late.get(late.len() * share / 100).copied().unwrap_or_default();
+    println!(
+        "{sockets} sockets, {points} points: {} values in {messages} messages, {:.0} values/s, late p50 {} ms, p99 {} ms",
+        late.len(),
+        late.len() as f64 / begun.elapsed().as_secs_f64(),
+        at(50),
+        at(99)
+    );
+}
+
+async fn one_large_page(platform: &Platform) {
+    let command = json!({
+        "type": "ENTITY_DATA", "cmdId": 1,
+        "query": {
+            "entityFilter": { "type": "entityType", "entityType": "DEVICE" },
+            "entityFields": [{ "type": "ENTITY_FIELD", "key": "name" }],
+            "pageLink": { "pageSize": 10_000, "page": 0 },
+        },
+        "latestCmd": { "keys": [{ "type": "TIME_SERIES", "key": "t" }] },
+    });
+    let begun = Instant::now();
+    let mut socket = platform.connect(&command).await;
+    let page: Value = serde_json::from_str(socket.next().await.unwrap().unwrap().to_text().unwrap()).unwrap();
+    let shown = page["data"]["data"].as_array().unwrap().len();
+    println!("a page of {shown} devices in {:.1?}", begun.elapsed());
+    for round in 0..3 {
+        let begun = Instant::now();
+        for group in platform.subjects.chunks(1_000) {
+            platform.store(group, 1_000 + round).await;
+        }
+        let (mut updated, mut messages) = (0, 0);
+        while updated < platform.subjects.len().min(shown) {
+            let Message::Text(text) = socket.next().await.unwrap().unwrap() else {
+                continue;
+            };
+            let update: Value = serde_json::from_str(&text).unwrap();
+            updated += update["update"].as_array().unwrap().len();
+            messages += 1;
+        }
+        println!(
+            "{updated} devices updated in {messages} messages, {:.1?}",
+            begun.elapsed()
+        );
+    }
+}
+
+impl Platform {
+    async fn start(devices: usize) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SystemClock);
+        let path = dir.path().join("entities.db");
+        let database = sql::Database::sqlite(&path, &sql::Options::default())
+            .await
+            .unwrap();
+        let entities = database.entity_stores();
+        let store = SeriesStore::open(
+            &dir.path().join("series"),
+            &series::Options::default(),
+            clock.clone(),
+        )
+        .unwrap();
+        let live = LiveStore::new(store.clone(), store.clone(), store.clone());
+        let events = Arc::new(EntityEvents::default());
+        let context = Context {
+            stores: entities.clone(),
+            series: live.clone(),
+            attributes: live.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            passwords: Passwords::new(1),
+            rule_engine: Arc::new(NoRuleEngine),
+            rule_nodes: Arc::new(NoRuleNodes),
+        };
+        seed::seed_demo(&context).await.unwrap();
+        let queries = EntityQueries::new(
+            entity_query::Deps {
+                stores: entities.clone(),
+                rows: database.entity_rows(),
+                values: store.clone(),
+                attributes: store.clone(),
+                clock: clock.clone(),
+            },
+            256 << 20,
+        );
+        events.listen(queries.entity_listener());
+        live.listen(queries.value_listener());
+        let user = entities
+            .users
+            .by_email("tenant@thingsboard.org")
+            .await
+            .unwrap()
+            .unwrap();
+        let tenant = user.tenant_id;
+        let profile = entities
+            .device_profiles
+            .default_profile(tenant)
+            .await
+            .unwrap()
+            .unwrap();
+        let mut subjects = Vec::with_capacity(devices);
+        for number in 0..devices {
+            let id = DeviceId::new();
+            let device = Device {
+                id: Some(id),
+                created_time: clock.now_ms(),
+                tenant_id: tenant,
+                name: format!("Device {number:06}"),
+                device_profile_id: profile.id,
+                ..Device::default()
+            };
+            entities.devices.save(device, true).await.unwrap();
+            subjects.push(Subject::device(tenant, id));
+        }
+        let deps = Deps {
+            usage: ApiUsage::new(entities.clone(), live.clone(), clock.clone()),
+            entities,
+            series: live.clone(),
+            attributes: live.clone(),
+            events,
+            clock: clock.clone(),
+            token_key: TokenKey::random(),
+            rule_engine: Arc::new(NoRuleEngine),
+            rule_nodes: Arc::new(NoRuleNodes),
+            scripts: Arc::new(NoScripts),
+            replays: Arc::new(NoRuleReplay),
+            live: live.clone(),
+            queries,
+        };
+        let router = fieldline_api::router(deps, Options::default());
+        let token = log_in(&router).await;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self {
+            address,
+            token,
+            live,
+            subjects,
+            clock,
+            _dir: dir,
+        }
+    }
+
+    /// A socket with its first command.
+    async fn connect(&self, command: &Value) -> WebSocketStream<TcpStream> {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let address = format!("ws://{}/api/ws?token={}", self.address, self.token);
+        let (mut socket, _) = client_async(address, stream).await.unwrap();
+        let message = json!({ "cmds": [command] }).to_string();
+        socket.send(Message::text(message)).await.unwrap();
+        socket
+    }
+
+    async fn store(&self, subjects: &[Subject], value: i64) {
+        let mut values = Vec::new();
+        pack("t", ValueRef::Long(value), &mut values);
+        let rows: Vec<TelemetryRow<'_>> = subjects
+            .iter()
+            .map(|subject| TelemetryRow {
+                subject: *subject,
+                ts: self.clock.now_ms(),
+                ttl_seconds: 0,
+                parts: RowParts::Latest,
+                values: &values,
+            })
+            .collect();
+        TimeSeriesStore::save(self.live.as_ref(), &rows).await.unwrap();
+    }
+}
+
+async fn log_in(router: &axum::Router) -> String {
+    use axum::body::{Body, to_bytes};
+    use tower::ServiceExt as _;
+
+    let body = json!({ "username": "tenant@thingsboard.org", "password": "tenant" }).to_string();
+    let request = axum::http::Request::post("/api/auth/login")
+        .header("content-type", "application/json")
+        .body(Body::from(body))
+        .unwrap();
+    let answer = router.clone().oneshot(request).await.unwrap();
+    let bytes = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    let pair: Value = serde_json::from_slice(&bytes).unwrap();
+    pair["token"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,382 @@
+//! Queries of alarms by a filter of entities, over REST and for subscriptions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use fieldline_core::access::{AccessError, Operation, Principal};
+use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES};
+use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, Authority};
+use fieldline_model::page::{PageData, PageLink, SortOrder};
+use fieldline_model::query::{
+    AliasId, ComplexOperation, DataPageLink, DataSortOrder, EntityDataQuery, EntityFilter, EntityKey,
+    KeyFilter, KeyType, LatestValues, TsValue,
+};
+use fieldline_model::{AlarmId, EntityId, EntityType, UserId};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ApiError, ApiResult};
+use crate::state::ApiState;
+
+/// The most alarms of a page.
+const MAX_PAGE: i64 = 10_000;
+
+/// Conditions that find and count share; absent and empty ones hold for all.
+#[derive(Debug, Clone, Deserialize, Default, utoipa::ToSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Conditions {
+    /// Created at or after this time, milliseconds.
+    start_ts: Option<i64>,
+    /// Created at or before this time, milliseconds.
+    end_ts: Option<i64>,
+    /// Created within the last so many milliseconds; in the place of start and end.
+    time_window: Option<i64>,
+    /// Types.
+    type_list: Option<Vec<String>>,
+    /// States.
+    status_list: Option<Vec<AlarmSearchStatus>>,
+    /// Severities.
+    severity_list: Option<Vec<AlarmSeverity>>,
+    /// Also alarms that propagate to the entities.
+    search_propagated_alarms: bool,
+    /// Assigned to this user.
+    assignee_id: Option<UserId>,
+}
+
+impl Conditions {
+    fn query(&self, scope: AlarmScope, now: i64) -> AlarmQuery {
+        let present = |time: Option<i64>| time.filter(|time| *time > 0);
+        let (from, to) = match present(self.time_window) {
+            Some(window) => (Some(now.saturating_sub(window)), Some(now)),
+            None => (present(self.start_ts), present(self.end_ts)),
+        };
+        let query = AlarmQuery {
+            scope,
+            severities: self.severity_list.clone().unwrap_or_default(),
+            types: self.type_list.clone().unwrap_or_default(),
+            assignee: self.assignee_id,
+            from,
+            to,
+            ..AlarmQuery::default()
+        };
+        query.in_states(self.status_list.as_deref().unwrap_or_default())
+    }
+}
+
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AlarmDataPageLink {
+    /// Alarms a page.
+    page_size: i64,
+    /// Page index from 0.
+    #[serde(default)]
+    page: i64,
+    /// Text that type, severity or status must contain.
+    text_search: Option<String>,
+    /// Newest first where absent.
+    sort_order: Option<DataSortOrder>,
+    #[serde(flatten)]
+    conditions: Conditions,
+}
+
+/// Which alarms are asked for, and what is shown of them.
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AlarmDataQuery {
+    /// Whose alarms.
+    entity_filter: EntityFilter,
+    /// What must hold for the entities.
+    #[serde(default)]
+    key_filters: Option<Vec<KeyFilter>>,
+    /// Whether all of that must hold or one; all where absent.
+    #[serde(default)]
+    key_filters_operation: Option<ComplexOperation>,
+    /// Fields of the entity to show.
+    entity_fields: Option<Vec<EntityKey>>,
+    /// Attributes and latest values of the entity to show.
+    latest_values: Option<Vec<EntityKey>>,
+    /// Fields of the alarm to show; all are shown.
+    #[allow(dead_code, reason = "part of the shape, and described")]
+    alarm_fields: Option<Vec<EntityKey>>,
+    /// The page.
+    page_link: AlarmDataPageLink,
+}
+
+/// How many alarms are asked for.
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AlarmCountQuery {
+    /// Whose alarms; all where absent.
+    entity_filter: Option<EntityFilter>,
+    /// What must hold for the entities.
+    #[serde(default)]
+    key_filters: Option<Vec<KeyFilter>>,
+    /// Whether all of that must hold or one; all where absent.
+    #[serde(default)]
+    key_filters_operation: Option<ComplexOperation>,
+    #[serde(flatten)]
+    conditions: Conditions,
+}
+
+/// An alarm with the entity it was found at.
+#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AlarmData {
+    #[serde(flatten)]
+    pub(crate) info: AlarmInfo,
+    /// The entity of the filter that the alarm shows at.
+    pub(crate) entity_id: Option<EntityId>,
+    /// What was asked for of the entity, by kind and name.
+    #[schema(value_type = BTreeMap<String, BTreeMap<String, TsValue>>)]
+    pub(crate) latest: LatestValues,
+}
+
+/// A page of the alarms of the entities that a filter stands for.
+pub(crate) async fn find(
+    api: &ApiState,
+    caller: &Principal,
+    query: &AlarmDataQuery,
+) -> ApiResult<PageData<AlarmData>> {
+    let link = &query.page_link;
+    check_assignee(api, caller, &link.conditions).await?;
+    let page = page(link)?;
+    let filter = Filter {
+        entities: &query.entity_filter,
+        keys: query.key_filters.as_deref().unwrap_or_default(),
+        operation: query.key_filters_operation.unwrap_or_default(),
+    };
+    let scope = scope(api, caller, &filter, link.conditions.search_propagated_alarms).await?;
+    let query_of_alarms = narrowed(caller, link.conditions.query(scope, api.clock.now_ms()));
+    let alarms = api
+        .entities
+        .alarms
+        .list(caller.tenant, &query_of_alarms, &page)
+        .await?;
+    let found = found_at(api, caller, &query_of_alarms.scope, &alarms.data).await?;
+    let latest = latest(api, caller, query, &found).await?;
+    let mut found = found.into_iter();
+    Ok(alarms.map(|info| {
+        let entity_id = found.next().flatten();
+        AlarmData {
+            latest: entity_id
+                .and_then(|entity| latest.get(&entity).cloned())
+                .unwrap_or_default(),
+            entity_id,
+            info,
+        }
+    }))
+}
+
+/// How many alarms the entities have that a filter stands for.
+pub(crate) async fn count(api: &ApiState, caller: &Principal, query: &AlarmCountQuery) -> ApiResult<u64> {
+    check_assignee(api, caller, &query.conditions).await?;
+    let scope = match &query.entity_filter {
+        Some(entities) => {
+            let filter = Filter {
+                entities,
+                keys: query.key_filters.as_deref().unwrap_or_default(),
+                operation: query.key_filters_operation.unwrap_or_default(),
+            };
+            scope(api, caller, &filter, query.conditions.search_propagated_alarms).await?
+        }
+        None => AlarmScope::All,
+    };
+    let query = narrowed(caller, query.conditions.query(scope, api.clock.now_ms()));
+    Ok(api.entities.alarms.count(caller.tenant, &query).await?)
+}
+
+async fn check_assignee(api: &ApiState, caller: &Principal, conditions: &Conditions) -> ApiResult<()> {
+    if let Some(user) = conditions.assignee_id {
+        api.check(caller, user, Operation::Read).await?;
+    }
+    Ok(())
+}
+
+/// Which entities a query of alarms is about.
+struct Filter<'a> {
+    entities: &'a EntityFilter,
+    keys: &'a [KeyFilter],
+    operation: ComplexOperation,
+}
+
+/// What a filter stands for. Entities that the caller may not see are left out.
+async fn scope(
+    api: &ApiState,
+    caller: &Principal,
+    filter: &Filter<'_>,
+    propagated: bool,
+) -> ApiResult<AlarmScope> {
+    // A whole type needs no list of its entities.
+    if let EntityFilter::EntityType { entity_type } = filter.entities
+        && filter.keys.is_empty()
+    {
+        return Ok(if propagated {
+            AlarmScope::AffectingType(*entity_type)
+        } else {
+            AlarmScope::OriginatorType(*entity_type)
+        });
+    }
+    let readable = match filter.entities {
+        EntityFilter::SingleEntity {
+            single_entity: AliasId::Entity(entity),
+        } if filter.keys.is_empty() => match api.check(caller, *entity, Operation::Read).await {
+            Ok(_) => vec![*entity],
+            Err(AccessError::NotFound(_) | AccessError::Denied) => Vec::new(),
+            Err(error) => return Err(error.into()),
+        },
+        entities => {
+            let query = EntityDataQuery {
+                entity_filter: entities.clone(),
+                key_filters: filter.keys.to_vec(),
+                key_filters_operation: filter.operation,
+                entity_fields: Vec::new(),
+                latest_values: Vec::new(),
+                page_link: DataPageLink {
+                    page_size: MAX_ALARM_ENTITIES as i64,
+                    sort_order: Some(DataSortOrder {
+                        key: EntityKey::new(KeyType::EntityField, "createdTime"),
+                        direction: SortOrder::Asc,
+                    }),
+                    ..DataPageLink::default()
+                },
+            };
+            let found = api.queries.find(caller, &query).await?;
+            found.data.into_iter().map(|data| data.entity_id).collect()
+        }
+    };
+    Ok(if propagated {
+        AlarmScope::AffectingAny(readable)
+    } else {
+        AlarmScope::Originators(readable)
+    })
+}
+
+/// The property of a list that a key of a query means.
+fn property(key: &EntityKey) -> ApiResult<String> {
+    let name = match (key.key_type, key.key.as_str()) {
+        (KeyType::EntityField, "name") => "originatorName",
+        (KeyType::EntityField, "label") => "originatorLabel",
+        (KeyType::AlarmField | KeyType::EntityField, name) => match name {
+            "startTime" => "startTs",
+            "endTime" => "endTs",
+            "ackTime" => "ackTs",
+            "clearTime" => "clearTs",
+            "assignTime" => "assignTs",
+            "assigneeId" => "assignee",
+            "originatorId" | "originatorDisplayName" => "originatorName",
+            other => other,
+        },
+        _ => {
+            return Err(ApiError::bad_request(
+                "Alarms can only be sorted by fields of the alarm and of its originator!",
+            ));
+        }
+    };
+    Ok(name.to_owned())
+}
+
+fn page(link: &AlarmDataPageLink) -> ApiResult<PageLink> {
+    if link.page_size < 1 {
+        return Err(ApiError::bad_request(format!(
+            "Incorrect page link page size '{}'. Page size must be greater than zero.",
+            link.page_size
+        )));
+    }
+    let number = u32::try_from(link.page).map_err(|_| {
+        ApiError::bad_request(format!(
+            "Incorrect page link page '{}'. Page must be positive integer.",
+            link.page
+        ))
+    })?;
+    let sort = link.sort_order.as_ref();
+    Ok(PageLink {
+        page_size: link.page_size.min(MAX_PAGE) as u32,
+        page: number,
+        text_search: link.text_search.clone().filter(|text| !text.is_empty()),
+        sort_order: sort.map(|sort| sort.direction),
+        sort_property: sort.map(|sort| property(&sort.key)).transpose()?,
+    })
+}
+
+/// Customer users see of a whole type the alarms of their customer only.
+fn narrowed(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
+    match query.scope {
+        AlarmScope::AffectingAny(_) | AlarmScope::Originators(_) => query,
+        _ => visible(caller, query),
+    }
+}
+
+/// All alarms that the caller may see: those of the tenant, or of the customer.
+pub(crate) fn visible(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
+    AlarmQuery {
+        customer: (caller.authority == Authority::CustomerUser).then_some(caller.customer),
+        ..query
+    }
+}
+
+/// The entity of the filter that each of the alarms was found at.
+async fn found_at(
+    api: &ApiState,
+    caller: &Principal,
+    scope: &AlarmScope,
+    infos: &[AlarmInfo],
+) -> ApiResult<Vec<Option<EntityId>>> {
+    let listed: HashSet<EntityId> = match scope {
+        AlarmScope::AffectingAny(entities) => entities.iter().copied().collect(),
+        _ => HashSet::new(),
+    };
+    let fits = |entity: EntityId| match scope {
+        AlarmScope::AffectingType(kind) => entity.entity_type == *kind,
+        AlarmScope::AffectingAny(_) => listed.contains(&entity),
+        _ => true,
+    };
+    // Those that only show at the entities of the filter.
+    let elsewhere: Vec<AlarmId> = infos
+        .iter()
+        .filter(|info| info.alarm.originator.is_some_and(|entity| !fits(entity)))
+        .filter_map(|info| info.alarm.id)
+        .collect();
+    let shown = api.entities.alarms.propagated(caller.tenant, &elsewhere).await?;
+    let shown: HashMap<AlarmId, EntityId> = shown.into_iter().filter(|(_, entity)| fits(*entity)).collect();
+    let place = |info: &AlarmInfo| match info.alarm.originator.filter(|entity| fits(*entity)) {
+        Some(originator) => Some(originator),
+        None => shown.get(&info.alarm.id?).copied(),
+    };
+    Ok(infos.iter().map(place).collect())
+}
+
+/// What is shown of the entities that alarms were found at.
+async fn latest(
+    api: &ApiState,
+    caller: &Principal,
+    query: &AlarmDataQuery,
+    found: &[Option<EntityId>],
+) -> ApiResult<HashMap<EntityId, LatestValues>> {
+    let fields = query.entity_fields.as_deref().unwrap_or_default();
+    let values = query.latest_values.as_deref().unwrap_or_default();
+    let mut shown = HashMap::new();
+    if fields.is_empty() && values.is_empty() {
+        return Ok(shown);
+    }
+    let mut by_kind: BTreeMap<EntityType, HashSet<uuid::Uuid>> = BTreeMap::new();
+    for entity in found.iter().flatten() {
+        by_kind.entry(entity.entity_type).or_default().insert(entity.id);
+    }
+    for (entity_type, ids) in by_kind {
+        let query = EntityDataQuery {
+            page_link: DataPageLink {
+                page_size: ids.len() as i64,
+                ..DataPageLink::default()
+            },
+            entity_filter: EntityFilter::EntityList {
+                entity_type,
+                entity_list: ids.into_iter().collect(),
+            },
+            key_filters: Vec::new(),
+            key_filters_operation: ComplexOperation::And,
+            entity_fields: fields.to_vec(),
+            latest_values: values.to_vec(),
+        };
+        let page = api.queries.find(caller, &query).await?;
+        shown.extend(page.data.into_iter().map(|data| (data.entity_id, data.latest)));
+    }
+    Ok(shown)
+}

@@ -1,0 +1,250 @@
+//! Queries of entities by fields, attributes and latest values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::Principal;
+use fieldline_model::page::PageData;
+use fieldline_model::query::{AvailableKeys, EntityCountQuery, EntityData, EntityDataQuery};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityType, Subject};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Query};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(count))
+        .add(STC, routes!(find))
+        .add(TC, routes!(find_keys))
+        .add(TC, routes!(find_key_infos))
+}
+
+/// Most entities whose keys are looked at.
+const MAX_ENTITIES_OF_KEYS: i64 = 100;
+
+/// How many entities fit a query.
+#[utoipa::path(post, path = "/api/entitiesQuery/count", tag = "entity-query", operation_id = "countEntitiesByQuery",
+    request_body = EntityCountQuery, responses((status = 200, body = u64)))]
+async fn count(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(query): Body<EntityCountQuery>,
+) -> ApiResult<Json<u64>> {
+    Ok(Json(api.queries.count(&caller, &query).await?))
+}
+
+/// A page of the entities that fit a query, with the fields and values that it asks for.
+#[utoipa::path(post, path = "/api/entitiesQuery/find", tag = "entity-query", operation_id = "findEntityDataByQuery",
+    request_body = EntityDataQuery, responses((status = 200, body = PageData<EntityData>)))]
+async fn find(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(query): Body<EntityDataQuery>,
+) -> ApiResult<Json<PageData<EntityData>>> {
+    Ok(Json(api.queries.find(&caller, &query).await?))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct KeysParams {
+    /// Whether names of series are asked for.
+    timeseries: bool,
+    /// Whether names of attributes are asked for.
+    attributes: bool,
+    /// Only attributes of this scope.
+    scope: Option<String>,
+}
+
+/// Names of the series and attributes that entities have which fit a query, at most 100 of them.
+#[utoipa::path(post, path = "/api/entitiesQuery/find/keys", tag = "entity-query",
+    operation_id = "findEntityTimeseriesAndAttributesKeysByQuery", params(KeysParams),
+    request_body = EntityDataQuery, responses((status = 200, body = AvailableKeys)))]
+async fn find_keys(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<KeysParams>,
+    Body(query): Body<EntityDataQuery>,
+) -> ApiResult<Json<AvailableKeys>> {
+    let scopes = match params.scope.as_deref().filter(|name| !name.is_empty()) {
+        Some(name) => vec![scope(name)?],
+        None => AttributeScope::ALL.to_vec(),
+    };
+    let mut keys = AvailableKeys::default();
+    if !params.timeseries && !params.attributes {
+        return Ok(Json(keys));
+    }
+    for subject in found(&api, &caller, query).await? {
+        keys.entity_types.insert(subject.entity.entity_type);
+        if params.timeseries {
+            keys.timeseries.extend(api.series.keys(subject).await?);
+        }
+        if params.attributes {
+            for scope in &scopes {
+                let attributes = api.attributes.get(subject, *scope, None).await?;
+                keys.attribute
+                    .extend(attributes.into_iter().map(|attribute| attribute.key));
+            }
+        }
+    }
+    Ok(Json(keys))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct KeyInfosParams {
+    /// Whether series are asked for; they are by default.
+    include_timeseries: Option<bool>,
+    /// Whether attributes are asked for; they are by default.
+    include_attributes: Option<bool>,
+    /// Only attributes of these scopes, with commas between them; all that the entities can have where absent.
+    scopes: Option<String>,
+    /// Whether each key comes with its newest value.
+    include_samples: Option<bool>,
+}
+
+/// The newest value under a name.
+#[derive(Serialize, utoipa::ToSchema)]
+struct KeySample {
+    /// Its time, milliseconds.
+    ts: i64,
+    /// The value, with its own type.
+    value: Value,
+}
+
+/// A name that entities have values under.
+#[derive(Serialize, utoipa::ToSchema)]
+struct KeyInfo {
+    /// The name.
+    key: String,
+    /// Its newest value; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<KeySample>,
+}
+
+/// Names that entities have values under.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct KeyInfos {
+    /// Kinds of the entities.
+    #[schema(value_type = Vec<String>)]
+    entity_types: BTreeSet<EntityType>,
+    /// Series; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeseries: Option<Vec<KeyInfo>>,
+    /// Attributes by scope; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attributes: Option<BTreeMap<&'static str, Vec<KeyInfo>>>,
+}
+
+/// The newest value under each name.
+#[derive(Default)]
+struct Newest(BTreeMap<String, (i64, Value)>);
+
+impl Newest {
+    fn add(&mut self, key: String, ts: i64, value: impl FnOnce() -> Value) {
+        if self.0.get(&key).is_none_or(|(newest, _)| *newest < ts) {
+            self.0.insert(key, (ts, value()));
+        }
+    }
+
+    fn shown(self, samples: bool) -> Vec<KeyInfo> {
+        let info = |(key, (ts, value))| KeyInfo {
+            key,
+            sample: samples.then_some(KeySample { ts, value }),
+        };
+        self.0.into_iter().map(info).collect()
+    }
+}
+
+/// The series and attributes that entities have which fit a query, at most 100 of them, with samples if wanted.
+#[utoipa::path(post, path = "/api/v2/entitiesQuery/find/keys", tag = "entity-query",
+    operation_id = "findAvailableEntityKeysByQueryV2", params(KeyInfosParams),
+    request_body = EntityDataQuery, responses((status = 200, body = KeyInfos)))]
+async fn find_key_infos(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(params): Query<KeyInfosParams>,
+    Body(query): Body<EntityDataQuery>,
+) -> ApiResult<Json<KeyInfos>> {
+    let series = params.include_timeseries.unwrap_or(true);
+    let attributes = params.include_attributes.unwrap_or(true);
+    if !series && !attributes {
+        return Err(ApiError::bad_request(
+            "At least one of 'includeTimeseries' or 'includeAttributes' must be true",
+        ));
+    }
+    let samples = params.include_samples.unwrap_or(false);
+    let named = params.scopes.as_deref().filter(|names| !names.is_empty());
+    let named: Option<Vec<AttributeScope>> = named
+        .map(|names| names.split(',').map(|name| scope(name.trim())).collect())
+        .transpose()?;
+    let subjects = found(&api, &caller, query).await?;
+    let entity_types: BTreeSet<EntityType> = subjects
+        .iter()
+        .map(|subject| subject.entity.entity_type)
+        .collect();
+    // Only devices have attributes beside those of the server.
+    let possible: &[AttributeScope] = if entity_types.contains(&EntityType::Device) {
+        &AttributeScope::ALL
+    } else {
+        &[AttributeScope::Server]
+    };
+    let scopes = possible
+        .iter()
+        .filter(|scope| named.as_ref().is_none_or(|named| named.contains(scope)));
+    let mut latest = Newest::default();
+    let mut by_scope: BTreeMap<&'static str, Newest> = BTreeMap::new();
+    if attributes && !subjects.is_empty() {
+        by_scope.extend(scopes.clone().map(|scope| (scope.name(), Newest::default())));
+    }
+    for subject in subjects {
+        if series {
+            for value in api.series.latest(subject, None).await? {
+                latest.add(value.key, value.point.ts, || value.point.value.to_json());
+            }
+        }
+        for scope in scopes.clone().filter(|_| attributes) {
+            let newest = by_scope.entry(scope.name()).or_default();
+            for attribute in api.attributes.get(subject, *scope, None).await? {
+                newest.add(attribute.key, attribute.last_update_ts, || {
+                    attribute.value.to_json()
+                });
+            }
+        }
+    }
+    let shown = |(scope, newest): (&'static str, Newest)| (scope, newest.shown(samples));
+    Ok(Json(KeyInfos {
+        entity_types,
+        timeseries: series.then(|| latest.shown(samples)),
+        attributes: attributes.then(|| by_scope.into_iter().map(shown).collect()),
+    }))
+}
+
+/// The first entities that fit a query.
+async fn found(api: &ApiState, caller: &Principal, mut query: EntityDataQuery) -> ApiResult<Vec<Subject>> {
+    query.page_link.page_size = query.page_link.page_size.min(MAX_ENTITIES_OF_KEYS);
+    let page = api.queries.find(caller, &query).await?;
+    let mut subjects = Vec::with_capacity(page.data.len());
+    for found in page.data {
+        // Names of what a caller may see but not read stay hidden.
+        let operation = fieldline_core::access::Operation::ReadAttributes;
+        if let Ok(entity) = api.check(caller, found.entity_id, operation).await {
+            subjects.push(entity.subject());
+        }
+    }
+    Ok(subjects)
+}
+
+fn scope(name: &str) -> ApiResult<AttributeScope> {
+    AttributeScope::from_name(name)
+        .ok_or_else(|| ApiError::bad_request(format!("Invalid attribute scope: {name}")))
+}

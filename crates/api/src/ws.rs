@@ -1,0 +1,75 @@
+//! The WebSocket API: values, entities and alarms as they change.
+//!
+//! | module | job |
+//! |---|---|
+//! | `commands`, `updates` | what clients send and are sent |
+//! | `hub`, `mailbox` | who watches what, and what has changed since a client was told |
+//! | `limits` | how many sessions and commands a tenant may have |
+//! | `session` | one socket: log-in, commands, updates, pings |
+//! | `values`, `entities`, `alarms` | the commands |
+
+mod alarms;
+mod commands;
+mod entities;
+mod hub;
+mod limits;
+mod mailbox;
+mod session;
+#[cfg(test)]
+mod tests;
+mod updates;
+mod values;
+
+use axum::Router;
+use axum::extract::{Query, State, WebSocketUpgrade};
+use axum::response::Response;
+use axum::routing::any;
+use serde::Deserialize;
+
+use self::session::{Endpoint, Session};
+use crate::state::Api;
+
+pub(crate) use self::hub::Hub;
+pub(crate) use self::limits::Limits;
+
+/// Longest message of a client.
+const MAX_MESSAGE: usize = 32 << 10;
+/// What a socket reads at once.
+const READ_BUFFER: usize = 4 << 10;
+
+#[derive(Deserialize)]
+struct Params {
+    token: Option<String>,
+}
+
+/// The endpoints. They are not part of the REST registry: whoever connects proves who they are afterwards.
+pub(crate) fn routes() -> Router<Api> {
+    Router::new()
+        .route("/api/ws", any(general))
+        .route("/api/ws/plugins/telemetry", any(telemetry))
+}
+
+async fn general(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
+    open(state, params, upgrade, Endpoint::General)
+}
+
+async fn telemetry(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
+    open(state, params, upgrade, Endpoint::Telemetry)
+}
+
+fn open(
+    State(api): State<Api>,
+    Query(params): Query<Params>,
+    upgrade: WebSocketUpgrade,
+    endpoint: Endpoint,
+) -> Response {
+    upgrade
+        .max_message_size(MAX_MESSAGE)
+        .max_frame_size(MAX_MESSAGE)
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(0)
+        .on_upgrade(move |socket| async move {
+            let token = params.token.filter(|token| !token.is_empty());
+            Session::run(api, socket, endpoint, token).await;
+        })
+}

@@ -1,0 +1,151 @@
+//! Who watches which entities, and how they are told: whoever stores a value puts it into the mailboxes of those who watch
+//! its entity, and goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::ports::{ValueChange, ValueListener, ValueSource};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{Subject, TenantId};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+
+use super::mailbox::{Change, Mailbox, What};
+
+const SHARDS: usize = 32;
+
+/// The bit of a source in what somebody watches.
+pub(super) const fn bit(source: ValueSource) -> u8 {
+    match source {
+        ValueSource::Latest => 1,
+        ValueSource::Attribute(AttributeScope::Client) => 2,
+        ValueSource::Attribute(AttributeScope::Shared) => 4,
+        ValueSource::Attribute(AttributeScope::Server) => 8,
+    }
+}
+
+/// The attributes of all scopes.
+pub(super) const ATTRIBUTES: u8 = 14;
+
+struct Watch {
+    mailbox: Arc<Mailbox>,
+    command: i64,
+    sources: u8,
+}
+
+/// See the module.
+pub(crate) struct Hub {
+    watches: [RwLock<FxHashMap<Subject, Vec<Watch>>>; SHARDS],
+    count: AtomicUsize,
+    alarms: RwLock<FxHashMap<TenantId, FxHashMap<u64, Arc<Mailbox>>>>,
+    next: AtomicU64,
+}
+
+impl Hub {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            watches: std::array::from_fn(|_| RwLock::default()),
+            count: AtomicUsize::new(0),
+            alarms: RwLock::default(),
+            next: AtomicU64::new(0),
+        })
+    }
+
+    /// A number for a session.
+    pub(super) fn session(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn shard(&self, subject: Subject) -> &RwLock<FxHashMap<Subject, Vec<Watch>>> {
+        let place = usize::from(subject.entity.id.as_bytes()[15]) % SHARDS;
+        &self.watches[place]
+    }
+
+    /// Has changes of an entity put into a mailbox, for a command.
+    pub(super) fn watch(&self, subject: Subject, sources: u8, command: i64, mailbox: &Arc<Mailbox>) {
+        let mut shard = self.shard(subject).write();
+        let watches = shard.entry(subject).or_default();
+        let own = |watch: &&mut Watch| watch.command == command && Arc::ptr_eq(&watch.mailbox, mailbox);
+        if let Some(watch) = watches.iter_mut().find(own) {
+            watch.sources |= sources;
+            return;
+        }
+        watches.push(Watch {
+            mailbox: Arc::clone(mailbox),
+            command,
+            sources,
+        });
+        self.count.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Ends that.
+    pub(super) fn unwatch(&self, subject: Subject, command: i64, mailbox: &Arc<Mailbox>) {
+        let mut shard = self.shard(subject).write();
+        let Some(watches) = shard.get_mut(&subject) else {
+            return;
+        };
+        let before = watches.len();
+        watches.retain(|watch| watch.command != command || !Arc::ptr_eq(&watch.mailbox, mailbox));
+        self.count.fetch_sub(before - watches.len(), Ordering::AcqRel);
+        if watches.is_empty() {
+            shard.remove(&subject);
+        }
+    }
+
+    /// Tells a session of changed alarms of a tenant.
+    pub(super) fn watch_alarms(&self, tenant: TenantId, session: u64, mailbox: &Arc<Mailbox>) {
+        let mut alarms = self.alarms.write();
+        alarms
+            .entry(tenant)
+            .or_default()
+            .insert(session, Arc::clone(mailbox));
+    }
+
+    /// Ends that.
+    pub(super) fn unwatch_alarms(&self, tenant: TenantId, session: u64) {
+        let mut alarms = self.alarms.write();
+        if let Some(sessions) = alarms.get_mut(&tenant) {
+            sessions.remove(&session);
+            if sessions.is_empty() {
+                alarms.remove(&tenant);
+            }
+        }
+    }
+}
+
+impl ValueListener for Hub {
+    fn is_listening(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    fn on_value(&self, change: ValueChange<'_>) {
+        let (subject, source) = (change.subject(), change.source());
+        let shard = self.shard(subject).read();
+        let Some(watches) = shard.get(&subject) else {
+            return;
+        };
+        let mut owned: Option<Arc<Change>> = None;
+        for watch in watches.iter().filter(|watch| watch.sources & bit(source) != 0) {
+            let change = owned.get_or_insert_with(|| {
+                Arc::new(Change {
+                    subject,
+                    source,
+                    what: What::of(&change),
+                })
+            });
+            watch.mailbox.put(watch.command, Arc::clone(change));
+        }
+    }
+}
+
+impl EntityListener for Hub {
+    fn on_change(&self, change: EntityChange) {
+        if let EntityChange::AlarmChanged(tenant, _) = change {
+            let alarms = self.alarms.read();
+            for mailbox in alarms.get(&tenant).into_iter().flat_map(FxHashMap::values) {
+                mailbox.put_alarm();
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What has changed and a session has not sent yet. Of what becomes too much for a slow client, only the newest value a
+//! key is kept.
+
+use std::sync::Arc;
+
+use fieldline_core::ports::{ValueChange, ValueSource};
+use fieldline_model::Subject;
+use fieldline_model::kv::{Value, unpack};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+
+/// Changes that are kept one by one.
+const MAX_CHANGES: usize = 1_024;
+/// Bytes of their values.
+const MAX_BYTES: usize = 512 << 10;
+
+/// What has happened to values.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum What {
+    /// They were stored: the time and packed key-values.
+    Stored(i64, Box<[u8]>),
+    /// Values of these names were deleted.
+    Deleted(Vec<String>),
+    /// All of them were.
+    AllDeleted,
+}
+
+impl What {
+    pub(super) fn of(change: &ValueChange<'_>) -> Self {
+        match change {
+            ValueChange::Points(row) => Self::Stored(row.ts, row.values.into()),
+            ValueChange::Attributes(row) => Self::Stored(row.ts, row.values.into()),
+            ValueChange::SeriesDeleted(_, names) | ValueChange::AttributesDeleted(_, _, names) => {
+                Self::Deleted(names.to_vec())
+            }
+            ValueChange::AllDeleted(..) => Self::AllDeleted,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Stored(_, values) => values.len(),
+            Self::Deleted(names) => names.iter().map(String::len).sum(),
+            Self::AllDeleted => 0,
+        }
+    }
+}
+
+/// A change of the values of an entity.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Change {
+    pub(super) subject: Subject,
+    pub(super) source: ValueSource,
+    pub(super) what: What,
+}
+
+/// A value, `None` where it was deleted.
+pub(super) type NewValue = (i64, Option<Value>);
+
+/// Values of one entity for one command.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct News {
+    /// By name, oldest first.
+    pub(super) values: Vec<(String, NewValue)>,
+    /// Whether all values of the source were deleted before.
+    pub(super) all_deleted: bool,
+}
+
+impl News {
+    fn add(&mut self, what: &What) {
+        match what {
+            What::Stored(ts, values) => {
+                let stored = unpack(values).filter_map(Result::ok);
+                self.values
+                    .extend(stored.map(|(name, value)| (name.to_owned(), (*ts, Some(value.to_value())))));
+            }
+            What::Deleted(names) => {
+                self.values
+                    .extend(names.iter().map(|name| (name.clone(), (0, None))));
+            }
+            What::AllDeleted => {
+                self.values.clear();
+                self.all_deleted = true;
+            }
+        }
+    }
+
+    /// Keeps the newest value of each name.
+    fn compact(&mut self) {
+        let mut newest: FxHashMap<String, NewValue> = FxHashMap::default();
+        for (name, (ts, value)) in self.values.drain(..) {
+            match newest.get(&name) {
+                // What was written last counts, unless it is an older point.
+                Some((held, Some(_))) if value.is_some() && *held > ts => {}
+                _ => {
+                    newest.insert(name, (ts, value));
+                }
+            }
+        }
+        self.values.extend(newest);
+        self.values.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    }
+}
+
+/// Which command and which values of which entity.
+pub(super) type Place = (i64, Subject, ValueSource);
+
+#[derive(Default)]
+struct Pending {
+    changes: Vec<(i64, Arc<Change>)>,
+    bytes: usize,
+    /// What was too much to be kept one by one.
+    newest: FxHashMap<Place, News>,
+    alarms: bool,
+}
+
+impl Pending {
+    /// Puts the changes together, by command and entity.
+    fn fold(&mut self) {
+        for (command, change) in self.changes.drain(..) {
+            let news = self
+                .newest
+                .entry((command, change.subject, change.source))
+                .or_default();
+            news.add(&change.what);
+        }
+        self.bytes = 0;
+    }
+}
+
+/// What was in a mailbox.
+pub(super) struct Delivery {
+    pub(super) news: Vec<(Place, News)>,
+    /// Whether alarms have changed.
+    pub(super) alarms: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Mailbox {
+    pending: Mutex<Pending>,
+    notify: Notify,
+}
+
+impl Mailbox {
+    /// Puts a change in.
+    pub(super) fn put(&self, command: i64, change: Arc<Change>) {
+        let mut pending = self.pending.lock();
+        pending.bytes += change.what.bytes();
+        pending.changes.push((command, change));
+        if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES {
+            pending.fold();
+            pending.newest.values_mut().for_each(News::compact);
+        }
+        drop(pending);
+        self.notify.notify_one();
+    }
+
+    /// Notes that alarms have changed.
+    pub(super) fn put_alarm(&self) {
+        self.pending.lock().alarms = true;
+        self.notify.notify_one();
+    }
+
+    /// Waits until there is something.
+    pub(super) async fn wait(&self) {
+        self.notify.notified().await;
+    }
+
+    /// Takes out what there is, by command and entity.
+    pub(super) fn take(&self) -> Delivery {
+        let mut pending = self.pending.lock();
+        pending.fold();
+        let mut news: Vec<(Place, News)> = std::mem::take(&mut pending.newest).into_iter().collect();
+        let alarms = std::mem::take(&mut pending.alarms);
+        drop(pending);
+        news.sort_unstable_by_key(|(place, _)| *place);
+        Delivery { news, alarms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::kv::{ValueRef, pack};
+    use fieldline_model::{DeviceId, TenantId};
+
+    use super::*;
+
+    fn change(subject: Subject, ts: i64, value: i64) -> Arc<Change> {
+        let mut values = Vec::new();
+        pack("t", ValueRef::Long(value), &mut values);
+        Arc::new(Change {
+            subject,
+            source: ValueSource::Latest,
+            what: What::Stored(ts, values.into()),
+        })
+    }
+
+    #[test]
+    fn all_changes_arrive_in_order_while_they_are_few() {
+        let subject = Subject::device(TenantId::new(), DeviceId::new());
+        let mailbox = Mailbox::default();
+        for value in 0..10 {
+            mailbox.put(7, change(subject, value, value));
+        }
+        let delivery = mailbox.take();
+        let [((7, _, ValueSource::Latest), news)] = delivery.news.as_slice() else {
+            panic!("one entity: {:?}", delivery.news);
+        };
+        let values: Vec<_> = news.values.iter().map(|(_, (ts, _))| *ts).collect();
+        assert_eq!(values, (0..10).collect::<Vec<_>>());
+        assert!(mailbox.take().news.is_empty());
+    }
+
+    #[test]
+    fn a_slow_client_gets_the_newest_value_and_memory_stays_bounded() {
+        let subject = Subject::device(TenantId::new(), DeviceId::new());
+        let mailbox = Mailbox::default();
+        for value in 0..100_000 {
+            mailbox.put(7, change(subject, value, value));
+            // An older point comes late, and is no news.
+            mailbox.put(7, change(subject, 1, 1));
+        }
+        let held = mailbox.pending.lock();
+        assert!(held.changes.len() < MAX_CHANGES && held.newest.len() == 1);
+        drop(held);
+        let news = mailbox.take().news.remove(0).1;
+        assert!(news.values.len() <= MAX_CHANGES + 1);
+        let newest = news.values.iter().max_by_key(|(_, (ts, _))| *ts).unwrap();
+        assert_eq!(newest.1, (99_999, Some(Value::Long(99_999))));
+    }
+
+    #[test]
+    fn what_is_deleted_is_told() {
+        let subject = Subject::device(TenantId::new(), DeviceId::new());
+        let mailbox = Mailbox::default();
+        mailbox.put(1, change(subject, 5, 5));
+        let deleted = Change {
+            what: What::Deleted(vec!["t".to_owned()]),
+            ..(*change(subject, 0, 0)).clone()
+        };
+        mailbox.put(1, Arc::new(deleted));
+        mailbox.put_alarm();
+        let delivery = mailbox.take();
+        assert!(delivery.alarms);
+        assert_eq!(
+            delivery.news[0].1.values.last().unwrap(),
+            &("t".to_owned(), (0, None))
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! What clients are sent.
+
+use std::collections::BTreeMap;
+
+use fieldline_model::EntityId;
+use fieldline_model::page::PageData;
+use fieldline_model::query::{EntityData, LatestValues, TsValue};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::alarm_data::AlarmData;
+
+/// Something failed inside.
+pub(super) const INTERNAL: u16 = 1;
+/// The command makes no sense.
+pub(super) const BAD_REQUEST: u16 = 2;
+/// The one who asks may not see that.
+pub(super) const UNAUTHORIZED: u16 = 3;
+/// More updates than the tenant's profile allows.
+pub(super) const TOO_MANY: u16 = 34;
+
+/// A command failed.
+pub(super) fn error(command: i64, code: u16, message: &str) -> String {
+    json!({
+        "cmdId": command, "subscriptionId": command, "errorCode": code, "errorMsg": message, "data": null,
+    })
+    .to_string()
+}
+
+/// Values of one entity.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SubscriptionUpdate {
+    subscription_id: i64,
+    error_code: u16,
+    error_msg: Option<String>,
+    data: BTreeMap<String, Vec<(i64, String)>>,
+    latest_values: BTreeMap<String, i64>,
+}
+
+impl SubscriptionUpdate {
+    pub(super) fn new(command: i64) -> Self {
+        Self {
+            subscription_id: command,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    pub(super) fn add(&mut self, name: &str, ts: i64, value: String) {
+        self.data.entry(name.to_owned()).or_default().push((ts, value));
+        let latest = self.latest_values.entry(name.to_owned()).or_insert(ts);
+        *latest = (*latest).max(ts);
+    }
+
+    /// The newest time of each series.
+    pub(super) fn times(&self) -> FxHashMap<String, i64> {
+        self.latest_values
+            .iter()
+            .map(|(name, ts)| (name.clone(), *ts))
+            .collect()
+    }
+
+    pub(super) fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// What has changed of an entity.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EntityUpdate {
+    pub(super) entity_id: EntityId,
+    pub(super) latest: Option<LatestValues>,
+    pub(super) timeseries: Option<BTreeMap<String, Vec<TsValue>>>,
+    pub(super) agg_latest: Option<BTreeMap<i64, Value>>,
+}
+
+/// The first page of entities.
+pub(super) fn entity_page(command: i64, page: &PageData<EntityData>, allowed: usize) -> String {
+    json!({
+        "cmdId": command, "errorCode": 0, "errorMsg": null, "data": page, "update": null,
+        "allowedEntities": allowed, "cmdUpdateType": "ENTITY_DATA",
+    })
+    .to_string()
+}
+
+/// Changes of entities.
+pub(super) fn entity_changes(command: i64, changes: &[EntityUpdate], allowed: usize) -> String {
+    json!({
+        "cmdId": command, "errorCode": 0, "errorMsg": null, "data": null, "update": changes,
+        "allowedEntities": allowed, "cmdUpdateType": "ENTITY_DATA",
+    })
+    .to_string()
+}
+
+/// How many entities there are.
+pub(super) fn entity_count(command: i64, count: u64) -> String {
+    json!({ "cmdId": command, "errorCode": 0, "errorMsg": null, "count": count, "cmdUpdateType": "COUNT_DATA" }).to_string()
+}
+
+/// Alarms: a page, or those of it that have changed.
+pub(super) fn alarms(
+    command: i64,
+    page: Option<&PageData<AlarmData>>,
+    changes: Option<&[&AlarmData]>,
+    (allowed, total): (usize, u64),
+) -> String {
+    json!({
+        "cmdId": command, "errorCode": 0, "errorMsg": null, "data": page, "update": changes,
+        "allowedEntities": allowed, "totalEntities": total, "cmdUpdateType": "ALARM_DATA",
+    })
+    .to_string()
+}
+
+/// How many alarms there are.
+pub(super) fn alarm_count(command: i64, count: u64) -> String {
+    json!({ "cmdId": command, "errorCode": 0, "errorMsg": null, "count": count, "cmdUpdateType": "ALARM_COUNT_DATA" })
+        .to_string()
+}
+
+/// Whether there are alarms.
+pub(super) fn alarm_status(command: i64, active: bool) -> String {
+    json!({ "cmdId": command, "errorCode": 0, "errorMsg": null, "active": active, "cmdUpdateType": "ALARM_STATUS" })
+        .to_string()
+}

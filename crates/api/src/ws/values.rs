@@ -1,0 +1,252 @@
+//! Values of one entity: its series or attributes, and their history.
+
+use fieldline_core::access::{AccessError, Entity, Operation};
+use fieldline_core::ports::ValueSource;
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityId, Subject};
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use super::commands::Watch;
+use super::hub::{ATTRIBUTES, bit};
+use super::mailbox::News;
+use super::session::{Failed, Outcome, Scope};
+use super::updates::SubscriptionUpdate;
+use crate::telemetry::{PointsError, PointsQuery, Source, points};
+
+/// Series of one command at most.
+const MAX_KEYS: usize = 1_000;
+
+/// Follows series or attributes of an entity.
+pub(super) struct ValueWatch {
+    subject: Subject,
+    /// `None` for all.
+    names: Option<Vec<String>>,
+    /// Nothing outside of it, milliseconds.
+    window: (i64, i64),
+    /// Where only the latest values are asked for: their times.
+    newest: Option<FxHashMap<String, i64>>,
+}
+
+/// The entity, if the one who asks may do that with it.
+pub(super) async fn entity(scope: &Scope, watch: &Watch, operation: Operation) -> Result<Entity, Failed> {
+    if watch.entity_id.is_empty() {
+        return Err(Failed::bad("Device id is empty!"));
+    }
+    let kind = watch
+        .entity_type
+        .parse()
+        .map_err(|_| Failed::bad(format!("Invalid entity type: {}", watch.entity_type)))?;
+    let id: Uuid = watch
+        .entity_id
+        .parse()
+        .map_err(|_| Failed::bad(format!("Invalid UUID string: {}", watch.entity_id)))?;
+    let found = scope
+        .api
+        .check(&scope.who, EntityId::new(kind, id), operation)
+        .await;
+    found.map_err(|error| match error {
+        AccessError::NotFound(_) | AccessError::Denied => Failed::unauthorized(),
+        AccessError::Store(error) => Failed::internal(&error, "Failed to fetch data!"),
+    })
+}
+
+fn names(watch: &Watch) -> Result<Option<Vec<String>>, Failed> {
+    let names = watch.names();
+    if names.as_ref().is_some_and(|names| names.len() > MAX_KEYS) {
+        return Err(Failed::bad(format!(
+            "A command must not name more than {MAX_KEYS} keys!"
+        )));
+    }
+    Ok(names)
+}
+
+impl ValueWatch {
+    /// Sends attributes, and follows them.
+    pub(super) async fn attributes(scope: &mut Scope, watch: Watch) -> Result<Self, Failed> {
+        let subject = entity(scope, &watch, Operation::ReadAttributes).await?.subject();
+        let scopes = match watch.scope.as_str() {
+            "" | "ANY_SCOPE" => AttributeScope::ALL.to_vec(),
+            name => vec![
+                AttributeScope::from_name(name)
+                    .ok_or_else(|| Failed::bad(format!("Invalid attribute scope: {name}")))?,
+            ],
+        };
+        let names = names(&watch)?;
+        let bits = scopes
+            .iter()
+            .fold(0, |bits, one| bits | bit(ValueSource::Attribute(*one)))
+            & ATTRIBUTES;
+        // First who watches, then what there is: nothing is missed between the two.
+        scope.api.hub.watch(subject, bits, watch.cmd_id, &scope.mailbox);
+        let mut update = SubscriptionUpdate::new(watch.cmd_id);
+        for one in scopes {
+            let found = scope.api.attributes.get(subject, one, names.as_deref()).await;
+            let found = found.map_err(|error| {
+                scope.api.hub.unwatch(subject, watch.cmd_id, &scope.mailbox);
+                Failed::internal(&error, "Failed to fetch attributes!")
+            })?;
+            for attribute in found {
+                update.add(
+                    &attribute.key,
+                    attribute.last_update_ts,
+                    attribute.value.to_text(),
+                );
+            }
+        }
+        scope.out.push(update.text());
+        Ok(Self {
+            subject,
+            names,
+            window: (i64::MIN, i64::MAX),
+            newest: None,
+        })
+    }
+
+    /// Sends points or latest values of series, and follows them.
+    pub(super) async fn series(scope: &mut Scope, watch: Watch) -> Result<Self, Failed> {
+        let entity = entity(scope, &watch, Operation::ReadTelemetry).await?;
+        let source = Source::of(&entity);
+        let asked = names(&watch)?;
+        let shown = match &asked {
+            Some(names) => Some(source.shown(names)),
+            None => source.all().map(<[String]>::to_vec),
+        };
+        let subject = source.subject;
+        let command = watch.cmd_id;
+        scope
+            .api
+            .hub
+            .watch(subject, bit(ValueSource::Latest), command, &scope.mailbox);
+        let update = first(scope, &watch, &source, shown.as_deref())
+            .await
+            .inspect_err(|_| {
+                scope.api.hub.unwatch(subject, command, &scope.mailbox);
+            })?;
+        let newest = (watch.scope == "LATEST_TELEMETRY").then(|| update.times());
+        scope.out.push(update.text());
+        Ok(Self {
+            subject,
+            names: shown,
+            window: (source.window.start, source.window.end),
+            newest,
+        })
+    }
+
+    pub(super) fn end(&self, scope: &Scope, command: i64) {
+        scope.api.hub.unwatch(self.subject, command, &scope.mailbox);
+    }
+
+    /// What a client is told of a change, if anything.
+    pub(super) fn update(&mut self, command: i64, source: ValueSource, news: &News) -> Option<String> {
+        let mut update = SubscriptionUpdate::new(command);
+        let is_asked = |name: &str| {
+            self.names
+                .as_ref()
+                .is_none_or(|names| names.iter().any(|one| one == name))
+        };
+        if news.all_deleted {
+            for name in self.names.iter().flatten() {
+                update.add(name, 0, String::new());
+            }
+        }
+        for (name, (ts, value)) in news.values.iter().filter(|(name, _)| is_asked(name)) {
+            let Some(value) = value else {
+                update.add(name, 0, String::new());
+                continue;
+            };
+            if source == ValueSource::Latest {
+                if !(self.window.0..self.window.1).contains(ts) {
+                    continue;
+                }
+                if let Some(newest) = &mut self.newest {
+                    if newest.get(name).is_some_and(|newest| ts < newest) {
+                        continue;
+                    }
+                    newest.insert(name.clone(), *ts);
+                }
+            }
+            update.add(name, *ts, value.to_text());
+        }
+        (!update.is_empty()).then(|| update.text())
+    }
+}
+
+/// What a client is sent first: points of a window, or latest values.
+async fn first(
+    scope: &Scope,
+    watch: &Watch,
+    source: &Source,
+    names: Option<&[String]>,
+) -> Result<SubscriptionUpdate, Failed> {
+    let mut update = SubscriptionUpdate::new(watch.cmd_id);
+    if watch.time_window > 0
+        && let Some(names) = names
+    {
+        let end = watch.start_ts.saturating_add(watch.time_window);
+        add_points(scope, watch, source, names, (watch.start_ts, end), &mut update).await?;
+        return Ok(update);
+    }
+    let latest = scope.api.series.latest(source.subject, names).await;
+    let latest = latest.map_err(|error| Failed::internal(&error, "Failed to fetch data!"))?;
+    for value in latest {
+        if (source.window.start..source.window.end).contains(&value.point.ts) {
+            update.add(&value.key, value.point.ts, value.point.value.to_text());
+        }
+    }
+    Ok(update)
+}
+
+async fn add_points(
+    scope: &Scope,
+    watch: &Watch,
+    source: &Source,
+    names: &[String],
+    (start, end): (i64, i64),
+    update: &mut SubscriptionUpdate,
+) -> Outcome {
+    let query = PointsQuery {
+        start: start.max(source.window.start),
+        end: end.min(source.window.end),
+        agg: watch.agg.as_deref(),
+        interval: watch.interval,
+        limit: watch.limit,
+        ..PointsQuery::default()
+    };
+    for name in names {
+        let found = points(scope.api.series.as_ref(), source.subject, name, query).await;
+        for point in found.map_err(failed)? {
+            update.add(name, point.ts, point.value.to_text());
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn failed(error: PointsError) -> Failed {
+    match error {
+        PointsError::Invalid(message) => Failed::bad(message),
+        PointsError::Store(error) => Failed::internal(&error, "Failed to fetch data!"),
+    }
+}
+
+/// Sends points of series once.
+pub(super) async fn history(scope: &mut Scope, watch: Watch) -> Outcome {
+    if watch.keys.is_empty() {
+        return Err(Failed::bad("Keys are empty!"));
+    }
+    let entity = entity(scope, &watch, Operation::ReadTelemetry).await?;
+    let source = Source::of(&entity);
+    let names = source.shown(&names(&watch)?.unwrap_or_default());
+    let mut update = SubscriptionUpdate::new(watch.cmd_id);
+    add_points(
+        scope,
+        &watch,
+        &source,
+        &names,
+        (watch.start_ts, watch.end_ts),
+        &mut update,
+    )
+    .await?;
+    scope.out.push(update.text());
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! Queries of entities by their fields, attributes and latest values.
+//!
+//! Entities live in the database and values in the store of series, so no index of either answers a query over both. A
+//! tenant that asks gets its entities as a table in memory, with a column for each value that is asked for; what changes
+//! is noted by writers and read again by the next query. Queries that name their entities read those alone. Who may see
+//! what is asked of [`crate::access`], entity by entity.
+
+mod evaluate;
+mod plan;
+mod row;
+mod table;
+mod tables;
+mod test;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use fieldline_model::page::PageData;
+use fieldline_model::query::{EntityCountQuery, EntityData, EntityDataQuery, KeyType};
+use fieldline_model::{EntityType, TenantId};
+use rustc_hash::FxHashSet;
+use uuid::Uuid;
+
+use self::evaluate::{Owners, Source};
+use self::plan::{Candidates, Part, Plan};
+use self::table::{ALL_SOURCES, TableData};
+use self::tables::{Table, Tables};
+use crate::access::{Entity, Principal};
+use crate::clock::SharedClock;
+use crate::events::EntityListener;
+use crate::ports::{
+    AttributeStore, EntityRowStore, EntityStores, StoreError, StoreErrorKind, StoreResult, ValueListener,
+    ValueReader,
+};
+use crate::queue_stats;
+use crate::services::ServiceResult;
+use crate::usage::ApiUsageState;
+
+/// Entities read at once.
+const READ_AT_ONCE: u32 = 5_000;
+/// Beyond so many changed entities, all are read again.
+const MANY_CHANGED: usize = 20_000;
+
+/// What queries are wired to.
+#[derive(Clone)]
+pub struct Deps {
+    /// Entities.
+    pub stores: EntityStores,
+    /// Entities, whole kinds at a time.
+    pub rows: Arc<dyn EntityRowStore>,
+    /// Values, many at a time.
+    pub values: Arc<dyn ValueReader>,
+    /// Attributes, for what conditions are compared with.
+    pub attributes: Arc<dyn AttributeStore>,
+    /// The time.
+    pub clock: SharedClock,
+}
+
+/// Answers queries of entities.
+pub struct EntityQueries {
+    stores: EntityStores,
+    rows: Arc<dyn EntityRowStore>,
+    values: Arc<dyn ValueReader>,
+    attributes: Arc<dyn AttributeStore>,
+    clock: SharedClock,
+    tables: Arc<Tables>,
+}
+
+impl EntityQueries {
+    /// Queries over these stores that keep at most about `memory` bytes. Both listeners have to hear of every change.
+    pub fn new(deps: Deps, memory: usize) -> Arc<Self> {
+        Arc::new(Self {
+            tables: Arc::new(Tables::new(Arc::clone(&deps.clock), memory)),
+            stores: deps.stores,
+            rows: deps.rows,
+            values: deps.values,
+            attributes: deps.attributes,
+            clock: deps.clock,
+        })
+    }
+
+    /// Who has to hear of changed entities.
+    pub fn entity_listener(&self) -> Arc<dyn EntityListener> {
+        Arc::clone(&self.tables) as _
+    }
+
+    /// Who has to hear of changed values.
+    pub fn value_listener(&self) -> Arc<dyn ValueListener> {
+        Arc::clone(&self.tables) as _
+    }
+
+    /// A page of the entities that fit and that the one who asks may see.
+    ///
+    /// # Errors
+    /// The query makes no sense, or a store failed.
+    pub async fn find(
+        &self,
+        who: &Principal,
+        query: &EntityDataQuery,
+    ) -> ServiceResult<PageData<EntityData>> {
+        let mut plan = self.plan(who, &query.counting()).await?;
+        plan.page(&query.entity_fields, &query.latest_values, &query.page_link)?;
+        let (size, skipped) = (plan.page_size as u64, plan.skipped as u64);
+        let (data, total) = self.run(who, plan).await?;
+        Ok(PageData {
+            has_next: skipped.saturating_add(data.len() as u64) < total,
+            data,
+            total_pages: total.div_ceil(size.max(1)),
+            total_elements: total,
+        })
+    }
+
+    /// How many entities fit that the one who asks may see.
+    ///
+    /// # Errors
+    /// The query makes no sense, or a store failed.
+    pub async fn count(&self, who: &Principal, query: &EntityCountQuery) -> ServiceResult<u64> {
+        let plan = self.plan(who, query).await?;
+        Ok(self.run(who, plan).await?.1)
+    }
+
+    async fn run(&self, who: &Principal, plan: Plan) -> ServiceResult<(Vec<EntityData>, u64)> {
+        let mut sources = Vec::with_capacity(plan.parts.len());
+        for part in &plan.parts {
+            sources.push(self.source(who.tenant, part).await?);
+        }
+        let shows_owner = |key: &fieldline_model::query::EntityKey| {
+            key.key_type == KeyType::EntityField && key.key == "ownerName"
+        };
+        let owners = if plan.keys().any(shows_owner) {
+            self.owners(who.tenant).await?
+        } else {
+            Owners::default()
+        };
+        let (who, values, now) = (*who, Arc::clone(&self.values), self.clock.now_ms());
+        let tables = Arc::clone(&self.tables);
+        // Reading values may touch the disk, and walking through many entities takes a while.
+        let work = move || {
+            let answer = evaluate::evaluate(&who, &plan, &mut sources, &owners, values.as_ref(), now);
+            drop(sources);
+            tables.trim();
+            answer
+        };
+        let answer = tokio::task::spawn_blocking(work).await.map_err(|cause| {
+            StoreError::new(StoreErrorKind::Unavailable, "the query has failed").caused_by(cause)
+        })?;
+        Ok(answer?)
+    }
+
+    /// Where the entities of a part are looked for.
+    async fn source(&self, tenant: TenantId, part: &Part) -> StoreResult<Source> {
+        let table = match &part.candidates {
+            // A few entities are no reason to read all.
+            Candidates::Ids(ids) => match self.tables.get(tenant, part.kind) {
+                Some(table) => table,
+                None => return self.own(tenant, part.kind, ids).await,
+            },
+            _ => self.tables.get_or_new(tenant, part.kind),
+        };
+        self.read_rows(&table, tenant, part.kind).await?;
+        Ok(Source::Shared(table))
+    }
+
+    async fn own(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Source> {
+        let mut data = TableData::new(tenant, kind);
+        for entity in self.entities(tenant, kind, Some(ids)).await? {
+            data.put(&entity);
+        }
+        Ok(Source::Own(Box::new(data)))
+    }
+
+    /// Reads the entities again that have changed.
+    async fn read_rows(&self, table: &Table, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
+        let _one = table.reading.lock().await;
+        let stale = std::mem::take(&mut *table.stale.lock());
+        if !stale.all && stale.ids.is_empty() {
+            return Ok(());
+        }
+        let outcome = if stale.all || stale.ids.len() > MANY_CHANGED {
+            self.read_all(table, tenant, kind).await
+        } else {
+            self.read_some(table, tenant, kind, &stale.ids).await
+        };
+        if outcome.is_err() {
+            let mut left = table.stale.lock();
+            left.all |= stale.all;
+            left.ids.extend(stale.ids);
+        }
+        outcome
+    }
+
+    async fn read_all(&self, table: &Table, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
+        let mut seen: FxHashSet<Uuid> = FxHashSet::default();
+        let mut after = None;
+        loop {
+            let entities = match self.made_up(tenant, kind).await? {
+                Some(entities) => entities,
+                None => self.rows.page(tenant, kind, after, READ_AT_ONCE).await?,
+            };
+            let is_last = entities.len() < READ_AT_ONCE as usize;
+            let mut last = None;
+            for entity in &entities {
+                let (time, id) = (created_time(entity), entity.resource().entity.id);
+                seen.insert(id);
+                last = Some((time, id));
+            }
+            put(table, &entities);
+            if is_last || last == after {
+                break;
+            }
+            after = last;
+        }
+        let mut data = table.data.write();
+        data.retain(|id| seen.contains(&id));
+        Ok(())
+    }
+
+    async fn read_some(
+        &self,
+        table: &Table,
+        tenant: TenantId,
+        kind: EntityType,
+        ids: &FxHashSet<Uuid>,
+    ) -> StoreResult<()> {
+        let wanted: Vec<Uuid> = ids.iter().copied().collect();
+        let found = self.entities(tenant, kind, Some(&wanted)).await?;
+        put(table, &found);
+        let there: FxHashSet<Uuid> = found.iter().map(|entity| entity.resource().entity.id).collect();
+        let mut data = table.data.write();
+        for id in wanted.iter().filter(|id| !there.contains(*id)) {
+            data.remove(*id);
+        }
+        Ok(())
+    }
+
+    async fn entities(
+        &self,
+        tenant: TenantId,
+        kind: EntityType,
+        ids: Option<&[Uuid]>,
+    ) -> StoreResult<Vec<Entity>> {
+        let ids = ids.unwrap_or_default();
+        match self.made_up(tenant, kind).await? {
+            Some(entities) => {
+                let wanted = |entity: &Entity| ids.contains(&entity.resource().entity.id);
+                Ok(entities.into_iter().filter(wanted).collect())
+            }
+            None => self.rows.by_ids(tenant, kind, ids).await,
+        }
+    }
+
+    /// Entities that are not stored but follow from others.
+    async fn made_up(&self, tenant: TenantId, kind: EntityType) -> StoreResult<Option<Vec<Entity>>> {
+        Ok(match kind {
+            EntityType::QueueStats => {
+                let stats = queue_stats::of_tenant(&self.stores, tenant).await?;
+                Some(stats.into_iter().map(Entity::QueueStats).collect())
+            }
+            EntityType::ApiUsageState if tenant.is_null() => Some(Vec::new()),
+            EntityType::ApiUsageState => Some(vec![Entity::ApiUsageState(ApiUsageState::of(tenant))]),
+            _ => None,
+        })
+    }
+
+    async fn owners(&self, tenant: TenantId) -> StoreResult<Owners> {
+        if tenant.is_null() {
+            return Ok(Owners::default());
+        }
+        let table = self.tables.get_or_new(tenant, EntityType::Customer);
+        self.read_rows(&table, tenant, EntityType::Customer).await?;
+        let title = self.stores.tenants.get(tenant).await?.map(|tenant| tenant.title);
+        let data = table.data.read();
+        let customers = data.rows.iter().flatten();
+        Ok(Owners {
+            tenant: title.unwrap_or_default(),
+            customers: customers
+                .filter_map(|row| Some((row.id, row.text(row::Field::Name)?.to_owned())))
+                .collect(),
+        })
+    }
+}
+
+/// Puts entities into a table; the values of new ones are read by the next query.
+fn put(table: &Table, entities: &[Entity]) {
+    let mut data = table.data.write();
+    for entity in entities {
+        if data.put(entity) {
+            table.note(entity.resource().entity.id, ALL_SOURCES);
+        }
+    }
+    table
+        .bytes
+        .store(data.cost(), std::sync::atomic::Ordering::Relaxed);
+}
+
+fn created_time(entity: &Entity) -> i64 {
+    row::Row::of(entity).created_time
+}

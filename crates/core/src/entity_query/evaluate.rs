@@ -1,0 +1,512 @@
+//! Finds the entities of a plan in the tables, and shows a page of them.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::ops::Deref;
+use std::sync::atomic::Ordering as Atomic;
+
+use fieldline_model::EntityId;
+use fieldline_model::entity::Authority;
+use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::page::SortOrder;
+use fieldline_model::query::{EntityData, EntityKey, KeyType, TsValue};
+use fieldline_model::timeseries::AttributeScope;
+use parking_lot::{RwLockReadGuard, RwLockUpgradableReadGuard};
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use super::plan::{Candidates, Part, Plan};
+use super::row::{Field, Row};
+use super::table::{Column, ColumnKey, Slot, TableData, source_bit};
+use super::tables::Table;
+use super::test::Operand;
+use crate::access::{Operation, Principal, allows};
+use crate::ports::{StoreResult, ValueReader, ValueSource};
+
+/// Titles of those whom entities belong to.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    pub(super) tenant: String,
+    pub(super) customers: FxHashMap<Uuid, String>,
+}
+
+/// Where the entities of a part are.
+pub(super) enum Source {
+    /// In memory for all queries.
+    Shared(std::sync::Arc<Table>),
+    /// Read for this query alone.
+    Own(Box<TableData>),
+}
+
+/// The columns that keys need.
+pub(super) fn columns<'a>(keys: impl Iterator<Item = &'a EntityKey>) -> Vec<ColumnKey> {
+    let mut columns: Vec<ColumnKey> = keys
+        .flat_map(|key| {
+            sources(key.key_type)
+                .iter()
+                .map(|source| (*source, key.key.clone()))
+        })
+        .collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+const fn sources(kind: KeyType) -> &'static [ValueSource] {
+    match kind {
+        KeyType::TimeSeries => &[ValueSource::Latest],
+        KeyType::ClientAttribute => &[ValueSource::Attribute(AttributeScope::Client)],
+        KeyType::SharedAttribute => &[ValueSource::Attribute(AttributeScope::Shared)],
+        KeyType::ServerAttribute => &[ValueSource::Attribute(AttributeScope::Server)],
+        KeyType::Attribute => &[
+            ValueSource::Attribute(AttributeScope::Client),
+            ValueSource::Attribute(AttributeScope::Shared),
+            ValueSource::Attribute(AttributeScope::Server),
+        ],
+        KeyType::EntityField | KeyType::AlarmField => &[],
+    }
+}
+
+enum Held<'a> {
+    Shared(RwLockReadGuard<'a, TableData>),
+    Own(&'a TableData),
+}
+
+impl Deref for Held<'_> {
+    type Target = TableData;
+
+    fn deref(&self) -> &TableData {
+        match self {
+            Self::Shared(data) => data,
+            Self::Own(data) => data,
+        }
+    }
+}
+
+/// Brings a table up to date, with the columns that are wanted.
+fn prepare<'a>(
+    source: &'a mut Source,
+    wanted: &[ColumnKey],
+    reader: &dyn ValueReader,
+) -> StoreResult<Held<'a>> {
+    let table = match source {
+        Source::Own(data) => {
+            data.fill(wanted, reader)?;
+            return Ok(Held::Own(data));
+        }
+        Source::Shared(table) => table,
+    };
+    let data = table.data.upgradable_read();
+    if data.has_columns(wanted) && !table.has_notes() {
+        return Ok(Held::Shared(RwLockUpgradableReadGuard::downgrade(data)));
+    }
+    let mut data = RwLockUpgradableReadGuard::upgrade(data);
+    // From here on what is written is noted, so that nothing is missed between reading a value and having its column.
+    let bits = wanted
+        .iter()
+        .fold(data.sources(), |bits, (source, _)| bits | source_bit(*source));
+    table.sources.store(bits, Atomic::Release);
+    let notes = table.take_notes();
+    let outcome = data
+        .refresh(&notes, reader)
+        .and_then(|()| data.fill(wanted, reader));
+    data.touch(wanted);
+    table.sources.store(data.sources(), Atomic::Release);
+    table.bytes.store(data.cost(), Atomic::Relaxed);
+    outcome?;
+    Ok(Held::Shared(parking_lot::RwLockWriteGuard::downgrade(data)))
+}
+
+/// What a key means in one table.
+enum Bound<'a> {
+    CreatedTime,
+    Kind(&'static str),
+    Text(Field),
+    DisplayName,
+    OwnerName,
+    OwnerType,
+    /// A field that the kind does not have.
+    Blank,
+    Values(Vec<&'a Column>),
+}
+
+fn bind<'a>(data: &'a TableData, key: &EntityKey) -> Bound<'a> {
+    if key.key_type != KeyType::EntityField {
+        let of_source = |source: &ValueSource| data.column(&(*source, key.key.clone()));
+        return Bound::Values(sources(key.key_type).iter().filter_map(of_source).collect());
+    }
+    match key.key.as_str() {
+        "createdTime" => Bound::CreatedTime,
+        "entityType" => Bound::Kind(data.kind.name()),
+        name => match (Field::of(data.kind, name), name) {
+            (Some(field), _) => Bound::Text(field),
+            (None, "displayName") => Bound::DisplayName,
+            (None, "ownerName") => Bound::OwnerName,
+            (None, "ownerType") => Bound::OwnerType,
+            (None, _) => Bound::Blank,
+        },
+    }
+}
+
+/// What of an entity the one who asks may see.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    Nothing,
+    Fields,
+    Values,
+}
+
+struct View<'a> {
+    data: &'a TableData,
+    part: &'a Part,
+    conditions: Vec<Bound<'a>>,
+    shown: Vec<Bound<'a>>,
+    sort: Option<Bound<'a>>,
+}
+
+struct Query<'a> {
+    who: &'a Principal,
+    plan: &'a Plan,
+    owners: &'a Owners,
+    now: i64,
+}
+
+/// An entity that was found.
+struct Hit<'a> {
+    view: usize,
+    place: usize,
+    key: SortKey<'a>,
+}
+
+#[derive(Default)]
+struct SortKey<'a> {
+    number: Option<f64>,
+    text: Cow<'a, str>,
+}
+
+/// A page of the entities, and how many there are in all.
+pub(super) fn evaluate(
+    who: &Principal,
+    plan: &Plan,
+    sources: &mut [Source],
+    owners: &Owners,
+    reader: &dyn ValueReader,
+    now: i64,
+) -> StoreResult<(Vec<EntityData>, u64)> {
+    let wanted = columns(plan.keys());
+    // In the order of kinds for all queries, so that no two wait for each other.
+    let tables: Vec<Held<'_>> = sources
+        .iter_mut()
+        .map(|source| prepare(source, &wanted, reader))
+        .collect::<StoreResult<_>>()?;
+    let views: Vec<View<'_>> = tables
+        .iter()
+        .zip(&plan.parts)
+        .map(|(data, part)| View {
+            data,
+            part,
+            conditions: plan.conditions.iter().map(|one| bind(data, &one.key)).collect(),
+            shown: plan.shown.iter().map(|key| bind(data, key)).collect(),
+            sort: plan.sort.as_ref().map(|(key, _)| bind(data, key)),
+        })
+        .collect();
+    let query = Query {
+        who,
+        plan,
+        owners,
+        now,
+    };
+    let mut hits: Vec<Hit<'_>> = Vec::new();
+    let mut total = 0u64;
+    for (index, view) in views.iter().enumerate() {
+        query.each_match(view, |place, row, sight| {
+            total += 1;
+            if plan.page_size > 0 {
+                let key = view
+                    .sort
+                    .as_ref()
+                    .map(|bound| query.sort_key(bound, place, row, sight));
+                hits.push(Hit {
+                    view: index,
+                    place,
+                    key: key.unwrap_or_default(),
+                });
+            }
+        });
+    }
+    let page = query.page(&views, hits);
+    let data = page
+        .iter()
+        .filter_map(|hit| query.show(views.get(hit.view)?, hit.place))
+        .collect();
+    Ok((data, total))
+}
+
+impl<'a> Query<'a> {
+    /// Calls `found` for every entity of a part that fits.
+    fn each_match(&self, view: &'a View<'a>, mut found: impl FnMut(usize, &'a Row, Sight)) {
+        let mut try_one = |place: usize| {
+            let Some(row) = view.data.rows.get(place).and_then(Option::as_ref) else {
+                return;
+            };
+            let sight = self.sight(view, row);
+            if sight != Sight::Nothing && self.fits(view, place, row, sight) {
+                found(place, row, sight);
+            }
+        };
+        match &view.part.candidates {
+            Candidates::Ids(ids) => ids
+                .iter()
+                .filter_map(|id| view.data.place(*id))
+                .for_each(&mut try_one),
+            _ => (0..view.data.rows.len()).for_each(&mut try_one),
+        }
+    }
+
+    fn sight(&self, view: &View<'_>, row: &Row) -> Sight {
+        let resource = row.resource(view.data.tenant, view.data.kind);
+        if !allows(self.who, Operation::Read, &resource) {
+            return Sight::Nothing;
+        }
+        // Whoever runs a tenant may see all of what it may see; only a customer's users see some things in part.
+        if self.who.authority != Authority::CustomerUser
+            || allows(self.who, Operation::ReadAttributes, &resource)
+        {
+            Sight::Values
+        } else {
+            Sight::Fields
+        }
+    }
+
+    fn fits(&self, view: &View<'_>, place: usize, row: &Row, sight: Sight) -> bool {
+        let of_type = |types: &rustc_hash::FxHashSet<String>| {
+            row.text(Field::Type).is_some_and(|kind| types.contains(kind))
+        };
+        if let Candidates::Like { types, name } = &view.part.candidates
+            && !(types.as_ref().is_none_or(of_type)
+                && name
+                    .as_ref()
+                    .is_none_or(|name| name.fits(row.text(Field::Name).unwrap_or_default())))
+        {
+            return false;
+        }
+        if !view.part.types.as_ref().is_none_or(of_type) {
+            return false;
+        }
+        let mut conditions = self.plan.conditions.iter().zip(&view.conditions);
+        let holds = if self.plan.any && !self.plan.conditions.is_empty() {
+            conditions.any(|(one, bound)| {
+                self.operands(bound, place, row, sight)
+                    .any(|operand| one.test.holds(&operand))
+            })
+        } else {
+            // Where all must hold, there has to be a value.
+            conditions.all(|(one, bound)| {
+                self.operands(bound, place, row, sight)
+                    .any(|operand| operand != Operand::Absent && one.test.holds(&operand))
+            })
+        };
+        holds
+            && self
+                .plan
+                .search
+                .as_deref()
+                .is_none_or(|text| self.contains(view, place, row, sight, text))
+    }
+
+    /// What a condition is tried on: one value, or those of several scopes.
+    fn operands<'v>(
+        &'v self,
+        bound: &'v Bound<'_>,
+        place: usize,
+        row: &'v Row,
+        sight: Sight,
+    ) -> impl Iterator<Item = Operand<'v>> {
+        let (one, columns): (Option<Operand<'v>>, &[&Column]) = match bound {
+            Bound::Values(columns) if sight == Sight::Values => (None, columns),
+            Bound::Values(_) => (None, &[]),
+            Bound::CreatedTime => (Some(Operand::Time(row.created_time)), &[]),
+            field => (Some(Operand::Text(self.field(field, row))), &[]),
+        };
+        let is_field = one.is_some();
+        let mut values = columns
+            .iter()
+            .filter_map(move |column| self.slot(column, place))
+            .map(|slot| Operand::Value(slot.value.as_ref()))
+            .peekable();
+        let absent = (!is_field && values.peek().is_none()).then_some(Operand::Absent);
+        one.into_iter().chain(values).chain(absent)
+    }
+
+    fn slot<'v>(&self, column: &'v Column, place: usize) -> Option<&'v Slot> {
+        column.get(place).filter(|slot| !slot.is_expired(self.now))
+    }
+
+    /// The value that counts: the one that was written last.
+    fn newest<'v>(&self, columns: &[&'v Column], place: usize) -> Option<&'v Slot> {
+        let slots = columns.iter().filter_map(|column| self.slot(column, place));
+        slots.max_by_key(|slot| slot.ts)
+    }
+
+    /// A field as text.
+    fn field<'v>(&'v self, bound: &Bound<'_>, row: &'v Row) -> Option<Cow<'v, str>> {
+        match bound {
+            Bound::CreatedTime => Some(row.created_time.to_string().into()),
+            Bound::Kind(name) => Some((*name).into()),
+            Bound::Text(field) => row.text(*field).map(Cow::Borrowed),
+            Bound::DisplayName => Some(row.display_name()),
+            Bound::OwnerType => Some(
+                if row.customer().is_some() {
+                    "CUSTOMER"
+                } else {
+                    "TENANT"
+                }
+                .into(),
+            ),
+            Bound::OwnerName => match row.customer() {
+                None => Some(self.owners.tenant.as_str().into()),
+                Some(customer) => self
+                    .owners
+                    .customers
+                    .get(&customer.0)
+                    .map(|title| title.as_str().into()),
+            },
+            Bound::Blank => Some("".into()),
+            Bound::Values(_) => None,
+        }
+    }
+
+    /// Whether what is shown contains a text, which is in lower case.
+    fn contains(&self, view: &View<'_>, place: usize, row: &Row, sight: Sight, text: &str) -> bool {
+        view.shown.iter().any(|bound| match bound {
+            Bound::Text(Field::AdditionalInfo) => false,
+            Bound::Values(columns) => {
+                let slot = (sight == Sight::Values)
+                    .then(|| self.newest(columns, place))
+                    .flatten();
+                slot.is_some_and(|slot| plain(&slot.value).to_lowercase().contains(text))
+            }
+            field => self
+                .field(field, row)
+                .is_some_and(|shown| shown.to_lowercase().contains(text)),
+        })
+    }
+
+    fn sort_key<'v>(&'v self, bound: &'v Bound<'_>, place: usize, row: &'v Row, sight: Sight) -> SortKey<'v> {
+        match bound {
+            Bound::CreatedTime => SortKey {
+                number: Some(row.created_time as f64),
+                text: Cow::default(),
+            },
+            Bound::Values(columns) => {
+                let slot = (sight == Sight::Values)
+                    .then(|| self.newest(columns, place))
+                    .flatten();
+                match slot.map(|slot| slot.value.as_ref()) {
+                    Some(ValueRef::Bool(flag)) => SortKey {
+                        number: Some(f64::from(u8::from(flag))),
+                        text: Cow::default(),
+                    },
+                    Some(ValueRef::Text(text) | ValueRef::Json(text)) => SortKey {
+                        number: None,
+                        text: text.into(),
+                    },
+                    value => SortKey {
+                        number: value.and_then(ValueRef::as_number),
+                        text: Cow::default(),
+                    },
+                }
+            }
+            field => SortKey {
+                number: None,
+                text: self.field(field, row).unwrap_or_default(),
+            },
+        }
+    }
+
+    /// The hits of the page, in order.
+    fn page(&self, views: &[View<'_>], mut hits: Vec<Hit<'a>>) -> Vec<Hit<'a>> {
+        let end = self.plan.skipped.saturating_add(self.plan.page_size);
+        if let Some((_, direction)) = &self.plan.sort {
+            let id = |hit: &Hit<'_>| {
+                let row = views.get(hit.view)?.data.rows.get(hit.place)?;
+                row.as_ref().map(|row| row.id)
+            };
+            let compare = |a: &Hit<'_>, b: &Hit<'_>| {
+                let ascending = compare(&a.key, &b.key).then_with(|| id(a).cmp(&id(b)));
+                match direction {
+                    SortOrder::Asc => ascending,
+                    SortOrder::Desc => ascending.reverse(),
+                }
+            };
+            // Only what stands before the end of the page has to be in order.
+            if end < hits.len() {
+                hits.select_nth_unstable_by(end, compare);
+                hits.truncate(end);
+            }
+            hits.sort_unstable_by(compare);
+        }
+        hits.truncate(end);
+        hits.drain(..self.plan.skipped.min(hits.len()));
+        hits
+    }
+
+    fn show(&self, view: &View<'_>, place: usize) -> Option<EntityData> {
+        let row = view.data.rows.get(place)?.as_ref()?;
+        let sight = self.sight(view, row);
+        let mut shown = EntityData::of(EntityId::new(view.data.kind, row.id));
+        for (key, bound) in self.plan.shown.iter().zip(&view.shown) {
+            let value = match bound {
+                Bound::Values(columns) => {
+                    let slot = (sight == Sight::Values)
+                        .then(|| self.newest(columns, place))
+                        .flatten();
+                    slot.map_or_else(TsValue::default, |slot| TsValue {
+                        ts: slot.ts,
+                        value: plain(&slot.value),
+                    })
+                }
+                field => TsValue {
+                    ts: self.now,
+                    value: self.field(field, row).unwrap_or_default().into_owned(),
+                },
+            };
+            shown
+                .latest
+                .entry(key.key_type)
+                .or_default()
+                .insert(key.key.clone(), value);
+        }
+        Some(shown)
+    }
+}
+
+/// Numbers first, by value; what has none after them, by text regardless of case.
+fn compare(a: &SortKey<'_>, b: &SortKey<'_>) -> Ordering {
+    match (a.number, b.number) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => compare_texts(&a.text, &b.text),
+    }
+}
+
+fn compare_texts(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        return a
+            .bytes()
+            .map(|byte| byte.to_ascii_lowercase())
+            .cmp(b.bytes().map(|byte| byte.to_ascii_lowercase()));
+    }
+    a.chars()
+        .flat_map(char::to_lowercase)
+        .cmp(b.chars().flat_map(char::to_lowercase))
+}
+
+/// A value as text: whole numbers without a fraction, as they came.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Double(number) if number.fract() == 0.0 && number.abs() < 1e15 => (*number as i64).to_string(),
+        other => other.to_text(),
+    }
+}

@@ -1,0 +1,227 @@
+//! What is kept of an entity in memory: its fields as queries name them.
+
+use std::borrow::Cow;
+
+use fieldline_model::entity::{Authority, Contact};
+use fieldline_model::{CustomerId, EntityId, EntityType, TenantId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::access::{Entity, Resource};
+
+/// A text that entities may have. The names are those of queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Name,
+    Type,
+    Label,
+    FirstName,
+    LastName,
+    Email,
+    Region,
+    Country,
+    State,
+    City,
+    Address,
+    Address2,
+    Zip,
+    Phone,
+    AdditionalInfo,
+    QueueName,
+    ServiceId,
+}
+
+impl Field {
+    /// The field that a kind of entity has under a name, aliases included.
+    pub(super) fn of(kind: EntityType, name: &str) -> Option<Self> {
+        use EntityType as Kind;
+        let labeled = matches!(kind, Kind::Device | Kind::Asset);
+        let typed = labeled || matches!(kind, Kind::EntityView | Kind::DeviceProfile);
+        let contact = matches!(kind, Kind::Tenant | Kind::Customer);
+        let user = kind == Kind::User;
+        Some(match name {
+            "name" | "title" => Self::Name,
+            "label" if contact || user => Self::Name,
+            "displayName" if contact || kind == Kind::EntityView => Self::Name,
+            "type" if typed => Self::Type,
+            "label" if labeled => Self::Label,
+            "firstName" if user => Self::FirstName,
+            "lastName" if user => Self::LastName,
+            "email" if user => Self::Name,
+            "email" if contact => Self::Email,
+            "region" if kind == Kind::Tenant => Self::Region,
+            "country" if contact => Self::Country,
+            "state" if contact => Self::State,
+            "city" if contact => Self::City,
+            "address" if contact => Self::Address,
+            "address2" if contact => Self::Address2,
+            "zip" if contact => Self::Zip,
+            "phone" if contact || user => Self::Phone,
+            "additionalInfo" => Self::AdditionalInfo,
+            "queueName" if kind == Kind::QueueStats => Self::QueueName,
+            "serviceId" if kind == Kind::QueueStats => Self::ServiceId,
+            _ => return None,
+        })
+    }
+}
+
+/// An entity.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) id: Uuid,
+    pub(super) created_time: i64,
+    customer: CustomerId,
+    authority: Option<Authority>,
+    name: Box<str>,
+    /// What is there beside the name: few of them.
+    more: Box<[(Field, Box<str>)]>,
+}
+
+impl Row {
+    pub(super) fn of(entity: &Entity) -> Self {
+        let resource = entity.resource();
+        let mut row = Fields::default();
+        let created_time = match entity {
+            Entity::Device(device) => {
+                row.add(Field::Type, Some(&device.device_type));
+                row.add(Field::Label, device.label.as_deref());
+                row.info(device.additional_info.as_ref());
+                device.created_time
+            }
+            Entity::Asset(asset) => {
+                row.add(Field::Type, Some(&asset.asset_type));
+                row.add(Field::Label, asset.label.as_deref());
+                row.info(asset.additional_info.as_ref());
+                asset.created_time
+            }
+            Entity::EntityView(view) => {
+                row.add(Field::Type, Some(&view.view_type));
+                row.info(view.additional_info.as_ref());
+                view.created_time
+            }
+            Entity::Customer(customer) => {
+                row.contact(&customer.contact);
+                row.info(customer.additional_info.as_ref());
+                customer.created_time
+            }
+            Entity::Tenant(tenant) => {
+                row.contact(&tenant.contact);
+                row.add(Field::Region, tenant.region.as_deref());
+                row.info(tenant.additional_info.as_ref());
+                tenant.created_time
+            }
+            Entity::User(user) => {
+                row.add(Field::FirstName, user.first_name.as_deref());
+                row.add(Field::LastName, user.last_name.as_deref());
+                row.add(Field::Phone, user.phone.as_deref());
+                row.info(user.additional_info.as_ref());
+                user.created_time
+            }
+            Entity::DeviceProfile(profile) => {
+                row.add(Field::Type, profile.profile_type.as_deref());
+                profile.created_time
+            }
+            Entity::AssetProfile(profile) => profile.created_time,
+            Entity::TenantProfile(profile) => profile.created_time,
+            Entity::RuleChain(chain) => {
+                row.info(chain.additional_info.as_ref());
+                chain.created_time
+            }
+            Entity::Queue(queue) => queue.created_time,
+            Entity::QueueStats(stats) => {
+                row.add(Field::QueueName, Some(&stats.queue_name));
+                row.add(Field::ServiceId, Some(&stats.service_id));
+                stats.created_time
+            }
+            _ => 0,
+        };
+        let name: Cow<'_, str> = match entity {
+            Entity::QueueStats(stats) => format!("{}_{}", stats.queue_name, stats.service_id).into(),
+            other => other.name().into(),
+        };
+        Self {
+            id: resource.entity.id,
+            created_time,
+            customer: resource.customer,
+            authority: resource.user_authority,
+            name: name.into(),
+            more: row.0.into(),
+        }
+    }
+
+    /// A text, `None` where the entity has none.
+    pub(super) fn text(&self, field: Field) -> Option<&str> {
+        if field == Field::Name {
+            return Some(&self.name);
+        }
+        let found = self.more.iter().find(|(name, _)| *name == field);
+        found.map(|(_, text)| &**text)
+    }
+
+    /// How people are shown it: by its label or a person's name where there is one.
+    pub(super) fn display_name(&self) -> Cow<'_, str> {
+        let present = |field| self.text(field).map(str::trim).filter(|text| !text.is_empty());
+        if let Some(label) = present(Field::Label) {
+            return label.into();
+        }
+        match (present(Field::FirstName), present(Field::LastName)) {
+            (Some(first), Some(last)) => format!("{first} {last}").into(),
+            (Some(name), None) | (None, Some(name)) => name.into(),
+            (None, None) => (&*self.name).into(),
+        }
+    }
+
+    /// The customer it is assigned to.
+    pub(super) fn customer(&self) -> Option<CustomerId> {
+        (!self.customer.is_null()).then_some(self.customer)
+    }
+
+    /// What decides who may see it.
+    pub(super) fn resource(&self, tenant: TenantId, kind: EntityType) -> Resource {
+        Resource {
+            entity: EntityId::new(kind, self.id),
+            // A tenant belongs to itself, also where a system administrator looks at all of them.
+            tenant: if kind == EntityType::Tenant {
+                TenantId(self.id)
+            } else {
+                tenant
+            },
+            customer: self.customer,
+            user_authority: self.authority,
+        }
+    }
+
+    /// Bytes it takes, about.
+    pub(super) fn cost(&self) -> usize {
+        let more: usize = self.more.iter().map(|(_, text)| 40 + text.len()).sum();
+        size_of::<Self>() + self.name.len() + 16 + more
+    }
+}
+
+#[derive(Default)]
+struct Fields(Vec<(Field, Box<str>)>);
+
+impl Fields {
+    fn add(&mut self, field: Field, text: Option<&str>) {
+        if let Some(text) = text {
+            self.0.push((field, text.into()));
+        }
+    }
+
+    fn info(&mut self, info: Option<&Value>) {
+        if let Some(info) = info.filter(|info| !info.is_null()) {
+            self.add(Field::AdditionalInfo, Some(&info.to_string()));
+        }
+    }
+
+    fn contact(&mut self, contact: &Contact) {
+        self.add(Field::Country, contact.country.as_deref());
+        self.add(Field::State, contact.state.as_deref());
+        self.add(Field::City, contact.city.as_deref());
+        self.add(Field::Address, contact.address.as_deref());
+        self.add(Field::Address2, contact.address2.as_deref());
+        self.add(Field::Zip, contact.zip.as_deref());
+        self.add(Field::Phone, contact.phone.as_deref());
+        self.add(Field::Email, contact.email.as_deref());
+    }
+}

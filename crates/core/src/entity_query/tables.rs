@@ -1,0 +1,300 @@
+//! The tables in memory: which there are, what has changed in them since they were read, and when they go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicUsize, Ordering};
+
+use fieldline_model::{EntityType, TenantId};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::{FxHashMap, FxHashSet};
+use uuid::Uuid;
+
+use super::table::TableData;
+use crate::clock::SharedClock;
+use crate::events::{EntityChange, EntityListener};
+use crate::ports::{ValueChange, ValueListener};
+
+/// Tables that no query has asked for this long go, milliseconds.
+const IDLE_MS: i64 = 600_000;
+/// How often it is looked for them, milliseconds.
+const IDLE_CHECK_MS: i64 = 5_000;
+const NOTE_SHARDS: usize = 16;
+
+/// What has changed among the entities of a table.
+#[derive(Debug, Default)]
+pub(super) struct StaleRows {
+    /// Any of them may have.
+    pub(super) all: bool,
+    /// These have.
+    pub(super) ids: FxHashSet<Uuid>,
+}
+
+/// A table and what has changed since it was read.
+pub(super) struct Table {
+    pub(super) data: RwLock<TableData>,
+    /// Held while entities are read, so that who comes later waits for them.
+    pub(super) reading: tokio::sync::Mutex<()>,
+    pub(super) stale: Mutex<StaleRows>,
+    /// Whose values have changed, and of which sources.
+    notes: [Mutex<FxHashMap<Uuid, u8>>; NOTE_SHARDS],
+    noted: AtomicBool,
+    /// Sources of the columns, as bits: other changes need no note.
+    pub(super) sources: AtomicU8,
+    pub(super) used_ms: AtomicI64,
+    /// Bytes it took when it was last looked at.
+    pub(super) bytes: AtomicUsize,
+}
+
+impl Table {
+    fn new(tenant: TenantId, kind: EntityType) -> Self {
+        Self {
+            data: RwLock::new(TableData::new(tenant, kind)),
+            reading: tokio::sync::Mutex::default(),
+            // Nothing of it is read yet.
+            stale: Mutex::new(StaleRows {
+                all: true,
+                ids: FxHashSet::default(),
+            }),
+            notes: Default::default(),
+            noted: AtomicBool::new(false),
+            sources: AtomicU8::new(0),
+            used_ms: AtomicI64::new(0),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Notes that values of an entity have changed.
+    pub(super) fn note(&self, id: Uuid, sources: u8) {
+        let sources = sources & self.sources.load(Ordering::Acquire);
+        if sources == 0 {
+            return;
+        }
+        let shard = usize::from(id.as_bytes()[15]) % NOTE_SHARDS;
+        *self.notes[shard].lock().entry(id).or_default() |= sources;
+        self.noted.store(true, Ordering::Release);
+    }
+
+    pub(super) fn has_notes(&self) -> bool {
+        self.noted.load(Ordering::Acquire)
+    }
+
+    /// The notes, which are then forgotten. The table is locked for writing, so that nobody reads it meanwhile.
+    pub(super) fn take_notes(&self) -> FxHashMap<Uuid, u8> {
+        self.noted.store(false, Ordering::Release);
+        let mut all = FxHashMap::default();
+        for shard in &self.notes {
+            let taken = std::mem::take(&mut *shard.lock());
+            if all.is_empty() {
+                all = taken;
+            } else {
+                all.extend(taken);
+            }
+        }
+        all
+    }
+}
+
+/// All tables.
+pub(super) struct Tables {
+    tables: RwLock<FxHashMap<(TenantId, EntityType), Arc<Table>>>,
+    count: AtomicUsize,
+    clock: SharedClock,
+    next_check_ms: AtomicI64,
+    /// Bytes that all tables together may take.
+    budget: usize,
+}
+
+impl Tables {
+    pub(super) fn new(clock: SharedClock, budget: usize) -> Self {
+        Self {
+            tables: RwLock::default(),
+            count: AtomicUsize::new(0),
+            clock,
+            next_check_ms: AtomicI64::new(0),
+            budget,
+        }
+    }
+
+    /// The table, if it is in memory.
+    pub(super) fn get(&self, tenant: TenantId, kind: EntityType) -> Option<Arc<Table>> {
+        let table = self.tables.read().get(&(tenant, kind)).cloned()?;
+        table.used_ms.store(self.clock.now_ms(), Ordering::Relaxed);
+        Some(table)
+    }
+
+    /// The table, an empty one that nothing was read for yet if it is not there.
+    pub(super) fn get_or_new(&self, tenant: TenantId, kind: EntityType) -> Arc<Table> {
+        if let Some(table) = self.get(tenant, kind) {
+            return table;
+        }
+        let mut tables = self.tables.write();
+        let table = tables
+            .entry((tenant, kind))
+            .or_insert_with(|| Arc::new(Table::new(tenant, kind)));
+        table.used_ms.store(self.clock.now_ms(), Ordering::Relaxed);
+        let table = Arc::clone(table);
+        self.count.store(tables.len(), Ordering::Release);
+        table
+    }
+
+    /// Gives memory back where the tables have outgrown their budget: first columns, then tables, those that were used
+    /// longest ago first.
+    pub(super) fn trim(&self) {
+        let tables: Vec<_> = self
+            .tables
+            .read()
+            .iter()
+            .map(|(key, table)| (*key, Arc::clone(table)))
+            .collect();
+        let mut total: usize = tables
+            .iter()
+            .map(|(_, table)| table.bytes.load(Ordering::Relaxed))
+            .sum();
+        if total <= self.budget {
+            return;
+        }
+        let mut by_use = tables;
+        by_use.sort_by_key(|(_, table)| table.used_ms.load(Ordering::Relaxed));
+        for (key, table) in &by_use {
+            if total <= self.budget {
+                return;
+            }
+            let Some(mut data) = table.data.try_write() else {
+                continue;
+            };
+            let before = table.bytes.load(Ordering::Relaxed);
+            data.shed(total - self.budget);
+            let after = data.cost();
+            table.sources.store(data.sources(), Ordering::Release);
+            table.bytes.store(after, Ordering::Relaxed);
+            drop(data);
+            total -= before.saturating_sub(after).min(total);
+            if total > self.budget {
+                self.drop_table(*key);
+                total -= after.min(total);
+            }
+        }
+    }
+
+    fn drop_table(&self, key: (TenantId, EntityType)) {
+        let mut tables = self.tables.write();
+        tables.remove(&key);
+        self.count.store(tables.len(), Ordering::Release);
+    }
+
+    /// Drops what nobody has asked for lately. Called by writers, so that it happens without queries.
+    fn drop_idle(&self) {
+        let now = self.clock.now_ms();
+        let next = self.next_check_ms.load(Ordering::Relaxed);
+        // A clock that was set back must not put it off.
+        if (next - IDLE_CHECK_MS..next).contains(&now) {
+            return;
+        }
+        self.next_check_ms.store(now + IDLE_CHECK_MS, Ordering::Relaxed);
+        let oldest = now - IDLE_MS;
+        let is_idle = |table: &Arc<Table>| table.used_ms.load(Ordering::Relaxed) < oldest;
+        if self.tables.read().values().any(is_idle) {
+            let mut tables = self.tables.write();
+            tables.retain(|_, table| !is_idle(table));
+            self.count.store(tables.len(), Ordering::Release);
+        }
+    }
+
+    fn stale(&self, tenant: TenantId, kind: EntityType, id: Option<Uuid>) {
+        if let Some(table) = self.tables.read().get(&(tenant, kind)) {
+            let mut stale = table.stale.lock();
+            match id {
+                Some(id) => {
+                    stale.ids.insert(id);
+                }
+                None => stale.all = true,
+            }
+        }
+    }
+
+    fn stale_kinds(&self, tenant: TenantId, kinds: &[EntityType]) {
+        for kind in kinds {
+            self.stale(tenant, *kind, None);
+        }
+    }
+}
+
+impl ValueListener for Tables {
+    fn is_listening(&self) -> bool {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        self.drop_idle();
+        true
+    }
+
+    fn on_value(&self, change: ValueChange<'_>) {
+        let subject = change.subject();
+        let key = (subject.tenant, subject.entity.entity_type);
+        let sources = super::table::source_bit(change.source());
+        let tables = self.tables.read();
+        if let Some(table) = tables.get(&key) {
+            table.note(subject.entity.id, sources);
+        }
+        // System administrators see all tenants in one table.
+        if subject.entity.entity_type == EntityType::Tenant
+            && let Some(table) = tables.get(&(TenantId::NULL, EntityType::Tenant))
+        {
+            table.note(subject.entity.id, sources);
+        }
+    }
+}
+
+impl EntityListener for Tables {
+    fn on_change(&self, change: EntityChange) {
+        use EntityChange as Change;
+        use EntityType as Kind;
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        match change {
+            Change::DeviceSaved(tenant, id) | Change::DeviceDeleted(tenant, id) => {
+                self.stale(tenant, Kind::Device, Some(id.0));
+            }
+            Change::AssetSaved(tenant, id) | Change::AssetDeleted(tenant, id) => {
+                self.stale(tenant, Kind::Asset, Some(id.0));
+            }
+            Change::EntityViewChanged(tenant, id) => self.stale(tenant, Kind::EntityView, Some(id.0)),
+            Change::CustomerSaved(tenant, id) => self.stale(tenant, Kind::Customer, Some(id.0)),
+            Change::UserChanged(tenant, id) => self.stale(tenant, Kind::User, Some(id.0)),
+            // The type of an entity is the name of its profile.
+            Change::DeviceProfileChanged(tenant, id) => {
+                self.stale(tenant, Kind::DeviceProfile, Some(id.0));
+                self.stale(tenant, Kind::Device, None);
+            }
+            Change::AssetProfileChanged(tenant, id) => {
+                self.stale(tenant, Kind::AssetProfile, Some(id.0));
+                self.stale(tenant, Kind::Asset, None);
+            }
+            // What was the customer's belongs to nobody now.
+            Change::CustomerDeleted(tenant, id) => {
+                self.stale(tenant, Kind::Customer, Some(id.0));
+                self.stale_kinds(tenant, &[Kind::Device, Kind::Asset, Kind::EntityView, Kind::User]);
+            }
+            Change::RuleChainChanged(tenant, id) | Change::RuleChainDeleted(tenant, id) => {
+                self.stale(tenant, Kind::RuleChain, Some(id.0));
+            }
+            Change::QueueChanged(tenant) => self.stale_kinds(tenant, &[Kind::Queue, Kind::QueueStats]),
+            Change::TenantProfileChanged(id) => self.stale(TenantId::NULL, Kind::TenantProfile, Some(id.0)),
+            Change::TenantSaved(id) => {
+                self.stale(TenantId::NULL, Kind::Tenant, Some(id.0));
+                self.stale(id, Kind::Tenant, Some(id.0));
+            }
+            Change::TenantDeleted(id) => {
+                self.stale(TenantId::NULL, Kind::Tenant, Some(id.0));
+                let mut tables = self.tables.write();
+                tables.retain(|(tenant, _), _| *tenant != id);
+                self.count.store(tables.len(), Ordering::Release);
+            }
+            Change::DeviceCredentialsChanged(..)
+            | Change::CalculatedFieldChanged(..)
+            | Change::RelationChanged(..)
+            | Change::AlarmChanged(..)
+            | Change::AttributesChanged(..) => {}
+        }
+    }
+}

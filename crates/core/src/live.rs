@@ -1,0 +1,182 @@
+//! Where stored values become visible: around the stores of series and attributes, everything that writes goes through
+//! here, and whoever listens is told once readers see it. Nobody listening costs a load and a compare a batch.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use fieldline_model::Subject;
+use fieldline_model::timeseries::{
+    Aggregation, Attribute, AttributeScope, Bucket, LatestValue, Point, RangeQuery,
+};
+use parking_lot::RwLock;
+
+use crate::ports::{
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow,
+    StoreResult, TelemetryRow, TimeSeriesStore, ValueChange, ValueListener, ValueSource,
+};
+
+/// The stores of values with those who listen to their changes.
+pub struct LiveStore {
+    series: Arc<dyn TimeSeriesStore>,
+    attributes: Arc<dyn AttributeStore>,
+    ingest: Arc<dyn IngestStore>,
+    listeners: RwLock<Vec<Arc<dyn ValueListener>>>,
+}
+
+impl LiveStore {
+    /// Wraps the stores.
+    pub fn new(
+        series: Arc<dyn TimeSeriesStore>,
+        attributes: Arc<dyn AttributeStore>,
+        ingest: Arc<dyn IngestStore>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            series,
+            attributes,
+            ingest,
+            listeners: RwLock::default(),
+        })
+    }
+
+    /// Adds a listener.
+    pub fn listen(&self, listener: Arc<dyn ValueListener>) {
+        self.listeners.write().push(listener);
+    }
+
+    fn tell_effects(&self, effects: &Effects<'_>) {
+        let points = effects.telemetry.iter().map(ValueChange::Points);
+        let attributes = effects.attributes.iter().map(ValueChange::Attributes);
+        self.tell(points.chain(attributes));
+    }
+
+    fn tell<'a>(&self, changes: impl Iterator<Item = ValueChange<'a>> + Clone) {
+        for listener in self.listeners.read().iter() {
+            if listener.is_listening() {
+                changes.clone().for_each(|change| listener.on_value(change));
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl IngestStore for LiveStore {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        self.ingest.apply(partition, next, effects).await?;
+        self.tell_effects(effects);
+        Ok(())
+    }
+
+    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+        self.ingest.amend(partition, effects).await?;
+        self.tell_effects(effects);
+        Ok(())
+    }
+
+    async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {
+        self.ingest.resume_position(partition).await
+    }
+
+    async fn rewind(&self, partition: Partition, to: Offset) -> StoreResult<()> {
+        self.ingest.rewind(partition, to).await
+    }
+
+    async fn states(&self, partition: Partition) -> StoreResult<Vec<StateRow>> {
+        self.ingest.states(partition).await
+    }
+
+    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
+        self.ingest.checkpoint().await
+    }
+}
+
+#[async_trait]
+impl TimeSeriesStore for LiveStore {
+    async fn save(&self, rows: &[TelemetryRow<'_>]) -> StoreResult<()> {
+        self.series.save(rows).await?;
+        self.tell(rows.iter().map(ValueChange::Points));
+        Ok(())
+    }
+
+    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>> {
+        self.series.keys(subject).await
+    }
+
+    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+        self.series.latest(subject, keys).await
+    }
+
+    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
+        self.series.range(subject, key, query).await
+    }
+
+    async fn aggregate(
+        &self,
+        subject: Subject,
+        key: &str,
+        aggregation: Aggregation,
+        buckets: &[Bucket],
+    ) -> StoreResult<Vec<Point>> {
+        self.series.aggregate(subject, key, aggregation, buckets).await
+    }
+
+    async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()> {
+        let deleted = self.series.delete(subject, keys, what).await;
+        // Some of it may be deleted where it failed.
+        self.tell(std::iter::once(ValueChange::SeriesDeleted(subject, keys)));
+        deleted
+    }
+
+    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
+        let deleted = self.series.delete_subject(subject).await;
+        self.tell(std::iter::once(ValueChange::AllDeleted(
+            subject,
+            ValueSource::Latest,
+        )));
+        deleted
+    }
+}
+
+#[async_trait]
+impl AttributeStore for LiveStore {
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        self.attributes.save(rows).await?;
+        self.tell(rows.iter().map(ValueChange::Attributes));
+        Ok(())
+    }
+
+    async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        self.attributes.save_relaxed(rows).await?;
+        self.tell(rows.iter().map(ValueChange::Attributes));
+        Ok(())
+    }
+
+    async fn get(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: Option<&[String]>,
+    ) -> StoreResult<Vec<Attribute>> {
+        self.attributes.get(subject, scope, keys).await
+    }
+
+    async fn delete(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: &[String],
+    ) -> StoreResult<Vec<String>> {
+        let deleted = self.attributes.delete(subject, scope, keys).await?;
+        self.tell(std::iter::once(ValueChange::AttributesDeleted(
+            subject, scope, &deleted,
+        )));
+        Ok(deleted)
+    }
+
+    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
+        let deleted = self.attributes.delete_subject(subject).await;
+        let gone =
+            AttributeScope::ALL.map(|scope| ValueChange::AllDeleted(subject, ValueSource::Attribute(scope)));
+        self.tell(gone.into_iter());
+        deleted
+    }
+}

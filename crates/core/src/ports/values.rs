@@ -1,0 +1,104 @@
+//! Single values of many entities at once, and who is told when values change.
+
+use fieldline_model::kv::ValueRef;
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityType, Subject, TenantId};
+use uuid::Uuid;
+
+use super::{AttributeRow, StoreResult, TelemetryRow};
+
+/// Where a value is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ValueSource {
+    /// The latest value of a series.
+    Latest,
+    /// An attribute of this scope.
+    Attribute(AttributeScope),
+}
+
+/// A value as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StoredValue<'a> {
+    /// Its time, milliseconds.
+    pub ts: i64,
+    /// Seconds it is kept after its time; 0 keeps it for ever.
+    pub ttl_seconds: u32,
+    /// The value.
+    pub value: ValueRef<'a>,
+}
+
+/// Which values are read.
+#[derive(Debug, Clone, Copy)]
+pub struct ValuesOf<'a> {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Kind of the entities.
+    pub kind: EntityType,
+    /// Their bare ids.
+    pub ids: &'a [Uuid],
+    /// Where the values are kept.
+    pub source: ValueSource,
+    /// Their names.
+    pub names: &'a [String],
+}
+
+/// Reads single values of many entities. May touch the disk: call it where that disturbs nobody.
+pub trait ValueReader: Send + Sync {
+    /// Calls `visit` for every value that there is, with the places of the entity and of the name. What was stored before
+    /// the call is seen. Values past their time-to-live are given, too.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn read(
+        &self,
+        values: ValuesOf<'_>,
+        visit: &mut dyn FnMut(usize, usize, StoredValue<'_>),
+    ) -> StoreResult<()>;
+}
+
+/// What has happened to values that readers see by now.
+#[derive(Debug, Clone, Copy)]
+pub enum ValueChange<'a> {
+    /// Points were stored; which parts of them says the row.
+    Points(&'a TelemetryRow<'a>),
+    /// Attributes were stored.
+    Attributes(&'a AttributeRow<'a>),
+    /// Points of these series were deleted; the latest values may be others now, or none.
+    SeriesDeleted(Subject, &'a [String]),
+    /// These attributes were deleted.
+    AttributesDeleted(Subject, AttributeScope, &'a [String]),
+    /// Everything of a subject was deleted from this source.
+    AllDeleted(Subject, ValueSource),
+}
+
+impl ValueChange<'_> {
+    /// Whose values they are.
+    pub fn subject(&self) -> Subject {
+        match self {
+            Self::Points(row) => row.subject,
+            Self::Attributes(row) => row.subject,
+            Self::SeriesDeleted(subject, _)
+            | Self::AttributesDeleted(subject, ..)
+            | Self::AllDeleted(subject, _) => *subject,
+        }
+    }
+
+    /// Where they are kept.
+    pub fn source(&self) -> ValueSource {
+        match self {
+            Self::Points(_) | Self::SeriesDeleted(..) => ValueSource::Latest,
+            Self::Attributes(row) => ValueSource::Attribute(row.scope),
+            Self::AttributesDeleted(_, scope, _) => ValueSource::Attribute(*scope),
+            Self::AllDeleted(_, source) => *source,
+        }
+    }
+}
+
+/// Somebody who wants to know of changed values.
+pub trait ValueListener: Send + Sync {
+    /// Whether a change could matter to anybody. Asked once a batch, before anything else: must cost nothing.
+    fn is_listening(&self) -> bool;
+
+    /// Called once a change, on the thread that stored it: must not block.
+    fn on_value(&self, change: ValueChange<'_>);
+}

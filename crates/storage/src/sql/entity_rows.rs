@@ -1,0 +1,120 @@
+//! Entities of any kind, many at a time.
+
+use async_trait::async_trait;
+use fieldline_core::access::Entity;
+use fieldline_core::ports::{EntityRowStore, StoreResult};
+use fieldline_model::entity::{
+    Asset, AssetProfile, Customer, Device, DeviceProfile, EntityView, Queue, RuleChain, Tenant,
+    TenantProfile, User,
+};
+use fieldline_model::{EntityType, TenantId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::query::Owner;
+use super::record::{self, Record};
+
+/// Entities of any kind in a database.
+pub(super) struct EntityRows(pub(super) Database);
+
+/// Which of them are read.
+#[derive(Clone, Copy)]
+enum Which<'a> {
+    Page(Option<(i64, Uuid)>, u32),
+    Ids(&'a [Uuid]),
+}
+
+#[async_trait]
+impl EntityRowStore for EntityRows {
+    async fn page(
+        &self,
+        tenant: TenantId,
+        kind: EntityType,
+        after: Option<(i64, Uuid)>,
+        limit: u32,
+    ) -> StoreResult<Vec<Entity>> {
+        self.read(tenant, kind, Which::Page(after, limit)).await
+    }
+
+    async fn by_ids(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Vec<Entity>> {
+        self.read(tenant, kind, Which::Ids(ids)).await
+    }
+}
+
+impl EntityRows {
+    async fn read(&self, tenant: TenantId, kind: EntityType, which: Which<'_>) -> StoreResult<Vec<Entity>> {
+        let of_tenant = Owner::Tenant(tenant.0);
+        match kind {
+            EntityType::Device => self.all::<Device>(of_tenant, which, Entity::Device).await,
+            EntityType::Asset => self.all::<Asset>(of_tenant, which, Entity::Asset).await,
+            EntityType::EntityView => self.all::<EntityView>(of_tenant, which, Entity::EntityView).await,
+            EntityType::Customer => self.all::<Customer>(of_tenant, which, Entity::Customer).await,
+            EntityType::DeviceProfile => {
+                self.all::<DeviceProfile>(of_tenant, which, Entity::DeviceProfile)
+                    .await
+            }
+            EntityType::AssetProfile => {
+                self.all::<AssetProfile>(of_tenant, which, Entity::AssetProfile)
+                    .await
+            }
+            EntityType::RuleChain => self.all::<RuleChain>(of_tenant, which, Entity::RuleChain).await,
+            EntityType::User if tenant.is_null() => {
+                self.all::<User>(Owner::NoTenant, which, Entity::User).await
+            }
+            EntityType::User => self.all::<User>(of_tenant, which, Entity::User).await,
+            EntityType::Queue if tenant.is_null() => {
+                self.all::<Queue>(Owner::NoTenant, which, Entity::Queue).await
+            }
+            EntityType::Queue => self.all::<Queue>(of_tenant, which, Entity::Queue).await,
+            // A tenant belongs to itself.
+            EntityType::Tenant if tenant.is_null() => {
+                self.all::<Tenant>(Owner::Installation, which, Entity::Tenant)
+                    .await
+            }
+            EntityType::Tenant => {
+                let first = !matches!(which, Which::Page(Some(_), _));
+                let own = [tenant.0];
+                let which = Which::Ids(if first { &own } else { &[] });
+                self.all::<Tenant>(Owner::Installation, which, Entity::Tenant)
+                    .await
+            }
+            EntityType::TenantProfile if tenant.is_null() => {
+                self.all::<TenantProfile>(Owner::Installation, which, Entity::TenantProfile)
+                    .await
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn all<R: Record>(
+        &self,
+        owner: Owner,
+        which: Which<'_>,
+        entity: fn(R) -> Entity,
+    ) -> StoreResult<Vec<Entity>> {
+        let (after, limit) = match which {
+            Which::Ids(ids) => {
+                let found: Vec<R> = record::by_ids(&self.0, owner, ids.iter().copied()).await?;
+                return Ok(found.into_iter().map(entity).collect());
+            }
+            Which::Page(after, limit) => (after, limit),
+        };
+        let query = match after {
+            None => record::select::<R>().push("1 = 1"),
+            Some((time, id)) => record::select::<R>()
+                .push("(created_time, id) > (")
+                .bind(time)
+                .push(", ")
+                .bind(id)
+                .push(")"),
+        };
+        let query = query
+            .owned_by(owner)
+            .push(" ORDER BY created_time, id LIMIT ")
+            .bind(i64::from(limit));
+        let rows = self.0.read(query).await?;
+        rows.iter()
+            .map(|row| R::read(&mut row.columns()).map(entity))
+            .collect()
+    }
+}
