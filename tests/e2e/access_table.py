@@ -61,6 +61,10 @@ class World(access_table_rules.Things):
             self.tenant.post(f"/api/plugins/telemetry/DEVICE/{device}/attributes/{scope}", {"secret": "treasure-2"})
         return device
 
+    def make_call(self) -> str:
+        call = {"method": "treasure", "params": {}, "persistent": True, "timeout": 600_000}
+        return self.tenant.post(f"/api/rpc/oneway/{self.device}", call).json()["rpcId"]
+
     def make_profile(self) -> str:
         return self.tenant.post("/api/deviceProfile", device_profile()).json()["id"]["id"]
 
@@ -475,6 +479,17 @@ row(
     "- - - - -",
     lambda w, fresh: Call({"entityType": "DEVICE", "entityId": NULL_ID}),
 )
+
+# -- calls to devices --
+
+CALL = {"method": "treasure", "params": {}, "persistent": True}
+for path in ("/api/rpc", "/api/plugins/rpc"):
+    for kind in ("oneway", "twoway"):
+        row(f"POST {path}/{kind}/{{deviceId}}", "- + + - -", device_id(CALL))
+PERSISTENT = on("rpcId", World.make_call, World.make_call)
+row("GET /api/rpc/persistent/{rpcId}", "- + + - -", PERSISTENT)
+row("DELETE /api/rpc/persistent/{rpcId}", "- + - - -", PERSISTENT)
+row("GET /api/rpc/persistent/device/{deviceId}", "- + + - -", device_id(query=PAGE))
 
 # -- everything else --
 

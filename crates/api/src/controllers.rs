@@ -26,6 +26,7 @@ mod queue;
 mod queue_stats;
 mod relation;
 mod relation_list;
+mod rpc;
 mod rule_chain;
 mod rule_chain_replay;
 mod rule_node;
@@ -72,6 +73,7 @@ pub(crate) fn routes() -> Routes {
         .merge(rule_chain_replay::routes())
         .merge(rule_node::routes())
         .merge(queue::routes())
+        .merge(rpc::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
         .merge(usage::routes())

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
+use fieldline_core::calls::Calls;
 use fieldline_core::clock::SharedClock;
+use fieldline_core::downlink::DeviceLink;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
@@ -36,6 +38,10 @@ pub struct Deps {
     pub usage: Arc<ApiUsage>,
     /// Takes messages about what is changed.
     pub rule_engine: Arc<dyn RuleEngine>,
+    /// The way to the sessions of devices.
+    pub devices: Arc<dyn DeviceLink>,
+    /// Calls to devices.
+    pub calls: Arc<Calls>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
@@ -57,6 +63,8 @@ pub(crate) struct ApiState {
     pub(crate) usage: Arc<ApiUsage>,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
+    pub(crate) devices: Arc<dyn DeviceLink>,
+    pub(crate) calls: Arc<Calls>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) replays: Arc<dyn RuleReplay>,
@@ -100,6 +108,8 @@ impl ApiState {
             telemetry,
             clock: deps.clock,
             services,
+            devices: deps.devices,
+            calls: deps.calls,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
             replays: deps.replays,

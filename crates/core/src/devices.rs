@@ -316,6 +316,7 @@ impl DeviceDirectory {
                 .unwrap_or(false),
             telemetry_topic: custom_topic(&profile, "deviceTelemetryTopic"),
             attributes_topic: custom_topic(&profile, "deviceAttributesTopic"),
+            attributes_subscription: custom_topic(&profile, "deviceAttributesSubscribeTopic"),
             rates: MessageRates::parse(of_device.each_ref().map(Option::as_deref)),
             tenant_rates: MessageRates::parse(of_tenant.each_ref().map(Option::as_deref)),
             message_limits: of_device,

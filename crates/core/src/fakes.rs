@@ -1,6 +1,8 @@
 //! Stores in memory for the unit tests of this crate: as much of them as devices need, failing where a test says so.
 
 mod calculated_fields;
+mod calls;
+pub(crate) use self::calls::FakeCalls;
 
 mod absent;
 mod absent_rules;
@@ -100,6 +102,7 @@ impl FakeStores {
             entity_views: Arc::new(absent::Absent),
             relations: Arc::new(absent::Absent),
             alarms: Arc::new(absent::Absent),
+            calls: Arc::new(FakeCalls::default()),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),

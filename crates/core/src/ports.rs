@@ -10,6 +10,7 @@ mod error;
 mod events;
 mod ingest;
 mod journal;
+mod persistent_calls;
 mod queues;
 mod relations;
 mod replay;
@@ -38,6 +39,7 @@ pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
+pub use persistent_calls::PersistentCallStore;
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};

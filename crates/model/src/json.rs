@@ -206,6 +206,41 @@ pub fn attribute_request(payload: &[u8]) -> Result<AttributeRequest, JsonError> 
     })
 }
 
+/// A call that a device makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Name of the method.
+    pub method: String,
+    /// JSON text of the parameters.
+    pub params: String,
+}
+
+/// Reads a call: `{"method":"m","params":…}`. Without parameters they are an empty object.
+pub fn call(payload: &[u8]) -> Result<Call, JsonError> {
+    #[derive(Deserialize)]
+    struct Body {
+        method: String,
+        params: Option<Box<RawValue>>,
+    }
+
+    let text = decode(payload);
+    let mut reader = Reader::new(&text);
+    if reader.first_token()? != b'{' {
+        return Err(reader.error("expected an object"));
+    }
+    let mut strict = Vec::new();
+    nested::compact(&mut reader, &mut strict)?;
+    reader.finish()?;
+    let body: Body =
+        serde_json::from_slice(&strict).map_err(|_| reader.error("expected `method` and `params`"))?;
+    Ok(Call {
+        method: body.method,
+        params: body
+            .params
+            .map_or_else(|| "{}".to_owned(), |params| params.get().to_owned()),
+    })
+}
+
 /// Tells a key that is null, which is an error, from one that is absent.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)

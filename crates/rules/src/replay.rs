@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{NoDeviceRpc, NoRestCalls, NoRuleNodes, RuleReplay};
@@ -265,6 +266,7 @@ impl Replayer {
             series: series.clone(),
             attributes,
             engine: pushes.clone(),
+            devices: Arc::new(NoDeviceLink),
             rpc: Arc::new(NoDeviceRpc),
             rest_calls: Arc::new(NoRestCalls),
             activity,

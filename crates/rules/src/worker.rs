@@ -339,7 +339,7 @@ impl Worker {
         let states = self.parts.states.take_changes(partition);
         let effects = self.parts.effects.with(states);
         store.apply(partition, next, &effects).await?;
-        self.parts.effects.clear();
+        self.parts.effects.settle(&*self.common.services.devices);
         self.positions.insert(partition, next);
         Ok(())
     }
@@ -354,7 +354,7 @@ impl Worker {
         store
             .apply(partition, at, &self.parts.effects.with(Vec::new()))
             .await?;
-        self.parts.effects.clear();
+        self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
     }
 

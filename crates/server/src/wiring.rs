@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::calls::{CallPort, Calls};
 use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{Journal, NoDeviceRpc, NoRestCalls, NoRuleEngine, NoRuleNodes};
+use fieldline_core::ports::{Journal, NoRestCalls, NoRuleEngine, NoRuleNodes};
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_core::services::{self, seed};
 use fieldline_core::sessions::Sessions;
@@ -106,6 +107,8 @@ impl Stores {
             token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
                 .map_err(ServeError::start)?,
             rule_engine: core.rules.pusher(),
+            devices: core.sessions.clone(),
+            calls: core.calls.clone(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
             scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
@@ -131,6 +134,7 @@ impl Stores {
 /// The path of messages and those who listen to it.
 pub(crate) struct Core {
     pub(crate) sessions: Arc<Sessions>,
+    calls: Arc<Calls>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
     usage: Arc<ApiUsage>,
@@ -143,6 +147,8 @@ pub(crate) struct Core {
     watching: JoinHandle<()>,
     /// Stores what tenants use; ends with the activity tracker.
     reporting: JoinHandle<()>,
+    /// Keeps what changes with calls to devices; ends with the activity tracker.
+    calling: JoinHandle<()>,
     housekeeping: JoinHandle<()>,
 }
 
@@ -163,6 +169,7 @@ impl Core {
         usage.restore().await.map_err(ServeError::start)?;
         directory.count_in(usage.clone());
         let sessions = Sessions::new(config.mqtt.sessions_per_device);
+        let calls = Calls::new(sessions.clone(), entities.calls.clone(), stores.clock.clone());
         let activity = ActivityTracker::new(
             entities,
             stores.series.clone(),
@@ -180,7 +187,8 @@ impl Core {
                 attributes: stores.series.clone(),
                 events: stores.events.clone(),
                 clock: stores.clock.clone(),
-                rpc: Arc::new(NoDeviceRpc),
+                devices: sessions.clone(),
+                rpc: Arc::new(CallPort(calls.clone())),
                 rest_calls: Arc::new(NoRestCalls),
                 activity: activity.clone(),
                 usage: usage.clone(),
@@ -191,6 +199,7 @@ impl Core {
             &config.rules,
         );
         activity.report_to(rules.pusher());
+        calls.report_to(rules.pusher());
         let ingest_stores = IngestStores {
             store: stores.series.clone(),
             activity: activity.clone(),
@@ -214,9 +223,11 @@ impl Core {
         let stop_activity = watch::Sender::new(false);
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
+        let calling = tokio::spawn(calls.clone().run(stop_activity.subscribe()));
         let reporting = tokio::spawn(usage.clone().run(stop_activity.subscribe()));
         Ok(Self {
             sessions,
+            calls,
             directory,
             activity,
             usage,
@@ -227,6 +238,7 @@ impl Core {
             stop_activity,
             watching,
             reporting,
+            calling,
             housekeeping,
         })
     }
@@ -236,6 +248,7 @@ impl Core {
         fieldline_transport::Services {
             directory: self.directory.clone(),
             sessions: self.sessions.clone(),
+            calls: self.calls.clone(),
             uplink: self.uplink.clone(),
             attributes: stores.series.clone(),
             activity: self.activity.clone(),
@@ -289,6 +302,9 @@ impl Core {
         let writer = self.watching.abort_handle();
         deadline.step("activity", 0.5, self.watching).await;
         writer.abort();
+        let caller = self.calling.abort_handle();
+        deadline.step("calls", 0.5, self.calling).await;
+        caller.abort();
         let reporter = self.reporting.abort_handle();
         deadline.step("API usage", 0.5, self.reporting).await;
         reporter.abort();

@@ -10,6 +10,7 @@ mod payload;
 use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::calls::Calls;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::ingest::Uplink;
@@ -25,6 +26,8 @@ pub struct Services {
     pub directory: Arc<DeviceDirectory>,
     /// Who is connected.
     pub sessions: Arc<Sessions>,
+    /// Calls to devices and by devices.
+    pub calls: Arc<Calls>,
     /// Where messages go.
     pub uplink: Uplink,
     /// Where attribute requests are answered from.

@@ -12,6 +12,7 @@ mod login;
 mod partial;
 mod stream;
 mod topics;
+mod two_way;
 
 use std::net::SocketAddr;
 

@@ -22,6 +22,7 @@ mod tests;
 mod zone;
 
 pub(crate) use context::SaveContext;
+pub(crate) use failure::{Answer, Failure};
 
 use utoipa_axum::routes;
 

@@ -10,10 +10,12 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
+use fieldline_core::calls::Calls;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
 use fieldline_core::services::{Context, seed};
+use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
 use fieldline_model::message::Message;
@@ -108,6 +110,7 @@ impl World {
         let heard = Arc::new(Heard::default());
         let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
+        let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
         let deps = Deps {
             usage: usage.clone(),
             entities,
@@ -117,6 +120,8 @@ impl World {
             clock: clock.clone(),
             token_key: TokenKey::random(),
             rule_engine: heard.clone(),
+            devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
+            calls,
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),

@@ -15,8 +15,8 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
 
 use super::{
-    AlarmStore, AssetProfileStore, AssetStore, CalculatedFieldStore, EntityViewStore, EventStore, QueueStore,
-    RelationStore, RuleChainStore, StoreResult,
+    AlarmStore, AssetProfileStore, AssetStore, CalculatedFieldStore, EntityViewStore, EventStore,
+    PersistentCallStore, QueueStore, RelationStore, RuleChainStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -39,6 +39,7 @@ pub struct EntityStores {
     pub entity_views: Arc<dyn EntityViewStore>,
     pub relations: Arc<dyn RelationStore>,
     pub alarms: Arc<dyn AlarmStore>,
+    pub calls: Arc<dyn PersistentCallStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.

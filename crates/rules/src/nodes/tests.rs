@@ -180,6 +180,7 @@ impl World {
                 series: store.clone(),
                 attributes: store.clone(),
                 engine: queue.clone(),
+                devices: callers.clone(),
                 rpc: callers.clone(),
                 rest_calls: callers.clone(),
                 activity: activity.clone(),
@@ -510,7 +511,7 @@ impl World {
             .apply(self.parts.partition, Offset(self.applied), &effects)
             .await;
         done.unwrap();
-        self.parts.effects.clear();
+        self.parts.effects.settle(&*self.services.devices);
     }
 }
 

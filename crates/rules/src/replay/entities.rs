@@ -66,6 +66,8 @@ pub(super) fn dry_stores(
                     drafts: drafts.clone(),
                 }),)*
                 alarms,
+                // No node asks for it.
+                calls: real.calls.clone(),
             }
         };
     }

@@ -21,6 +21,7 @@ mod alarms;
 mod asset_profiles;
 mod assets;
 mod calculated_fields;
+mod calls;
 mod customers;
 mod database;
 mod device_credentials;
@@ -74,6 +75,7 @@ impl Database {
             entity_views: Arc::new(entity_views::EntityViews(self.clone())),
             relations: Arc::new(relations::Relations(self.clone())),
             alarms: Arc::new(alarms::Alarms(self.clone())),
+            calls: Arc::new(calls::Calls(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),

@@ -16,6 +16,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::connection::Shared;
 use super::stream::Stream;
+use super::two_way::Sent;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
@@ -26,7 +27,7 @@ const FIRST_READ: usize = 1 << 10;
 /// A device that was let in.
 pub(super) struct Admitted {
     pub(super) device: Arc<DeviceHandle>,
-    pub(super) session: ServerSession<()>,
+    pub(super) session: ServerSession<Sent>,
     pub(super) keep_alive_s: u16,
     /// CONNACK, not sent yet.
     pub(super) greeting: Vec<u8>,
@@ -47,7 +48,7 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
     let mut input = Vec::with_capacity(FIRST_READ);
     let mut share = shared.partial.share();
     let mut out = Vec::new();
-    let mut session = ServerSession::<()>::new(Limits {
+    let mut session = ServerSession::<Sent>::new(Limits {
         max_packet_size: shared.max_packet,
         ..Limits::default()
     });

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
+use fieldline_core::calls::Calls;
+use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::options::Span;
 use fieldline_core::ports::{EntityStores, StoreError};
+use fieldline_core::sessions::Sessions;
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
     UserCredentials,
@@ -60,7 +63,19 @@ struct Users {
 
 /// Keeps the changes of attributes.
 #[derive(Default)]
-struct ChangeLog(Mutex<Vec<EntityChange>>);
+struct ChangeLog(Mutex<Vec<EntityChange>>, Mutex<Vec<(DeviceId, String)>>);
+
+/// Keeps what devices are told.
+impl DeviceLink for ChangeLog {
+    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+        if let Downlink::Attributes(update) = downlink {
+            self.1
+                .lock()
+                .push((DeviceId(subject.entity.id), update.to_json()));
+        }
+        1
+    }
+}
 
 impl EntityListener for ChangeLog {
     fn on_change(&self, change: EntityChange) {
@@ -86,7 +101,7 @@ impl World {
         let events = Arc::new(EntityEvents::default());
         let log = Arc::new(ChangeLog::default());
         events.listen(log.clone());
-        let api = api(&entities, &store, &events, &clock);
+        let api = api(&entities, &store, &events, &clock, &log);
         let tenant_profile = tenant_profile(&entities).await.unwrap();
         let (tenant, foreign) = tenants(&entities, tenant_profile).await.unwrap();
         let (customer, other) = customers(&entities, tenant).await.unwrap();
@@ -120,6 +135,11 @@ impl World {
             store,
             _dir: dir,
         }
+    }
+
+    /// What devices were told since this was last asked.
+    pub(super) fn told(&self) -> Vec<(DeviceId, String)> {
+        std::mem::take(&mut self.log.1.lock())
     }
 
     /// A path of the device.
@@ -266,6 +286,7 @@ fn api(
     store: &Arc<SeriesStore>,
     events: &Arc<EntityEvents>,
     clock: &Arc<ManualClock>,
+    log: &Arc<ChangeLog>,
 ) -> Api {
     let deps = Deps {
         entities: entities.clone(),
@@ -275,6 +296,8 @@ fn api(
         clock: clock.clone(),
         token_key: TokenKey::random(),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+        devices: log.clone(),
+        calls: Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone()),
         usage: fieldline_core::usage::ApiUsage::new(entities.clone(), store.clone(), clock.clone()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScripts),
