@@ -491,6 +491,19 @@ row("GET /api/rpc/persistent/{rpcId}", "- + + - -", PERSISTENT)
 row("DELETE /api/rpc/persistent/{rpcId}", "- + - - -", PERSISTENT)
 row("GET /api/rpc/persistent/device/{deviceId}", "- + + - -", device_id(query=PAGE))
 
+# -- claiming --
+
+ANY_NAME = lambda w, fresh: Call({"deviceName": w.tenant.get(f"/api/device/{w.device}").json()["name"]}, body={})
+# The customer has it already, and nobody has told a secret.
+row("POST /api/customer/device/{deviceName}/claim", "- - ! ! -", ANY_NAME)
+row(
+    "DELETE /api/customer/device/{deviceName}/claim",
+    "- + + - -",
+    lambda w, fresh: Call(
+        {"deviceName": w.tenant.get(f"/api/device/{w.make_device() if fresh else w.device}").json()["name"]}
+    ),
+)
+
 # -- everything else --
 
 for endpoint, columns, parts in access_table_rules.ROWS:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.chains import SAVE, SWITCH, Chain
 from harness.people import create_tenancy
-from harness.rest import telemetry
+from harness.rest import telemetry, unique
 from harness.server import eventually
 
 SDK = Path(__file__).parent / "sdk"
@@ -76,3 +76,31 @@ def test_a_device_on_the_sdk(shared, rest):
         assert program.heard("call") == [{"method": "set", "params": {"pin": 1}}]
         program.tell("call", "getTime", {"zone": "UTC"})
         assert program.heard("answer") == [{"method": "getTime", "params": {"zone": "UTC"}}]
+
+
+@pytest.mark.timeout(120)
+def test_a_gateway_on_the_sdk(shared, rest):
+    gateway = rest.create_device(additionalInfo={"gateway": True})
+    name = unique("meter")
+    with Program("gateway.py", shared.mqtt_address, gateway.token) as program:
+        assert program.heard("connected") == []
+        program.tell("connect", name, "meters")
+        assert program.heard("done") == []
+        device = rest.device_by_name(name)
+        assert device["type"] == "meters"
+        device = device["id"]["id"]
+        program.tell("telemetry", name, [{"ts": 1_700_000_000_000, "values": {"t": 1}}, {"t": 2}])
+        assert program.heard("sent") == [0]
+        program.tell("attributes", name, {"firmware": "1.2.3"})
+        assert program.heard("sent") == [0]
+        assert eventually(lambda: rest.values(device, "t") == [1, 2])
+        assert eventually(lambda: rest.attributes(device, "CLIENT_SCOPE").get("firmware") == "1.2.3")
+        rest.post(telemetry(device, "SHARED_SCOPE"), {"interval": 30})
+        assert program.heard("changed") == [{"device": name, "data": {"interval": 30}}]
+        program.tell("request", name, ["interval"])
+        assert program.heard("found")[1]["value"] == 30
+        answer = rest.post(f"/api/rpc/twoway/{device}", {"method": "set", "params": {"pin": 1}})
+        assert answer.json() == {"echo": {"pin": 1}}
+        assert program.heard("call") == [name, "set", {"pin": 1}]
+        program.tell("disconnect", name)
+        assert program.heard("done") == []

@@ -12,6 +12,7 @@ mod asset_profile;
 mod auth;
 mod calculated_field;
 mod calculated_field_list;
+mod claim;
 mod conflict;
 mod customer;
 mod device;
@@ -74,6 +75,7 @@ pub(crate) fn routes() -> Routes {
         .merge(rule_node::routes())
         .merge(queue::routes())
         .merge(rpc::routes())
+        .merge(claim::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
         .merge(usage::routes())

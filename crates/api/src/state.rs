@@ -11,7 +11,7 @@ use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
     AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester, TimeSeriesStore,
 };
-use fieldline_core::services::{Context, Services};
+use fieldline_core::services::{Context, Onboarding, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 
@@ -42,6 +42,8 @@ pub struct Deps {
     pub devices: Arc<dyn DeviceLink>,
     /// Calls to devices.
     pub calls: Arc<Calls>,
+    /// Devices that customers claim.
+    pub onboarding: Arc<Onboarding>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
@@ -65,6 +67,7 @@ pub(crate) struct ApiState {
     pub(crate) services: Services,
     pub(crate) devices: Arc<dyn DeviceLink>,
     pub(crate) calls: Arc<Calls>,
+    pub(crate) onboarding: Arc<Onboarding>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) replays: Arc<dyn RuleReplay>,
@@ -110,6 +113,7 @@ impl ApiState {
             services,
             devices: deps.devices,
             calls: deps.calls,
+            onboarding: deps.onboarding,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
             replays: deps.replays,

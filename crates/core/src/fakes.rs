@@ -388,6 +388,9 @@ impl DeviceProfileStore for FakeStores {
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<DeviceProfile>> {
         absent()
     }
+    async fn by_provision_key(&self, _: &str) -> StoreResult<Option<DeviceProfile>> {
+        absent()
+    }
     async fn default_profile(&self, _: TenantId) -> StoreResult<Option<DeviceProfile>> {
         absent()
     }

@@ -17,6 +17,7 @@ mod entity_views;
 mod error;
 mod limits;
 mod names;
+mod onboarding;
 mod queues;
 mod relations;
 mod rule_chains;
@@ -39,6 +40,9 @@ pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use names::{NameConflict, Suffix};
+pub use onboarding::{
+    Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned, Provisioning,
+};
 pub(crate) use queues::owner_of;
 pub use queues::{MAIN_QUEUE, Queues};
 pub use relations::Relations;

@@ -10,9 +10,9 @@ use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{Journal, NoRestCalls, NoRuleEngine, NoRuleNodes};
+use fieldline_core::ports::{Journal, NoRestCalls, NoRuleEngine, NoRuleNodes, RuleEngine};
 use fieldline_core::queue_stats::SERVICE_ID;
-use fieldline_core::services::{self, seed};
+use fieldline_core::services::{self, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_journal::EmbeddedJournal;
@@ -62,18 +62,23 @@ impl Stores {
         })
     }
 
-    /// Creates what a new installation starts with.
-    pub(crate) async fn seed(&self, config: &Config, demo: bool) -> Result<(), ServeError> {
-        let context = services::Context {
+    /// What services work with that make no rule chains.
+    fn context(&self, rule_engine: Arc<dyn RuleEngine>) -> services::Context {
+        services::Context {
             stores: self.database.entity_stores(),
             series: self.series.clone(),
             attributes: self.series.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
             passwords: Passwords::new(1),
-            rule_engine: Arc::new(NoRuleEngine),
+            rule_engine,
             rule_nodes: Arc::new(NoRuleNodes),
-        };
+        }
+    }
+
+    /// Creates what a new installation starts with.
+    pub(crate) async fn seed(&self, config: &Config, demo: bool) -> Result<(), ServeError> {
+        let context = self.context(Arc::new(NoRuleEngine));
         let mut password = config.admin_password.clone();
         if demo {
             password.get_or_insert_with(|| seed::DEMO_ADMIN_PASSWORD.to_owned());
@@ -109,6 +114,7 @@ impl Stores {
             rule_engine: core.rules.pusher(),
             devices: core.sessions.clone(),
             calls: core.calls.clone(),
+            onboarding: core.onboarding.clone(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
             scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
@@ -135,6 +141,7 @@ impl Stores {
 pub(crate) struct Core {
     pub(crate) sessions: Arc<Sessions>,
     calls: Arc<Calls>,
+    onboarding: Arc<Onboarding>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
     usage: Arc<ApiUsage>,
@@ -200,6 +207,7 @@ impl Core {
         );
         activity.report_to(rules.pusher());
         calls.report_to(rules.pusher());
+        let onboarding = Onboarding::new(stores.context(rules.pusher()));
         let ingest_stores = IngestStores {
             store: stores.series.clone(),
             activity: activity.clone(),
@@ -228,6 +236,7 @@ impl Core {
         Ok(Self {
             sessions,
             calls,
+            onboarding,
             directory,
             activity,
             usage,
@@ -249,6 +258,7 @@ impl Core {
             directory: self.directory.clone(),
             sessions: self.sessions.clone(),
             calls: self.calls.clone(),
+            onboarding: self.onboarding.clone(),
             uplink: self.uplink.clone(),
             attributes: stores.series.clone(),
             activity: self.activity.clone(),

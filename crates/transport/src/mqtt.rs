@@ -5,11 +5,13 @@
 //! durable. While it waits it does not read, so a device that is faster than the disk is slowed down by TCP.
 
 mod connection;
+mod gateway;
 mod incoming;
 mod keepalive;
 mod listener;
 mod login;
 mod partial;
+mod provisioning;
 mod stream;
 mod topics;
 mod two_way;

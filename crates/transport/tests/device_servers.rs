@@ -137,6 +137,7 @@ impl World {
             directory,
             calls: Calls::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
             sessions,
+            onboarding: services::Onboarding::new(context.clone()),
             uplink: uplink.clone(),
             attributes: store.clone(),
             activity,

@@ -14,7 +14,7 @@ use fieldline_core::calls::Calls;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
-use fieldline_core::services::{Context, seed};
+use fieldline_core::services::{Context, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
@@ -122,6 +122,7 @@ impl World {
             rule_engine: heard.clone(),
             devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
             calls,
+            onboarding: Onboarding::new(context.clone()),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),

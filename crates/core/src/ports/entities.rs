@@ -190,6 +190,8 @@ pub trait DeviceProfileStore: Send + Sync {
     async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>>;
     /// The profile of that name.
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<DeviceProfile>>;
+    /// The profile with that provisioning key, in any tenant: for devices that introduce themselves.
+    async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>>;
     /// The default profile of the tenant.
     async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>>;
     /// Makes a profile the only default one of its tenant; returns whether it exists.

@@ -104,6 +104,35 @@ impl Actions {
         self.push(action, &entity.to_json()).await;
     }
 
+    /// The same, done by the platform itself.
+    pub async fn platform(&self, msg_type: MsgType, entity: &Entity) {
+        let resource = entity.resource();
+        let action = Action {
+            who: None,
+            tenant: resource.tenant,
+            msg_type,
+            originator: resource.entity,
+            customer: resource.customer,
+            name: Some(entity.name()),
+            texts: Vec::new(),
+        };
+        self.push(action, &entity.to_json()).await;
+    }
+
+    /// Something that the platform tells about a device: `ProvisionSuccess`, `ProvisionFailure`.
+    pub async fn about_device(&self, msg_type: MsgType, device: &Device, body: &serde_json::Value) {
+        let action = Action {
+            who: None,
+            tenant: device.tenant_id,
+            msg_type,
+            originator: device.id.unwrap_or_default().into(),
+            customer: device.customer_id,
+            name: Some(&device.name),
+            texts: Vec::new(),
+        };
+        self.push(action, body).await;
+    }
+
     /// A relation was saved or deleted: `RelationAddOrUpdate`, `RelationDeleted`; told about both of its ends.
     pub async fn relation(&self, who: &Principal, msg_type: MsgType, relation: &EntityRelation) {
         for end in [relation.from, relation.to] {

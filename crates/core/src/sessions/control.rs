@@ -133,10 +133,9 @@ impl SessionControl {
         }
     }
 
-    /// Of the session of a device behind a gateway, which takes attributes and calls through the gateway's session.
+    /// Of the session of a device behind a gateway, which is served through the gateway's session.
     pub fn behind(gateway: Arc<SessionControl>, name: Arc<str>) -> Self {
         Self {
-            wants: AtomicU8::new(WANTS),
             via: Some(Box::new(Via { gateway, name })),
             ..Self::default()
         }

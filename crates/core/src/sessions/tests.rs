@@ -88,6 +88,7 @@ async fn a_device_behind_a_gateway_is_served_through_its_session() {
     let sessions = Sessions::new(1);
     let gateway = Arc::new(SessionControl::default());
     let behind = Arc::new(SessionControl::behind(gateway.clone(), "meter".into()));
+    behind.want(Wants::ATTRIBUTES);
     let _guard = sessions.open(device.clone(), behind);
     assert_eq!(sessions.send(device.subject, &update(1)), 1);
     let letter = gateway.take_letter().expect("something waits");

@@ -500,6 +500,11 @@ impl World {
         }
     }
 
+    /// Stores what the nodes have done so far.
+    pub(crate) async fn apply_all(&mut self) {
+        self.apply().await;
+    }
+
     async fn apply(&mut self) {
         if self.parts.effects.is_empty() {
             return;

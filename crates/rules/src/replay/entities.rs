@@ -328,6 +328,10 @@ impl DeviceProfileStore for Dry<dyn DeviceProfileStore> {
         self.real.by_name(tenant, name).await
     }
 
+    async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>> {
+        self.real.by_provision_key(key).await
+    }
+
     async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>> {
         self.real.default_profile(tenant).await
     }

@@ -155,6 +155,13 @@ impl DeviceProfileStore for DeviceProfiles {
         record::first(&self.0.read(query).await?)
     }
 
+    async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>> {
+        let query = record::select::<DeviceProfile>()
+            .push("provision_key = ")
+            .bind(key);
+        record::first(&self.0.read(query).await?)
+    }
+
     async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>> {
         let query = record::select::<DeviceProfile>()
             .push("is_default")

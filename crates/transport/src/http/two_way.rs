@@ -10,8 +10,8 @@ use axum::response::{IntoResponse as _, Response};
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::downlink::{Downlink, Wants};
 use fieldline_core::sessions::CloseReason;
-use fieldline_model::json;
 use fieldline_model::record::RecordBatch;
+use fieldline_model::{DeviceId, json};
 use serde::Deserialize;
 
 use super::{Limits, Refusal, Shared, body};
@@ -42,7 +42,7 @@ fn json(body: impl Into<Body>) -> Response {
 }
 
 impl Shared {
-    async fn admitted(&self, token: &str) -> Result<Arc<DeviceHandle>, Refusal> {
+    pub(super) async fn admitted(&self, token: &str) -> Result<Arc<DeviceHandle>, Refusal> {
         let device = self.device(token).await?;
         if !device.admits(0) {
             return Err(Refusal::TooOften);
@@ -71,12 +71,12 @@ impl Shared {
         }
     }
 
-    async fn small_body(&self, device: &DeviceHandle, request: Request) -> Result<Vec<u8>, Refusal> {
+    pub(super) async fn small_body(&self, device: DeviceId, request: Request) -> Result<Vec<u8>, Refusal> {
         let limits = Limits {
             max_body: self.limits.max_body.min(MAX_BODY),
             ..self.limits
         };
-        let mut share = self.memory.for_body(device.id);
+        let mut share = self.memory.for_body(device);
         body::read(request, limits, &mut share).await
     }
 }
@@ -121,7 +121,7 @@ pub(super) async fn answer_call(
     request: Request,
 ) -> Result<StatusCode, Refusal> {
     let device = shared.admitted(&token).await?;
-    let answer = shared.small_body(&device, request).await?;
+    let answer = shared.small_body(device.id, request).await?;
     let answer = String::from_utf8_lossy(&answer).into_owned();
     shared.services.calls.answered(device.subject, number, answer);
     Ok(StatusCode::OK)
@@ -134,7 +134,7 @@ pub(super) async fn call(
     request: Request,
 ) -> Result<Response, Refusal> {
     let device = shared.admitted(&token).await?;
-    let body = shared.small_body(&device, request).await?;
+    let body = shared.small_body(device.id, request).await?;
     let call = json::call(&body).map_err(Refusal::Malformed)?;
     let (services, subject) = (&shared.services, device.subject);
     let now = services.clock.now_ms();

@@ -208,8 +208,7 @@ impl<S: Stream> Connection<S> {
         self.count(turn.records, durable)?;
         if let Step::Answer(question) = turn.step {
             self.pending = true;
-            Box::pin(self.incoming.answer(&self.shared, question)).await;
-            turn.step = Step::Continue;
+            turn.step = Box::pin(self.incoming.answer(&self.shared, question)).await;
         }
         if self.incoming.can_deliver() {
             self.incoming.deliver(&self.shared);
@@ -332,12 +331,16 @@ impl<S: Stream> Connection<S> {
             return Err(End::Server(code_of(CloseReason::CredentialsChanged)));
         }
         self.incoming.settings = device.settings();
+        if let Some(gateway) = &mut self.incoming.gateway {
+            gateway.outdate();
+        }
         Ok(())
     }
 
     /// Tells the device where the server ends the connection, takes the session back, and closes the stream.
     async fn close(&mut self, end: End) {
         let subject = self.incoming.device().subject;
+        self.incoming.leave(&self.shared);
         debug!(device = %subject.entity.id, ?end, "session ended");
         if let End::Server(code) = end {
             self.written = 0;

@@ -15,6 +15,7 @@ use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
+use super::gateway::{Gateway, Said};
 use super::login::Admitted;
 use super::partial::Share;
 use super::topics::{self, Family, Format, Granted, Uplink};
@@ -48,6 +49,8 @@ pub(super) struct Question {
 enum Asked {
     Attributes(AttributeRequest),
     SessionLimits,
+    Claim(json::Claim),
+    Gateway(Said),
 }
 
 /// The state of a connection that packets act on.
@@ -59,9 +62,11 @@ pub(super) struct Incoming {
     /// The beginning of a packet whose rest has not arrived, or packets that wait for an answer.
     rest: Vec<u8>,
     /// How much of it has been handled already.
-    rest_used: usize,
+    rest_used: u32,
     share: Share,
     pub(super) granted: Granted,
+    /// What is behind it, once it has spoken as a gateway.
+    pub(super) gateway: Option<Box<Gateway>>,
     /// The session as the rest of the platform knows it.
     pub(super) guard: SessionGuard,
 }
@@ -82,6 +87,7 @@ impl Incoming {
             rest_used: 0,
             share,
             granted: Granted::default(),
+            gateway: None,
             guard,
         }
     }
@@ -119,7 +125,7 @@ impl Incoming {
 
     /// Keeps what a read brought for later.
     pub(super) fn keep(&mut self, input: &[u8]) {
-        self.rest.drain(..self.rest_used);
+        self.rest.drain(..self.rest_used as usize);
         self.rest_used = 0;
         self.rest.extend_from_slice(input);
     }
@@ -127,14 +133,16 @@ impl Incoming {
     /// Handles what is left of earlier reads.
     pub(super) fn resume(&mut self, shared: &Shared, batch: &mut RecordBatch) -> Step {
         let mut input = std::mem::take(&mut self.rest);
-        let (used, step) = self.handle(shared, input.get(self.rest_used..).unwrap_or_default(), batch);
-        let used = self.rest_used + used;
+        let before = self.rest_used as usize;
+        let (used, step) = self.handle(shared, input.get(before..).unwrap_or_default(), batch);
+        let used = before + used;
         if used >= input.len() {
             self.rest_used = 0;
         } else if matches!(step, Step::Answer(_)) {
             // More packets may follow: they are not moved for each answer.
             self.rest = input;
-            self.rest_used = used;
+            // One read and one packet are far below 4 GiB.
+            self.rest_used = used as u32;
         } else {
             // What is left is a part of one packet, in a buffer that fits it.
             input.drain(..used);
@@ -259,17 +267,23 @@ impl Incoming {
                 let number = id.parse().unwrap_or_default();
                 self.answer_call(shared, publish, number)
             }
-            Uplink::Gateway => {
-                services.activity.heard(self.device().subject);
-                self.session.leave_unanswered(publish);
-                Flow::Next
+            Uplink::Gateway(topic) => {
+                let said = Said::of(publish, topic);
+                Flow::Stop(Step::Answer(Box::new(Question {
+                    topic: String::new(),
+                    what: Asked::Gateway(said),
+                })))
             }
+            Uplink::Claim => match json::claim(publish.payload) {
+                Ok(claim) => self.ask(shared, publish, String::new(), Asked::Claim(claim)),
+                Err(error) => self.settle(shared, publish, Err(error)),
+            },
             Uplink::Telemetry(Format::Protobuf)
             | Uplink::Attributes(Format::Protobuf)
             | Uplink::AttributeRequest { .. }
             | Uplink::Call { .. }
             | Uplink::Answer { .. } => self.invalid(shared, publish),
-            Uplink::Claim | Uplink::Unknown => {
+            Uplink::Unknown => {
                 services.activity.heard(self.device().subject);
                 self.acknowledge(publish, ReasonCode::TopicNameInvalid);
                 Flow::Next
@@ -323,7 +337,7 @@ impl Incoming {
     }
 
     /// Version 5 can say that the payload is wrong and go on; version 3 can only end, unless the profile says otherwise.
-    fn invalid(&mut self, shared: &Shared, publish: &Publish<'_>) -> Flow {
+    pub(super) fn invalid(&mut self, shared: &Shared, publish: &Publish<'_>) -> Flow {
         shared.metrics.rejected.increment(1);
         let goes_on = self.session.version().is_v5() || self.settings.ack_on_validation_error;
         if publish.packet_id.is_some() && goes_on {
@@ -378,8 +392,8 @@ impl Incoming {
         }
     }
 
-    /// Publishes the answer to a question.
-    pub(super) async fn answer(&mut self, shared: &Shared, question: Box<Question>) {
+    /// Publishes the answer to a question, or does what else cannot be done at once. Returns how to go on.
+    pub(super) async fn answer(&mut self, shared: &Shared, question: Box<Question>) -> Step {
         let Question { topic, what } = *question;
         let payload = match what {
             Asked::Attributes(request) => match request.answer(&shared.services, self.device()).await {
@@ -388,14 +402,31 @@ impl Incoming {
                     if let Some(suppressed) = ANSWER_GATE.open() {
                         warn!(%error, suppressed, "cannot answer an attribute request");
                     }
-                    return;
+                    return Step::Continue;
                 }
             },
             Asked::SessionLimits => session_limits(shared, &self.settings),
+            Asked::Claim(claim) => {
+                self.open_claim(shared, claim).await;
+                return Step::Continue;
+            }
+            Asked::Gateway(said) => return self.speak(shared, said).await,
         };
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(&topic, qos, payload.as_bytes(), None) {
             debug!(device = %self.device().id, %error, "cannot send an answer");
+        }
+        Step::Continue
+    }
+
+    /// Lets customers claim the device. It is not told whether they can, which is none of its business.
+    async fn open_claim(&self, shared: &Shared, claim: json::Claim) {
+        let claims = &shared.services.onboarding.claims;
+        let subject = self.device().subject;
+        if let Err(error) = claims.open(subject, claim.secret_key, claim.duration_ms).await
+            && let Some(suppressed) = ANSWER_GATE.open()
+        {
+            warn!(%error, suppressed, "cannot look up whether a device can be claimed");
         }
     }
 }

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::connection::Shared;
+use super::provisioning::{self, Newcomer};
 use super::stream::Stream;
 use super::two_way::Sent;
 
@@ -35,6 +36,14 @@ pub(super) struct Admitted {
     pub(super) rest: Vec<u8>,
 }
 
+/// Who was let in.
+pub(super) enum Entry {
+    /// A device.
+    Device(Box<Admitted>),
+    /// Somebody who asks for credentials.
+    Newcomer(Box<Newcomer>),
+}
+
 /// Who is at the other end, as far as the network knows.
 #[derive(Clone, Copy)]
 pub(super) struct Peer<'a> {
@@ -44,7 +53,7 @@ pub(super) struct Peer<'a> {
 }
 
 /// Reads CONNECT and finds out who it is. `None` when the connection is to be closed; the refusal was sent.
-pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Peer<'_>) -> Option<Admitted> {
+pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Peer<'_>) -> Option<Entry> {
     let mut input = Vec::with_capacity(FIRST_READ);
     let mut share = shared.partial.share();
     let mut out = Vec::new();
@@ -72,6 +81,12 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             break None;
         };
         let connect = *connect;
+        if connect.username == Some(provisioning::NAME) || connect.client_id == provisioning::NAME {
+            let connack = Connack::new(ReasonCode::Success, !connect.clean_start);
+            session.accept(&connack, &mut out).ok()?;
+            input.drain(..used);
+            return Some(Entry::Newcomer(Box::new(Newcomer { session, out, input })));
+        }
         let verdict = identify(shared, &connect, peer.certificates).await;
         let session_present = !connect.clean_start;
         let keep_alive_s = connect.keep_alive;
@@ -87,13 +102,13 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
                 .accept(&Connack::new(ReasonCode::Success, session_present), &mut out)
                 .ok()?;
             input.drain(..used);
-            Some(Admitted {
+            Some(Entry::Device(Box::new(Admitted {
                 device,
                 session,
                 keep_alive_s,
                 greeting: out,
                 rest: input,
-            })
+            })))
         }
         Err(code) => {
             shared.metrics.refused_logins.increment(1);

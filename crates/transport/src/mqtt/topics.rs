@@ -35,8 +35,8 @@ pub(super) enum Uplink<'t> {
     },
     /// Lets a customer claim it.
     Claim,
-    /// Speaks for other devices, which is not served yet: the message is not acknowledged, so the gateway keeps it.
-    Gateway,
+    /// Speaks for other devices, on the topic behind `v1/gateway`.
+    Gateway(&'t str),
     Unknown,
 }
 
@@ -97,10 +97,9 @@ fn prefixed(name: &str) -> Uplink<'_> {
             return Uplink::Answer { format, id };
         }
     }
-    if name.starts_with(GATEWAY) {
-        Uplink::Gateway
-    } else {
-        Uplink::Unknown
+    match name.strip_prefix(GATEWAY) {
+        Some(rest) => Uplink::Gateway(rest),
+        None => Uplink::Unknown,
     }
 }
 

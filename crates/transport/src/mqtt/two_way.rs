@@ -51,6 +51,9 @@ impl Incoming {
     }
 
     fn deliver_one(&mut self, shared: &Shared, letter: Letter) {
+        if let Some(name) = letter.to {
+            return self.deliver_behind(shared, &name, letter.content);
+        }
         let Content::Downlink(downlink) = letter.content else {
             return;
         };

@@ -10,6 +10,7 @@ use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::options::Span;
 use fieldline_core::ports::{EntityStores, StoreError};
+use fieldline_core::services::{Context, Onboarding};
 use fieldline_core::sessions::Sessions;
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
@@ -297,6 +298,16 @@ fn api(
         token_key: TokenKey::random(),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         devices: log.clone(),
+        onboarding: Onboarding::new(Context {
+            stores: entities.clone(),
+            series: store.clone(),
+            attributes: store.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            passwords: fieldline_core::password::Passwords::new(1),
+            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+            rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
+        }),
         calls: Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone()),
         usage: fieldline_core::usage::ApiUsage::new(entities.clone(), store.clone(), clock.clone()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
