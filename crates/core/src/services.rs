@@ -20,6 +20,7 @@ mod names;
 mod onboarding;
 mod queues;
 mod relations;
+mod retention;
 mod rule_chains;
 pub mod seed;
 mod tenant_profiles;
@@ -46,6 +47,7 @@ pub use onboarding::{
 pub(crate) use queues::owner_of;
 pub use queues::{MAIN_QUEUE, Queues};
 pub use relations::Relations;
+pub use retention::StoredCalls;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};
 pub use tenant_profiles::TenantProfiles;
 pub use tenants::Tenants;
@@ -123,6 +125,7 @@ pub struct Services {
     pub entity_views: EntityViews,
     pub relations: Relations,
     pub alarms: Alarms,
+    pub calls: StoredCalls,
     pub actions: Actions,
 }
 
@@ -146,6 +149,7 @@ impl Services {
             entity_views: EntityViews::new(&context),
             relations: Relations::new(&context),
             alarms: Alarms::new(&context, &actions),
+            calls: StoredCalls::new(&context),
             actions,
         }
     }

@@ -223,6 +223,7 @@ impl Core {
         let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
         let housekeeping = Housekeeping {
             alarms: rules.common().services.rules.alarms.clone(),
+            calls: rules.common().services.rules.calls.clone(),
             events: rules.common().services.stores.events.clone(),
             clock: stores.clock.clone(),
             options: config.events.clone(),

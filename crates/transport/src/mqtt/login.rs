@@ -14,6 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+use super::chain;
 use super::connection::Shared;
 use super::provisioning::{self, Newcomer};
 use super::stream::Stream;
@@ -178,7 +179,8 @@ fn refusal(connect: &Connect<'_>) -> ReasonCode {
 }
 
 /// The device of the leaf certificate, if it is valid today. The handshake has proven that the peer has the key of the leaf,
-/// and of no other certificate it may have sent along: those are no proof of anything.
+/// and of no other certificate it may have sent along: those are no proof of anything by themselves. Where no device has it,
+/// a profile may name the authority that has issued it.
 async fn by_certificate(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<Option<Arc<DeviceHandle>>> {
     let Some(leaf) = chain.first() else {
         return Ok(None);
@@ -191,9 +193,10 @@ async fn by_certificate(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<Optio
     if !is_valid {
         return Ok(None);
     }
-    shared
-        .services
-        .directory
-        .by_certificate(&STANDARD.encode(leaf))
-        .await
+    let (directory, certificate) = (&shared.services.directory, STANDARD.encode(leaf));
+    let found = directory.by_certificate(&certificate).await?;
+    if found.is_some() || !chain::provision(shared, chain).await? {
+        return Ok(found);
+    }
+    directory.by_certificate(&certificate).await
 }

@@ -171,6 +171,87 @@ impl Provisioning {
         }
     }
 
+    /// The profile that takes devices whose certificates this authority has issued, by the hash of its certificate.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn profile_of_authority(&self, hash: &str) -> StoreResult<Option<DeviceProfile>> {
+        let found = self.context.stores.device_profiles.by_provision_key(hash).await?;
+        Ok(found.filter(|profile| profile.provision_type.as_deref() == Some("X509_CERTIFICATE_CHAIN")))
+    }
+
+    /// Gives a device of the profile the certificate that it has shown, which the profile's authority has issued. Its name is
+    /// what the pattern of the profile finds in the common name. Returns whether the device has the certificate now.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn provision_by_chain(
+        &self,
+        profile: &DeviceProfile,
+        common_name: &str,
+        certificate: &str,
+    ) -> StoreResult<bool> {
+        let setting = |name: &str| profile.profile_data.get("provisionConfiguration")?.get(name);
+        let pattern = setting("certificateRegExPattern").and_then(Value::as_str);
+        let pattern = pattern.unwrap_or_default();
+        let creates = setting("allowCreateNewDevicesByX509Certificate").and_then(Value::as_bool);
+        let Some(name) = device_name(pattern, common_name) else {
+            tracing::info!(profile = %profile.name, "the pattern finds no device name in a certificate");
+            return Ok(false);
+        };
+        let tenant = profile.tenant_id;
+        let x509 = |kept: DeviceCredentials| DeviceCredentials {
+            credentials_type: CredentialsType::X509Certificate,
+            credentials_id: None,
+            credentials_value: Some(certificate.to_owned()),
+            ..kept
+        };
+        let known = self.context.stores.devices.by_name(tenant, &name).await?;
+        let outcome = match known {
+            Some(known) if known.device_profile_id == profile.id => {
+                let id = known.id.unwrap_or_default();
+                let stored = self.context.stores.device_credentials.get(tenant, id).await?;
+                match stored {
+                    Some(stored) if stored.credentials_type == CredentialsType::X509Certificate => self
+                        .devices
+                        .save_credentials(tenant, id, x509(stored))
+                        .await
+                        .map(drop),
+                    // A device that shows something else was not made for this.
+                    _ => return Ok(false),
+                }
+            }
+            None if creates == Some(true) => {
+                let none = DeviceCredentials::access_token(DeviceId::NULL, String::new(), 0);
+                let device = Device {
+                    name,
+                    device_profile_id: profile.id,
+                    ..Device::default()
+                };
+                let credentials = NewCredentials::Given(x509(none));
+                let saved = self
+                    .devices
+                    .save(tenant, device, credentials, &NameConflict::Fail)
+                    .await;
+                match saved {
+                    Ok(saved) => {
+                        self.mark(Subject::device(tenant, saved.id.unwrap_or_default()))
+                            .await?;
+                        let entity = Entity::Device(saved);
+                        self.actions.platform(MsgType::EntityCreated, &entity).await;
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            _ => return Ok(false),
+        };
+        if let Err(error) = &outcome {
+            tracing::info!(profile = %profile.name, %error, "a device could not be provisioned");
+        }
+        Ok(outcome.is_ok())
+    }
+
     async fn create(
         &self,
         profile: &DeviceProfile,
@@ -268,6 +349,17 @@ fn admits(profile: &DeviceProfile, secret: &str) -> bool {
     !secret.is_empty() && wanted.is_some_and(|wanted| same_secret(wanted.as_bytes(), secret.as_bytes()))
 }
 
+/// What the first group of the pattern finds.
+fn device_name(pattern: &str, common_name: &str) -> Option<String> {
+    let pattern = fancy_regex::RegexBuilder::new(pattern)
+        .backtrack_limit(100_000)
+        .build()
+        .ok()?;
+    let found = pattern.captures(common_name).ok()??;
+    let name = found.get(1)?.as_str();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
 /// The credentials that a new device brings; `None` where they make no sense.
 fn credentials(request: &ProvisionRequest) -> Option<NewCredentials> {
     let given = |credentials_type, credentials_value: Option<String>| {
@@ -291,4 +383,29 @@ fn credentials(request: &ProvisionRequest) -> Option<NewCredentials> {
         }
         Some(_) => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_group_of_the_pattern_is_the_name() {
+        assert_eq!(
+            device_name("(.*)@example[.]com", "meter-7@example.com").as_deref(),
+            Some("meter-7")
+        );
+        for (pattern, name) in [
+            ("(.*)@example[.]com", "meter-7@example.org"),
+            ("meter", "meter"),
+            ("(.*", "meter"),
+            ("()meter", "meter"),
+            (
+                "(a+)+$",
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
+            ),
+        ] {
+            assert_eq!(device_name(pattern, name), None, "{pattern}");
+        }
+    }
 }
