@@ -40,11 +40,14 @@ if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 
     rustup component add rustfmt clippy
 fi
 
-# The environment is made anew when the requirements have changed.
-if ! cmp -s requirements.txt .venv/requirements.txt; then
-    echo "making the Python environment of the end-to-end tests"
-    rm -rf .venv
-    python3 -m venv .venv
-    .venv/bin/pip install --quiet --disable-pip-version-check --requirement requirements.txt
-    cp requirements.txt .venv/requirements.txt
-fi
+# An environment is made anew when its requirements have changed. The SDK of devices has one of its own: it brings a paho that
+# is not the one which most devices use.
+for folder in . sdk; do
+    if ! cmp -s $folder/requirements.txt $folder/.venv/requirements.txt; then
+        echo "making the Python environment of the end-to-end tests in $folder"
+        rm -rf $folder/.venv
+        python3 -m venv $folder/.venv
+        $folder/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $folder/requirements.txt
+        cp $folder/requirements.txt $folder/.venv/requirements.txt
+    fi
+done

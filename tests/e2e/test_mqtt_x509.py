@@ -95,3 +95,76 @@ def test_plain_text_on_the_tls_port_is_refused_and_tls_on_the_plain_port_too(sha
     with pytest.raises((ssl.SSLError, ConnectionError, TimeoutError)):
         dial(V311, tls=authority.client(), timeout=5)
     assert dial(V311).connect(username=device.token) == 0
+
+
+# -- certificates that a profile's authority has issued --
+
+
+@pytest.fixture
+def factory(tmp_path) -> Authority:
+    """An authority that issues certificates for devices."""
+    return Authority(tmp_path / "factory")
+
+
+def profile_of(tenant, factory: Authority, *, creates: bool) -> dict:
+    provision = {
+        "type": "X509_CERTIFICATE_CHAIN",
+        "provisionDeviceSecret": factory.path.read_text(),
+        "certificateRegExPattern": "(.*)@factory",
+        "allowCreateNewDevicesByX509Certificate": creates,
+    }
+    profile = {
+        "name": unique("factory"),
+        "type": "DEFAULT",
+        "transportType": "DEFAULT",
+        "provisionType": "X509_CERTIFICATE_CHAIN",
+        "profileData": {
+            "configuration": {"type": "DEFAULT"},
+            "transportConfiguration": {"type": "DEFAULT"},
+            "provisionConfiguration": provision,
+        },
+    }
+    return tenant.post("/api/deviceProfile", profile).json()
+
+
+def issued(factory: Authority, name: str, **options) -> Identity:
+    """A certificate of the factory that shows the factory's own one after it."""
+    return factory.issue(name, **options).followed_by(Identity(factory.path, factory.path))
+
+
+def test_a_device_is_created_when_its_certificate_comes_from_the_authority_of_a_profile(
+    shared, authority, tenant, factory, dial
+):
+    profile = profile_of(tenant, factory, creates=True)
+    name = unique("made")
+    identity = issued(factory, f"{name}@factory")
+    with PahoDevice(shared.mqtts_address, tls=authority.client(identity)) as client:
+        assert client.connect() == 0
+        assert client.publish(TELEMETRY, '{"a":1}') == 0
+    device = tenant.device_by_name(name)
+    assert device["deviceProfileId"] == profile["id"]
+    assert tenant.credentials(device["id"]["id"])["credentialsType"] == "X509_CERTIFICATE"
+    assert eventually(lambda: tenant.values(device["id"]["id"], "a")) == [1]
+    # A new certificate replaces the old one, and the device comes back with it alone.
+    renewed = issued(factory, f"{name}@factory")
+    for _ in range(2):
+        with PahoDevice(shared.mqtts_address, tls=authority.client(renewed)) as client:
+            assert client.connect() == 0
+    other = issued(factory, unique("without the pattern"))
+    assert dial(V5, address=shared.mqtts_address, tls=authority.client(other)).connect() == 0x87
+
+
+def test_the_authority_of_a_profile_lets_nobody_in_whom_it_does_not_know(
+    shared, authority, tenant, factory, dial, tmp_path
+):
+    profile = profile_of(tenant, factory, creates=False)
+    unknown = issued(factory, f"{unique('unknown')}@factory")
+    assert dial(V5, address=shared.mqtts_address, tls=authority.client(unknown)).connect() == 0x87
+    known = tenant.create_device(unique("known"), type=None, deviceProfileId=profile["id"])
+    tenant.set_credentials(known.id, "X509_CERTIFICATE", None, factory.issue(unique("first")).pem)
+    # Whoever shows the authority's certificate behind one of their own has nothing of it.
+    forger = Authority(tmp_path / "forger")
+    forged = forger.issue(f"{known.name}@factory").followed_by(Identity(factory.path, factory.path))
+    assert dial(V5, address=shared.mqtts_address, tls=authority.client(forged)).connect() == 0x87
+    genuine = issued(factory, f"{known.name}@factory")
+    assert dial(V5, address=shared.mqtts_address, tls=authority.client(genuine)).connect() == 0

@@ -14,6 +14,7 @@ mod auth;
 mod calculated_field;
 mod calculated_field_list;
 mod calculated_field_reprocess;
+mod claim;
 mod conflict;
 mod customer;
 mod device;
@@ -30,6 +31,7 @@ mod queue;
 mod queue_stats;
 mod relation;
 mod relation_list;
+mod rpc;
 mod rule_chain;
 mod rule_chain_replay;
 mod rule_engine;
@@ -80,6 +82,8 @@ pub(crate) fn routes() -> Routes {
         .merge(rule_engine::routes())
         .merge(rule_node::routes())
         .merge(queue::routes())
+        .merge(rpc::routes())
+        .merge(claim::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
         .merge(usage::routes())

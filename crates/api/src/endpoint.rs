@@ -28,6 +28,8 @@ pub(crate) const T: Access = Access::Roles(&[Authority::TenantAdmin]);
 pub(crate) const ST: Access = Access::Roles(&[Authority::SysAdmin, Authority::TenantAdmin]);
 /// Tenant administrators and customer users.
 pub(crate) const TC: Access = Access::Roles(&[Authority::TenantAdmin, Authority::CustomerUser]);
+/// Customer users only.
+pub(crate) const C: Access = Access::Roles(&[Authority::CustomerUser]);
 /// Everybody who has logged in.
 pub(crate) const STC: Access = Access::Roles(&[
     Authority::SysAdmin,

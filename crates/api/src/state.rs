@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use fieldline_core::access::{self, AccessError, Entity, Kind, Operation, Principal};
+use fieldline_core::calls::Calls;
 use fieldline_core::clock::SharedClock;
+use fieldline_core::downlink::DeviceLink;
 use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::live::LiveStore;
@@ -14,7 +16,7 @@ use fieldline_core::ports::{
     StoreError, TimeSeriesStore,
 };
 use fieldline_core::rest_calls::RestCallers;
-use fieldline_core::services::{Context, Services};
+use fieldline_core::services::{Context, Onboarding, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 use uuid::Uuid;
@@ -45,6 +47,12 @@ pub struct Deps {
     pub rule_engine: Arc<dyn RuleEngine>,
     /// Clients that wait for answers of rule chains.
     pub rest_calls: Arc<RestCallers>,
+    /// The way to the sessions of devices.
+    pub devices: Arc<dyn DeviceLink>,
+    /// Calls to devices.
+    pub calls: Arc<Calls>,
+    /// Devices that customers claim.
+    pub onboarding: Arc<Onboarding>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
@@ -77,6 +85,9 @@ pub(crate) struct ApiState {
     pub(crate) services: Services,
     pub(crate) rule_engine: Arc<dyn RuleEngine>,
     pub(crate) rest_calls: Arc<RestCallers>,
+    pub(crate) devices: Arc<dyn DeviceLink>,
+    pub(crate) calls: Arc<Calls>,
+    pub(crate) onboarding: Arc<Onboarding>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) replays: Arc<dyn RuleReplay>,
@@ -129,6 +140,9 @@ impl ApiState {
             services,
             rule_engine: deps.rule_engine,
             rest_calls: deps.rest_calls,
+            devices: deps.devices,
+            calls: deps.calls,
+            onboarding: deps.onboarding,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
             replays: deps.replays,

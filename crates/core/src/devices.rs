@@ -28,6 +28,7 @@ mod tests;
 use handle::Mark;
 use index::{Index, Loaded};
 
+pub(crate) use credentials::same_secret;
 pub use credentials::{
     BasicValue, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
 };
@@ -153,6 +154,34 @@ impl DeviceDirectory {
             .find(CredentialsType::MqttBasic, username)
             .await?
             .and_then(|known| known.admit(login)))
+    }
+
+    /// The handle of a device that comes through a gateway; `None` where it is gone.
+    pub async fn by_device(&self, device: &Device) -> StoreResult<Option<Arc<DeviceHandle>>> {
+        let Some(id) = device.id else {
+            return Ok(None);
+        };
+        for _ in 0..TRIES {
+            let since = self.index.lock().now();
+            let Some(device) = self.stores.devices.get(device.tenant_id, id).await? else {
+                return Ok(None);
+            };
+            let Some(settings) = self.settings_of(&device).await? else {
+                return Ok(None);
+            };
+            let loaded = Loaded {
+                subject: Subject::device(device.tenant_id, id),
+                id,
+                settings,
+                since,
+            };
+            let last_ms = self.last_time(&loaded).await?;
+            let kept = self.index.lock().keep(loaded, last_ms, self.clock.now_ms());
+            if kept.is_some() {
+                return Ok(kept);
+            }
+        }
+        Err(changing())
     }
 
     /// Reads the settings of a stale handle again; a device that is gone is revoked.
@@ -316,6 +345,7 @@ impl DeviceDirectory {
                 .unwrap_or(false),
             telemetry_topic: custom_topic(&profile, "deviceTelemetryTopic"),
             attributes_topic: custom_topic(&profile, "deviceAttributesTopic"),
+            attributes_subscription: custom_topic(&profile, "deviceAttributesSubscribeTopic"),
             rates: MessageRates::parse(of_device.each_ref().map(Option::as_deref)),
             tenant_rates: MessageRates::parse(of_tenant.each_ref().map(Option::as_deref)),
             message_limits: of_device,

@@ -1,6 +1,8 @@
 //! Stores in memory for the unit tests of this crate: as much of them as devices need, failing where a test says so.
 
 mod calculated_fields;
+mod calls;
+pub(crate) use self::calls::FakeCalls;
 
 mod absent;
 mod absent_rules;
@@ -27,7 +29,7 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::ports::{
     AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
-    DeviceFilter, DeviceStore, EntityStores, ProfileStore, StoreError, StoreErrorKind, StoreResult,
+    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ProfileStore, StoreError, StoreErrorKind, StoreResult,
     TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
 };
 
@@ -101,6 +103,7 @@ impl FakeStores {
             entity_views: Arc::new(absent::Absent),
             relations: Arc::new(absent::Absent),
             alarms: Arc::new(absent::Absent),
+            calls: Arc::new(FakeCalls::default()),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
@@ -408,6 +411,13 @@ impl ProfileStore<DeviceProfile> for FakeStores {
         absent()
     }
     async fn delete(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl DeviceProfileStore for FakeStores {
+    async fn by_provision_key(&self, _: &str) -> StoreResult<Option<DeviceProfile>> {
         absent()
     }
 }

@@ -3,8 +3,10 @@
 
 pub mod access;
 pub mod activity;
+pub mod calls;
 pub mod clock;
 pub mod devices;
+pub mod downlink;
 pub mod entity_query;
 pub mod events;
 pub mod ingest;

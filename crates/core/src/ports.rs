@@ -10,6 +10,7 @@ mod error;
 mod events;
 mod ingest;
 mod journal;
+mod persistent_calls;
 mod profiles;
 mod queues;
 mod relations;
@@ -44,7 +45,8 @@ pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
-pub use profiles::{Profile, ProfileStore};
+pub use persistent_calls::PersistentCallStore;
+pub use profiles::{DeviceProfileStore, Profile, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};

@@ -18,9 +18,11 @@ mod entity_views;
 mod error;
 mod limits;
 mod names;
+mod onboarding;
 mod profiles;
 mod queues;
 mod relations;
+mod retention;
 mod rule_chains;
 pub mod seed;
 mod tenant_profiles;
@@ -42,10 +44,14 @@ pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use names::{NameConflict, Suffix};
+pub use onboarding::{
+    Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned, Provisioning,
+};
 pub use profiles::ProfileService;
 pub(crate) use queues::owner_of;
 pub use queues::{MAIN_QUEUE, Queues};
 pub use relations::Relations;
+pub use retention::StoredCalls;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};
 pub use tenant_profiles::TenantProfiles;
 pub use tenants::Tenants;
@@ -123,6 +129,7 @@ pub struct Services {
     pub entity_views: EntityViews,
     pub relations: Relations,
     pub alarms: Alarms,
+    pub calls: StoredCalls,
     pub actions: Actions,
 }
 
@@ -146,6 +153,7 @@ impl Services {
             entity_views: EntityViews::new(&context),
             relations: Relations::new(&context),
             alarms: Alarms::new(&context, &actions),
+            calls: StoredCalls::new(&context),
             actions,
         }
     }

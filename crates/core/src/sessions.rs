@@ -1,14 +1,21 @@
-//! Open sessions of devices: who is connected, and how a session is told to end.
+//! Open sessions of devices: who is connected, what is sent to them, and how a session is told to end.
+
+mod control;
+mod poll;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use fieldline_model::{DeviceId, TenantId};
+use fieldline_model::{DeviceId, Subject, TenantId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+pub use self::control::{Content, Letter, SessionControl};
+pub use self::poll::Poll;
 use crate::devices::DeviceHandle;
+use crate::downlink::{DeviceLink, Downlink, Wants};
 use crate::events::{EntityChange, EntityListener};
 
 /// Why the platform ends a session.
@@ -25,65 +32,19 @@ pub enum CloseReason {
     Inactive = 4,
     /// The server is shutting down.
     Shutdown = 5,
+    /// It took what was sent to it more slowly than it came.
+    TooSlow = 6,
 }
 
 impl CloseReason {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Replaced,
         Self::CredentialsChanged,
         Self::KeepAlive,
         Self::Inactive,
         Self::Shutdown,
+        Self::TooSlow,
     ];
-}
-
-/// What the rest of the platform shares with a connection: the wish that it end, and when it was last heard.
-#[derive(Debug, Default)]
-pub struct SessionControl {
-    close: AtomicU8,
-    heard_s: AtomicU32,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl SessionControl {
-    /// Asks the connection to end; the first reason counts.
-    pub fn close(&self, reason: CloseReason) {
-        let _ = self
-            .close
-            .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire);
-        let waker = self.waker.lock().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Why the connection should end, if it should.
-    pub fn close_reason(&self) -> Option<CloseReason> {
-        let code = self.close.load(Ordering::Acquire);
-        CloseReason::ALL.into_iter().find(|reason| *reason as u8 == code)
-    }
-
-    /// Registers who is woken by [`close`](Self::close); returns the reason if it was called already.
-    pub fn poll_close(&self, waker: &Waker) -> Option<CloseReason> {
-        {
-            let mut registered = self.waker.lock();
-            match &mut *registered {
-                Some(known) => known.clone_from(waker),
-                None => *registered = Some(waker.clone()),
-            }
-        }
-        self.close_reason()
-    }
-
-    /// Notes that the peer was heard, in seconds of whatever clock the transport uses.
-    pub fn heard(&self, now_s: u32) {
-        self.heard_s.store(now_s, Ordering::Relaxed);
-    }
-
-    /// When the peer was last heard.
-    pub fn heard_at(&self) -> u32 {
-        self.heard_s.load(Ordering::Relaxed)
-    }
 }
 
 struct OpenSession {
@@ -92,6 +53,17 @@ struct OpenSession {
 }
 
 const SHARDS: usize = 16;
+/// Requests of one device that wait for something at a time; a further one ends the oldest.
+const MAX_POLLS: usize = 16;
+/// Memory that everything that waits for sessions may take together, bytes.
+const MAX_WAITING_TOGETHER: usize = 64 << 20;
+
+impl OpenSession {
+    /// Whether it is a connection of the device, not one request that waits for something.
+    fn lasts(&self) -> bool {
+        !self.control.is_one_shot()
+    }
+}
 
 /// The sessions of this node.
 pub struct Sessions {
@@ -99,6 +71,7 @@ pub struct Sessions {
     per_device: usize,
     open: AtomicUsize,
     closing: AtomicBool,
+    budget: Arc<control::Budget>,
 }
 
 impl Sessions {
@@ -109,27 +82,42 @@ impl Sessions {
             per_device: per_device.max(1),
             open: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
+            budget: control::Budget::new(MAX_WAITING_TOGETHER),
         })
     }
 
     /// Registers a session; it is registered until the returned guard is dropped.
     pub fn open(self: &Arc<Self>, device: Arc<DeviceHandle>, control: Arc<SessionControl>) -> SessionGuard {
         let id = device.id;
-        let replaced = {
+        let lasts = !control.is_one_shot();
+        let most = if lasts { self.per_device } else { MAX_POLLS };
+        let mut replaced = Vec::new();
+        {
             let mut shard = self.shard(id).lock();
             let sessions = shard.entry(id).or_default();
-            let surplus = (sessions.len() + 1).saturating_sub(self.per_device);
-            let replaced: Vec<_> = sessions.drain(..surplus).map(|session| session.control).collect();
+            let alike = sessions.iter().filter(|session| session.lasts() == lasts).count();
+            let mut surplus = (alike + 1).saturating_sub(most);
+            if surplus > 0 {
+                sessions.retain(|session| {
+                    let stays = surplus == 0 || session.lasts() != lasts;
+                    if !stays {
+                        surplus -= 1;
+                        replaced.push(session.control.clone());
+                    }
+                    stays
+                });
+            }
             // Nearly always the only one.
             sessions.reserve_exact(1);
             sessions.push(OpenSession {
                 control: control.clone(),
                 device: device.clone(),
             });
-            self.open.fetch_add(1, Ordering::Relaxed);
-            self.open.fetch_sub(replaced.len(), Ordering::Relaxed);
-            replaced
-        };
+            if lasts {
+                self.open.fetch_add(1, Ordering::Relaxed);
+                self.open.fetch_sub(replaced.len(), Ordering::Relaxed);
+            }
+        }
         for old in replaced {
             old.close(CloseReason::Replaced);
         }
@@ -148,6 +136,24 @@ impl Sessions {
         }
     }
 
+    /// Waits, as a device that has no session may, for one thing that it wants; it has to be told yet what that is.
+    pub fn poll(self: &Arc<Self>, device: Arc<DeviceHandle>) -> Poll {
+        Poll(self.open(device, Arc::new(SessionControl::one_shot())))
+    }
+
+    /// Sends something to one session. Returns whether it has taken it.
+    pub fn send_to(&self, session: &SessionControl, downlink: &Downlink) -> bool {
+        session.post(downlink, &self.budget)
+    }
+
+    /// Whether a device has a session that wants this.
+    pub fn wants(&self, device: DeviceId, wants: Wants) -> bool {
+        self.shard(device)
+            .lock()
+            .get(&device)
+            .is_some_and(|sessions| sessions.iter().any(|session| session.control.wants(wants)))
+    }
+
     /// How many sessions are open.
     pub fn count(&self) -> usize {
         self.open.load(Ordering::Relaxed)
@@ -158,7 +164,7 @@ impl Sessions {
         self.shard(device)
             .lock()
             .get(&device)
-            .is_some_and(|sessions| !sessions.is_empty())
+            .is_some_and(|sessions| sessions.iter().any(OpenSession::lasts))
     }
 
     /// Ends all sessions of a device.
@@ -195,6 +201,20 @@ impl Sessions {
     }
 }
 
+impl DeviceLink for Sessions {
+    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+        let device = DeviceId(subject.entity.id);
+        let shard = self.shard(device).lock();
+        let sessions = shard.get(&device).map_or(&[][..], Vec::as_slice);
+        sessions
+            .iter()
+            .filter(|session| {
+                session.device.subject == subject && session.control.post(downlink, &self.budget)
+            })
+            .count()
+    }
+}
+
 impl EntityListener for Sessions {
     fn on_change(&self, change: EntityChange) {
         match change {
@@ -218,8 +238,13 @@ pub struct SessionGuard {
 
 impl SessionGuard {
     /// What the session shares with the rest of the platform.
-    pub fn control(&self) -> &SessionControl {
+    pub fn control(&self) -> &Arc<SessionControl> {
         &self.control
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Arc<DeviceHandle> {
+        &self.device
     }
 
     /// Takes the session back before the guard is dropped. Returns whether the device has no open session now.
@@ -231,11 +256,13 @@ impl SessionGuard {
         };
         let before = sessions.len();
         sessions.retain(|session| !Arc::ptr_eq(&session.control, &self.control));
-        self.sessions
-            .open
-            .fetch_sub(before - sessions.len(), Ordering::Relaxed);
-        let is_last = sessions.is_empty();
-        if is_last {
+        if !self.control.is_one_shot() {
+            self.sessions
+                .open
+                .fetch_sub(before - sessions.len(), Ordering::Relaxed);
+        }
+        let is_last = !sessions.iter().any(OpenSession::lasts);
+        if sessions.is_empty() {
             shard.remove(&id);
         }
         is_last
@@ -245,34 +272,5 @@ impl SessionGuard {
 impl Drop for SessionGuard {
     fn drop(&mut self) {
         self.end();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::devices::{DeviceDirectory, Options};
-    use crate::fakes::{FakeStores, StandingClock};
-
-    #[tokio::test]
-    async fn a_session_ends_once_and_tells_whether_it_was_the_last() {
-        let stores = FakeStores::new();
-        stores.add_device("token");
-        let clock = Arc::new(StandingClock(0.into()));
-        let options = Options { cached_devices: 16 };
-        let directory = DeviceDirectory::new(stores.entities(), stores.clone(), clock, &options);
-        let found = directory.by_token("token").await.expect("the store serves");
-        let device = found.expect("the token admits");
-
-        let sessions = Sessions::new(2);
-        let [first, second, third] =
-            std::array::from_fn(|_| sessions.open(device.clone(), Arc::new(SessionControl::default())));
-        assert_eq!(first.control().close_reason(), Some(CloseReason::Replaced));
-        // A session that was replaced is not registered any more.
-        assert_eq!((sessions.count(), first.end()), (2, false));
-        assert!(!second.end() && third.end());
-        assert_eq!((sessions.count(), sessions.is_connected(device.id)), (0, false));
-        drop((first, second, third));
-        assert_eq!(sessions.count(), 0);
     }
 }

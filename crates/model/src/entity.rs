@@ -12,6 +12,7 @@ mod event;
 mod owner;
 mod queue;
 mod relation;
+mod rpc;
 mod rule_chain;
 mod user;
 
@@ -39,6 +40,7 @@ pub use relation::{
     EntityRelation, EntityRelationInfo, RelationFilter, RelationTypeGroup, RelationsQuery,
     RelationsSearchParameters, SearchDirection,
 };
+pub use rpc::{Rpc, RpcBody, RpcRequest, RpcStatus};
 pub use rule_chain::{
     ChainConnection, NodeConnection, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType, RuleNode,

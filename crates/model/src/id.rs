@@ -238,6 +238,7 @@ typed_ids! {
     QueueStatsId QueueStats "Id of the statistics of a queue.";
     ApiUsageStateId ApiUsageState "Id of the usage of a tenant.";
     CalculatedFieldId CalculatedField "Id of a calculated field.";
+    RpcId Rpc "Id of a persistent call to a device.";
 }
 
 /// Id of a device's credentials, a bare row id that no other entity refers to.

@@ -206,6 +206,102 @@ pub fn attribute_request(payload: &[u8]) -> Result<AttributeRequest, JsonError> 
     })
 }
 
+/// A call that a device makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Name of the method.
+    pub method: String,
+    /// JSON text of the parameters.
+    pub params: String,
+}
+
+/// Reads a call: `{"method":"m","params":…}`. Without parameters they are an empty object.
+pub fn call(payload: &[u8]) -> Result<Call, JsonError> {
+    #[derive(Deserialize)]
+    struct Body {
+        method: String,
+        params: Option<Box<RawValue>>,
+    }
+
+    let body: Body = read(payload, "expected `method` and `params`")?;
+    Ok(Call {
+        method: body.method,
+        params: body
+            .params
+            .map_or_else(|| "{}".to_owned(), |params| params.get().to_owned()),
+    })
+}
+
+/// What a device that lets itself be claimed says.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Claim {
+    /// What whoever claims it has to know; empty for nothing.
+    pub secret_key: String,
+    /// For how long, milliseconds; 0 for the usual time.
+    pub duration_ms: i64,
+}
+
+/// Reads a claim: `{"secretKey":"s","durationMs":60000}`, both optional; nothing at all is one, too.
+pub fn claim(payload: &[u8]) -> Result<Claim, JsonError> {
+    if payload.trim_ascii().is_empty() {
+        return Ok(Claim::default());
+    }
+    read(payload, "expected `secretKey` and `durationMs`")
+}
+
+/// Reads the object of a lenient payload; `expected` says what it should have been.
+pub fn read<T: serde::de::DeserializeOwned>(payload: &[u8], expected: &'static str) -> Result<T, JsonError> {
+    serde_json::from_str(&strict(payload)?).map_err(|_| JsonError {
+        problem: expected,
+        at: 0,
+    })
+}
+
+/// The object of a lenient payload, as JSON that every parser reads.
+fn strict(payload: &[u8]) -> Result<String, JsonError> {
+    let text = decode(payload);
+    let mut reader = Reader::new(&text);
+    if reader.first_token()? != b'{' {
+        return Err(reader.error("expected an object"));
+    }
+    let mut strict = Vec::new();
+    nested::compact(&mut reader, &mut strict)?;
+    reader.finish()?;
+    String::from_utf8(strict).map_err(|_| JsonError {
+        problem: "expected text",
+        at: 0,
+    })
+}
+
+/// The entries of an object, each with the text of its value, in their order.
+pub fn entries(payload: &[u8]) -> Result<Vec<(String, Box<RawValue>)>, JsonError> {
+    struct Entries;
+
+    impl<'de> serde::de::Visitor<'de> for Entries {
+        type Value = Vec<(String, Box<RawValue>)>;
+
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("an object")
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut entries = Vec::new();
+            while let Some(entry) = map.next_entry()? {
+                entries.push(entry);
+            }
+            Ok(entries)
+        }
+    }
+
+    let strict = strict(payload)?;
+    let mut reader = serde_json::Deserializer::from_str(&strict);
+    serde::Deserializer::deserialize_map(&mut reader, Entries).map_err(|_| JsonError {
+        problem: "expected an object",
+        at: 0,
+    })
+}
+
 /// Tells a key that is null, which is an error, from one that is absent.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)

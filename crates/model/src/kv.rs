@@ -279,6 +279,26 @@ pub fn count(mut bytes: &[u8]) -> u32 {
     count
 }
 
+/// Appends packed key-values as a JSON object. Texts are written as they are read: a tree of a large body would be many
+/// times its size.
+///
+/// # Errors
+/// The bytes are no packed key-values; what was readable of them is appended.
+pub fn write_object(bytes: &[u8], out: &mut String) -> Result<(), Corrupt> {
+    out.push('{');
+    for (index, item) in unpack(bytes).enumerate() {
+        let (name, value) = item?;
+        if index > 0 {
+            out.push(',');
+        }
+        crate::json::write_string(name, out);
+        out.push(':');
+        value.write_json(out);
+    }
+    out.push('}');
+    Ok(())
+}
+
 /// The packed key-values of `bytes`, in order. A name that stands twice counts with its later value.
 pub fn unpack(bytes: &[u8]) -> Unpack<'_> {
     Unpack { rest: bytes }

@@ -18,6 +18,6 @@ pub mod timeseries;
 
 pub use id::{
     AlarmId, ApiUsageStateId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceCredentialsId,
-    DeviceId, DeviceProfileId, EntityId, EntityType, EntityViewId, NULL_UUID, QueueId, QueueStatsId,
+    DeviceId, DeviceProfileId, EntityId, EntityType, EntityViewId, NULL_UUID, QueueId, QueueStatsId, RpcId,
     RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
 };

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SystemClock;
+use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{Direct, IngestService, IngestStores, Options, Processors, Uplink};
 use fieldline_core::ports::{EntityStores, Journal as _, NoDeviceRpc, NoRestCalls};
@@ -262,6 +263,7 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
                 attributes: series.clone(),
                 events: Arc::<EntityEvents>::default(),
                 clock: clock.clone(),
+                devices: Arc::new(NoDeviceLink),
                 rpc: Arc::new(NoDeviceRpc),
                 rest_calls: Arc::new(NoRestCalls),
                 activity: activity.clone(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
+use fieldline_core::downlink::DeviceLink;
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::ingest::{IngestService, MAIN_QUEUE, Processors, StartError, Uplink};
 use fieldline_core::ports::{
@@ -63,6 +64,8 @@ pub struct Deps {
     pub events: Arc<EntityEvents>,
     /// The time.
     pub clock: SharedClock,
+    /// The way to the sessions of devices.
+    pub devices: Arc<dyn DeviceLink>,
     /// Calls devices.
     pub rpc: Arc<dyn DeviceRpc>,
     /// Answers clients of the REST API.
@@ -170,6 +173,7 @@ impl Engine {
             series: deps.series,
             attributes: deps.attributes,
             engine: pusher.clone(),
+            devices: deps.devices,
             rpc: deps.rpc,
             rest_calls: deps.rest_calls,
             activity: deps.activity,

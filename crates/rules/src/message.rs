@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_model::kv::{ValueRef, unpack};
+use fieldline_model::kv::{self, ValueRef, unpack};
 use fieldline_model::message::{DataType, Message, Metadata, MsgType};
 use fieldline_model::{CustomerId, EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
 use serde_json::{Map, Value};
@@ -340,16 +340,10 @@ fn object_of(bytes: &[u8]) -> Map<String, Value> {
 
 fn text_of(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
-    text.push('{');
-    for (index, (key, value)) in unpack(bytes).filter_map(Result::ok).enumerate() {
-        if index > 0 {
-            text.push(',');
-        }
-        text.push_str(&Value::from(key).to_string());
-        text.push(':');
-        value.write_json(&mut text);
+    if kv::write_object(bytes, &mut text).is_err() {
+        // What was readable is kept.
+        text.push('}');
     }
-    text.push('}');
     text
 }
 

@@ -256,6 +256,11 @@ impl Ctx<'_> {
         self.parts.effects.attributes(subject, scope, ts, values);
     }
 
+    /// Tells the device of shared attributes that it saves, once they are stored.
+    pub fn tell_device(&mut self, subject: Subject, scope: AttributeScope, values: Bytes) {
+        self.parts.effects.tell_device(subject, scope, values);
+    }
+
     /// Whether the tenant may use a feature.
     pub fn may_use(&mut self, feature: Feature) -> bool {
         self.parts.meter.allows(self.tenant, feature)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
+use fieldline_core::downlink::DeviceLink;
 use fieldline_core::ports::{
     AttributeStore, DeviceRpc, EntityStores, RestCalls, RuleEngine, TimeSeriesStore,
 };
@@ -27,6 +28,8 @@ pub struct Services {
     pub attributes: Arc<dyn AttributeStore>,
     /// Queues messages.
     pub engine: Arc<dyn RuleEngine>,
+    /// The way to the sessions of devices.
+    pub devices: Arc<dyn DeviceLink>,
     /// Calls devices.
     pub rpc: Arc<dyn DeviceRpc>,
     /// Answers clients of the REST API that wait for a rule chain.

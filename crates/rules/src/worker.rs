@@ -199,7 +199,7 @@ impl Worker {
         let states = self.parts.states.take_changes(partition);
         let effects = self.parts.effects.with(states);
         store.apply(partition, next, &effects).await?;
-        self.parts.effects.clear();
+        self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl Worker {
         let states = self.parts.states.take_changes(partition);
         let effects = self.parts.effects.with(states);
         store.amend(partition, &effects).await?;
-        self.parts.effects.clear();
+        self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
     }
 
@@ -222,7 +222,7 @@ impl Worker {
         store
             .amend(partition, &self.parts.effects.with(Vec::new()))
             .await?;
-        self.parts.effects.clear();
+        self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What goes when it is old enough: events, and the alarms of tenants whose profile sets a time for them.
+//! What goes when it is old enough: events, and the alarms and persistent calls of tenants whose profile sets a time for them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::options::Span;
 use fieldline_core::ports::{EventStore, StoreResult};
-use fieldline_core::services::Alarms;
+use fieldline_core::services::{Alarms, StoredCalls};
 use fieldline_model::entity::EventKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,7 @@ impl Default for Options {
 /// Works on these.
 pub(crate) struct Housekeeping {
     pub(crate) alarms: Alarms,
+    pub(crate) calls: StoredCalls,
     pub(crate) events: Arc<dyn EventStore>,
     pub(crate) clock: SharedClock,
     pub(crate) options: Options,
@@ -68,6 +69,11 @@ impl Housekeeping {
             Ok(0) => {}
             Ok(alarms) => info!(alarms, "deleted old alarms"),
             Err(error) => warn!(%error, "cannot delete old alarms, trying again later"),
+        }
+        match self.calls.expire().await {
+            Ok(0) => {}
+            Ok(calls) => info!(calls, "deleted old calls to devices"),
+            Err(error) => warn!(%error, "cannot delete old calls to devices, trying again later"),
         }
         match self.delete_events(now_ms).await {
             Ok(0) => {}
@@ -152,8 +158,10 @@ mod tests {
             rule_engine: Arc::new(NoRuleEngine),
             rule_nodes: Arc::new(NoRuleNodes),
         };
+        let services = Services::new(context);
         let mut housekeeping = Housekeeping {
-            alarms: Services::new(context).alarms,
+            alarms: services.alarms,
+            calls: services.calls,
             events: stores.events.clone(),
             clock,
             options: Options::default(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::calls::{CallPort, Calls};
 use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::entity_query::{self, EntityQueries};
@@ -11,10 +12,10 @@ use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
 use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{Journal, NoDeviceRpc, NoRuleEngine, NoRuleNodes};
+use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine};
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{self, seed};
+use fieldline_core::services::{self, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_journal::EmbeddedJournal;
@@ -68,18 +69,23 @@ impl Stores {
         })
     }
 
-    /// Creates what a new installation starts with.
-    pub(crate) async fn seed(&self, config: &Config, demo: bool) -> Result<(), ServeError> {
-        let context = services::Context {
+    /// What services work with that make no rule chains.
+    fn context(&self, rule_engine: Arc<dyn RuleEngine>) -> services::Context {
+        services::Context {
             stores: self.database.entity_stores(),
             series: self.live.clone(),
             attributes: self.live.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
             passwords: Passwords::new(1),
-            rule_engine: Arc::new(NoRuleEngine),
+            rule_engine,
             rule_nodes: Arc::new(NoRuleNodes),
-        };
+        }
+    }
+
+    /// Creates what a new installation starts with.
+    pub(crate) async fn seed(&self, config: &Config, demo: bool) -> Result<(), ServeError> {
+        let context = self.context(Arc::new(NoRuleEngine));
         let mut password = config.admin_password.clone();
         if demo {
             password.get_or_insert_with(|| seed::DEMO_ADMIN_PASSWORD.to_owned());
@@ -114,6 +120,9 @@ impl Stores {
                 .map_err(ServeError::start)?,
             rule_engine: core.rules.pusher(),
             rest_calls: core.rest_calls.clone(),
+            devices: core.sessions.clone(),
+            calls: core.calls.clone(),
+            onboarding: core.onboarding.clone(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
             live: self.live.clone(),
@@ -157,6 +166,8 @@ impl Stores {
 /// The path of messages and those who listen to it.
 pub(crate) struct Core {
     pub(crate) sessions: Arc<Sessions>,
+    calls: Arc<Calls>,
+    onboarding: Arc<Onboarding>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
     usage: Arc<ApiUsage>,
@@ -170,6 +181,8 @@ pub(crate) struct Core {
     watching: JoinHandle<()>,
     /// Stores what tenants use; ends with the activity tracker.
     reporting: JoinHandle<()>,
+    /// Keeps what changes with calls to devices; ends with the activity tracker.
+    calling: JoinHandle<()>,
     housekeeping: JoinHandle<()>,
 }
 
@@ -190,6 +203,7 @@ impl Core {
         usage.restore().await.map_err(ServeError::start)?;
         directory.count_in(usage.clone());
         let sessions = Sessions::new(config.mqtt.sessions_per_device);
+        let calls = Calls::new(sessions.clone(), entities.calls.clone(), stores.clock.clone());
         let activity = ActivityTracker::new(
             entities,
             stores.live.clone(),
@@ -208,7 +222,8 @@ impl Core {
                 attributes: stores.live.clone(),
                 events: stores.events.clone(),
                 clock: stores.clock.clone(),
-                rpc: Arc::new(NoDeviceRpc),
+                devices: sessions.clone(),
+                rpc: Arc::new(CallPort(calls.clone())),
                 rest_calls: rest_calls.clone(),
                 activity: activity.clone(),
                 usage: usage.clone(),
@@ -219,6 +234,8 @@ impl Core {
             &config.rules,
         );
         activity.report_to(rules.pusher());
+        calls.report_to(rules.pusher());
+        let onboarding = Onboarding::new(stores.context(rules.pusher()));
         let ingest_stores = IngestStores {
             store: stores.live.clone(),
             activity: activity.clone(),
@@ -236,6 +253,7 @@ impl Core {
         let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
         let housekeeping = Housekeeping {
             alarms: rules.common().services.rules.alarms.clone(),
+            calls: rules.common().services.rules.calls.clone(),
             events: rules.common().services.stores.events.clone(),
             clock: stores.clock.clone(),
             options: config.events.clone(),
@@ -244,9 +262,12 @@ impl Core {
         let stop_activity = watch::Sender::new(false);
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
+        let calling = tokio::spawn(calls.clone().run(stop_activity.subscribe()));
         let reporting = tokio::spawn(usage.clone().run(config.usage.clone(), stop_activity.subscribe()));
         Ok(Self {
             sessions,
+            calls,
+            onboarding,
             directory,
             activity,
             usage,
@@ -258,6 +279,7 @@ impl Core {
             stop_activity,
             watching,
             reporting,
+            calling,
             housekeeping,
         })
     }
@@ -267,6 +289,8 @@ impl Core {
         fieldline_transport::Services {
             directory: self.directory.clone(),
             sessions: self.sessions.clone(),
+            calls: self.calls.clone(),
+            onboarding: self.onboarding.clone(),
             uplink: self.uplink.clone(),
             attributes: stores.live.clone(),
             activity: self.activity.clone(),
@@ -325,6 +349,9 @@ impl Core {
         let writer = self.watching.abort_handle();
         deadline.step("activity", 0.5, self.watching).await;
         writer.abort();
+        let caller = self.calling.abort_handle();
+        deadline.step("calls", 0.5, self.calling).await;
+        caller.abort();
         let reporter = self.reporting.abort_handle();
         deadline.step("API usage", 0.5, self.reporting).await;
         reporter.abort();

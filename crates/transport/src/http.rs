@@ -1,4 +1,5 @@
-//! The HTTP device API: `/api/v1/{token}/telemetry` and `/api/v1/{token}/attributes`.
+//! The HTTP device API: `/api/v1/{token}/telemetry`, `…/attributes`, `…/attributes/updates`, `…/rpc`,
+//! `…/claim`, and `/api/v1/provision`.
 //!
 //! The status codes are those that devices of this API know: 401 with an empty body for an unknown token, 500 with the
 //! parser's words for a malformed payload, 500 with an empty body when the message could not be taken. A tenant that has
@@ -7,6 +8,8 @@
 mod body;
 mod intake;
 mod memory;
+mod onboarding;
+mod two_way;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +71,11 @@ pub fn router(services: Arc<Services>, limits: Limits) -> Router {
             "/api/v1/{token}/attributes",
             get(get_attributes).post(post_attributes),
         )
+        .route("/api/v1/{token}/attributes/updates", get(two_way::updates))
+        .route("/api/v1/{token}/rpc", get(two_way::next_call).post(two_way::call))
+        .route("/api/v1/{token}/rpc/{number}", post(two_way::answer_call))
+        .route("/api/v1/{token}/claim", post(onboarding::claim))
+        .route("/api/v1/provision", post(onboarding::provision))
         .with_state(Arc::new(shared))
 }
 

@@ -10,10 +10,12 @@ mod payload;
 use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::calls::Calls;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::ingest::Uplink;
 use fieldline_core::ports::AttributeStore;
+use fieldline_core::services::Onboarding;
 use fieldline_core::sessions::Sessions;
 use fieldline_model::json::JsonRules;
 
@@ -25,6 +27,10 @@ pub struct Services {
     pub directory: Arc<DeviceDirectory>,
     /// Who is connected.
     pub sessions: Arc<Sessions>,
+    /// Calls to devices and by devices.
+    pub calls: Arc<Calls>,
+    /// How devices come to the platform by themselves.
+    pub onboarding: Arc<Onboarding>,
     /// Where messages go.
     pub uplink: Uplink,
     /// Where attribute requests are answered from.

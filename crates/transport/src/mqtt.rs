@@ -4,14 +4,18 @@
 //! everything that one read brought is appended to the journal at once, and acknowledged with one write when it is
 //! durable. While it waits it does not read, so a device that is faster than the disk is slowed down by TCP.
 
+mod chain;
 mod connection;
+mod gateway;
 mod incoming;
 mod keepalive;
 mod listener;
 mod login;
 mod partial;
+mod provisioning;
 mod stream;
 mod topics;
+mod two_way;
 
 use std::net::SocketAddr;
 

@@ -2,6 +2,7 @@
 
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ports::StoreResult;
+use fieldline_core::services::ProvisionRequest;
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
@@ -34,6 +35,14 @@ pub(crate) fn attributes(
     json::attributes(payload, &services.json, record.buffer())?;
     record.finish();
     Ok(())
+}
+
+/// Reads what a device that asks for its credentials shows.
+pub(crate) fn provision_request(payload: &[u8]) -> Result<ProvisionRequest, JsonError> {
+    json::read(
+        payload,
+        "expected `provisionDeviceKey` and `provisionDeviceSecret`",
+    )
 }
 
 /// Which attributes a device asks for; with neither list it asks for all.
@@ -83,7 +92,7 @@ impl AttributeRequest {
     }
 }
 
-fn write_object(attributes: &[Attribute], out: &mut String) {
+pub(crate) fn write_object(attributes: &[Attribute], out: &mut String) {
     out.push('{');
     for (index, attribute) in attributes.iter().enumerate() {
         if index > 0 {

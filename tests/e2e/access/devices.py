@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from access.people import CUSTOMER
-from access.rows import PAGE, Call, device_id, on, page, row, with_id
+from access.rows import PAGE, Call, call, device_id, on, page, row, with_id
 from access.things import device_profile
 from access.world import World
 from harness.rest import NULL_ID, unique
@@ -173,3 +173,28 @@ row(
     lambda w, fresh: Call({"entityType": "DEVICE", "entityId": NULL_ID}),
     shows="secret",
 )
+
+# -- calls to devices --
+
+CALL = {"method": "treasure", "params": {}, "persistent": True}
+for prefix in ("/api/rpc", "/api/plugins/rpc"):
+    for kind in ("oneway", "twoway"):
+        row(f"POST {prefix}/{kind}/{{deviceId}}", "- + + - -", device_id(CALL))
+PERSISTENT = on("rpcId", World.make_call, World.make_call)
+row("GET /api/rpc/persistent/{rpcId}", "- + + - -", PERSISTENT)
+row("DELETE /api/rpc/persistent/{rpcId}", "- + - - -", PERSISTENT)
+row("GET /api/rpc/persistent/device/{deviceId}", "- + + - -", device_id(query=PAGE), shows="treasure")
+
+# -- claiming --
+
+
+def name_of(device_of_call):
+    return call(
+        deviceName=lambda w, fresh: w.tenant.get(f"/api/device/{device_of_call(w, fresh)}").json()["name"], body={}
+    )
+
+
+CLAIM = "/api/customer/device/{deviceName}/claim"
+# The customer has it already, and nobody has told a secret.
+row(f"POST {CLAIM}", "- - ! ! -", name_of(lambda w, fresh: w.device))
+row(f"DELETE {CLAIM}", "- + + - -", name_of(lambda w, fresh: w.make_device() if fresh else w.device))

@@ -57,6 +57,10 @@ class World(Things):
             self.tenant.post(f"/api/plugins/telemetry/DEVICE/{device}/attributes/{scope}", {"secret": "treasure-2"})
         return device
 
+    def make_call(self) -> str:
+        call = {"method": "treasure", "params": {}, "persistent": True, "timeout": 600_000}
+        return self.tenant.post(f"/api/rpc/oneway/{self.device}", call).json()["rpcId"]
+
     def make_profile(self) -> str:
         return self.tenant.post("/api/deviceProfile", device_profile()).json()["id"]["id"]
 

@@ -3,6 +3,7 @@
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use fieldline_core::access::{Operation, Principal};
+use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::events::EntityChange;
 
 use crate::caller::Caller;
@@ -85,6 +86,8 @@ async fn attributes(
     if !deleted.is_empty() {
         api.events
             .publish(EntityChange::AttributesChanged(subject, scope));
+        let update = AttributeUpdate::Deleted(deleted.clone());
+        api.devices.attributes_changed(subject, scope, update);
         api.services
             .actions
             .attributes_deleted(caller, subject.entity, scope, &deleted)

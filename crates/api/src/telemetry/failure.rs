@@ -1,4 +1,4 @@
-//! Errors of the telemetry controller, which are plain text where the rest of the API answers with JSON.
+//! Errors of the telemetry and RPC controllers, which are plain text where the rest of the API answers with JSON.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -12,17 +12,17 @@ use super::params::BadInput;
 
 /// An answer that says no, in plain text.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     status: StatusCode,
     text: String,
 }
 
 /// Result of a handler.
-pub(super) type Answer<T> = Result<T, Failure>;
+pub(crate) type Answer<T> = Result<T, Failure>;
 
 impl Failure {
     /// Why an entity was not handed out to somebody with that authority.
-    pub(super) fn access(error: AccessError, authority: Authority) -> Self {
+    pub(crate) fn access(error: AccessError, authority: Authority) -> Self {
         match error {
             AccessError::NotFound(id) => Self {
                 status: StatusCode::NOT_FOUND,

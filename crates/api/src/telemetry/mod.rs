@@ -23,6 +23,7 @@ mod tests;
 mod zone;
 
 pub(crate) use context::SaveContext;
+pub(crate) use failure::{Answer, Failure};
 pub(crate) use points::{PointsError, PointsQuery, one, points};
 pub(crate) use source::Source;
 

@@ -5,8 +5,8 @@
 
 use fieldline_core::ports::{RowParts, TelemetryRow};
 use fieldline_model::Subject;
-use fieldline_model::json::{self, JsonRules, Nulls, write_string};
-use fieldline_model::kv::{Corrupt, unpack};
+use fieldline_model::json::{self, JsonRules, Nulls};
+use fieldline_model::kv::{Corrupt, unpack, write_object};
 use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
 
 use serde_json::value::RawValue;
@@ -77,8 +77,7 @@ impl Points {
     }
 }
 
-/// Packed key-values as a JSON object. Texts are written as they are read: a tree of a large body would be many times its
-/// size.
+/// Packed key-values as a JSON object.
 pub(super) fn object(values: &[u8]) -> Result<Box<RawValue>, Corrupt> {
     let mut text = String::with_capacity(values.len() * 2);
     write_object(values, &mut text)?;
@@ -100,21 +99,6 @@ pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Box<RawValue>, Corrupt> 
     }
     text.push(']');
     raw(text)
-}
-
-fn write_object(values: &[u8], out: &mut String) -> Result<(), Corrupt> {
-    out.push('{');
-    for (index, item) in unpack(values).enumerate() {
-        let (name, value) = item?;
-        if index > 0 {
-            out.push(',');
-        }
-        write_string(name, out);
-        out.push(':');
-        value.write_json(out);
-    }
-    out.push('}');
-    Ok(())
 }
 
 fn raw(text: String) -> Result<Box<RawValue>, Corrupt> {

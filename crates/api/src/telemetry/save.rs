@@ -3,6 +3,7 @@
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use fieldline_core::access::{Operation, Principal};
+use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
 use fieldline_core::usage::{Feature, UsageKey, storage_points};
@@ -142,6 +143,8 @@ async fn attributes(
     api.events
         .publish(EntityChange::AttributesChanged(subject, scope));
     let shown = payload::object(&values).map_err(unpackable)?;
+    let update = AttributeUpdate::Saved(values.into());
+    api.devices.attributes_changed(subject, scope, update);
     api.services
         .actions
         .attributes_updated(caller, subject.entity, scope, &shown)

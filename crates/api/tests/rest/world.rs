@@ -10,13 +10,15 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
+use fieldline_core::calls::Calls;
 use fieldline_core::entity_query::{self, EntityQueries};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{Context, seed};
+use fieldline_core::services::{Context, Onboarding, seed};
+use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
 use fieldline_model::message::Message;
@@ -127,6 +129,7 @@ impl World {
         let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
         let rest_calls = RestCallers::new("test", WaitLimits::default());
+        let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
         let deps = Deps {
             usage: usage.clone(),
             entities,
@@ -139,6 +142,9 @@ impl World {
             token_key: TokenKey::random(),
             rule_engine: heard.clone(),
             rest_calls: rest_calls.clone(),
+            devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
+            calls,
+            onboarding: Onboarding::new(context.clone()),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),

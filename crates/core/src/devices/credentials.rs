@@ -75,7 +75,7 @@ impl BasicValue {
 }
 
 /// Compares without telling by its duration where the two differ.
-fn same_secret(left: &[u8], right: &[u8]) -> bool {
+pub(crate) fn same_secret(left: &[u8], right: &[u8]) -> bool {
     left.len() == right.len()
         && left
             .iter()

@@ -28,6 +28,8 @@ pub struct DeviceSettings {
     pub telemetry_topic: Option<String>,
     /// Topic (filter) of attributes that replaces the default one.
     pub attributes_topic: Option<String>,
+    /// Further filter that subscribes to changes of shared attributes.
+    pub attributes_subscription: Option<String>,
     /// Rate limits of messages, telemetry messages and telemetry points, as the tenant profile writes them.
     pub message_limits: [Option<String>; 3],
     /// The same, read.

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    Asset, AssetProfile, CredentialsType, Customer, Device, DeviceCredentials, DeviceProfile, Tenant,
-    TenantProfile, User, UserCredentials,
+    Asset, AssetProfile, CredentialsType, Customer, Device, DeviceCredentials, Tenant, TenantProfile,
+    User, UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
-    AlarmStore, AssignableStore, CalculatedFieldStore, DeviceStore, EntityViewStore, EventStore,
-    ProfileStore, QueueStore, RelationStore, RuleChainStore, StoreResult,
+    AlarmStore, AssignableStore, CalculatedFieldStore, DeviceProfileStore, DeviceStore, EntityViewStore,
+    EventStore, PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -29,7 +29,7 @@ pub struct EntityStores {
     pub calculated_fields: Arc<dyn CalculatedFieldStore>,
     pub users: Arc<dyn UserStore>,
     pub devices: Arc<dyn DeviceStore>,
-    pub device_profiles: Arc<dyn ProfileStore<DeviceProfile>>,
+    pub device_profiles: Arc<dyn DeviceProfileStore>,
     pub device_credentials: Arc<dyn DeviceCredentialsStore>,
     pub rule_chains: Arc<dyn RuleChainStore>,
     pub queues: Arc<dyn QueueStore>,
@@ -39,6 +39,7 @@ pub struct EntityStores {
     pub entity_views: Arc<dyn EntityViewStore>,
     pub relations: Arc<dyn RelationStore>,
     pub alarms: Arc<dyn AlarmStore>,
+    pub calls: Arc<dyn PersistentCallStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.

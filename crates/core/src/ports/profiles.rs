@@ -45,6 +45,13 @@ profiles! {
     AssetProfile AssetProfileInfo asset_profiles;
 }
 
+/// Device profiles.
+#[async_trait]
+pub trait DeviceProfileStore: ProfileStore<DeviceProfile> {
+    /// The profile with that provisioning key, in any tenant: for devices that introduce themselves.
+    async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>>;
+}
+
 /// Profiles of a kind.
 #[async_trait]
 pub trait ProfileStore<P: Profile>: Send + Sync {

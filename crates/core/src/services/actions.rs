@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::{AlarmComment, AlarmInfo, Customer, EntityRelation};
+use fieldline_model::entity::{AlarmComment, AlarmInfo, Customer, Device, EntityRelation};
 use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{AlarmId, CustomerId, EntityId, TenantId};
@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use super::Context;
 use crate::access::{Entity, Principal};
 use crate::logging::LogGate;
+use crate::ports::{DeviceRpcRequest, StoreResult};
 
 static GATE: LogGate = LogGate::new(2);
 
@@ -101,6 +102,35 @@ impl Actions {
             texts,
         };
         self.push(action, &entity.to_json()).await;
+    }
+
+    /// The same, done by the platform itself.
+    pub async fn platform(&self, msg_type: MsgType, entity: &Entity) {
+        let resource = entity.resource();
+        let action = Action {
+            who: None,
+            tenant: resource.tenant,
+            msg_type,
+            originator: resource.entity,
+            customer: resource.customer,
+            name: Some(entity.name()),
+            texts: Vec::new(),
+        };
+        self.push(action, &entity.to_json()).await;
+    }
+
+    /// Something that the platform tells about a device: `ProvisionSuccess`, `ProvisionFailure`.
+    pub async fn about_device(&self, msg_type: MsgType, device: &Device, body: &serde_json::Value) {
+        let action = Action {
+            who: None,
+            tenant: device.tenant_id,
+            msg_type,
+            originator: device.id.unwrap_or_default().into(),
+            customer: device.customer_id,
+            name: Some(&device.name),
+            texts: Vec::new(),
+        };
+        self.push(action, body).await;
     }
 
     /// A relation was saved or deleted: `RelationAddOrUpdate`, `RelationDeleted`; told about both of its ends.
@@ -204,6 +234,45 @@ impl Actions {
             texts: vec![("comment", serde_json::to_string(comment).unwrap_or_default())],
         };
         self.push(action, info).await;
+    }
+
+    /// A person calls a device: whoever is told hands the call on.
+    ///
+    /// # Errors
+    /// The rule engine cannot be told.
+    pub async fn device_call(
+        &self,
+        who: &Principal,
+        device: &Device,
+        call: &DeviceRpcRequest,
+    ) -> StoreResult<()> {
+        let mut metadata = Metadata::from_iter([
+            ("requestUUID", call.id.to_string()),
+            ("originServiceId", call.rest_origin.clone().unwrap_or_default()),
+            ("expirationTime", call.expires_ms.to_string()),
+            ("oneway", call.oneway.to_string()),
+            ("persistent", call.persistent.to_string()),
+        ]);
+        if let Some(retries) = call.retries {
+            metadata.set("retries", retries.to_string());
+        }
+        metadata.set("deviceName", device.name.as_str());
+        metadata.set("deviceType", device.device_type.as_str());
+        let body = json!({
+            "method": call.method, "params": call.params, "additionalInfo": call.additional_info,
+        });
+        let customer = Some(who.customer).filter(|customer| !customer.is_null());
+        let message = Message {
+            customer,
+            ..Message::new(
+                MsgType::RpcFromServer,
+                call.device.into(),
+                self.0.now(),
+                metadata,
+                body.to_string(),
+            )
+        };
+        self.0.rule_engine.push(call.tenant, message).await
     }
 
     async fn push(&self, action: Action<'_>, body: &impl Serialize) {

@@ -10,13 +10,12 @@ use fieldline_model::entity::{
     SearchDirection,
 };
 use fieldline_model::message::MsgType;
-use fieldline_model::page::PageLink;
 use fieldline_model::{
     AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, TenantId, UserId,
 };
 use serde_json::{Value, json};
 
-use super::{Actions, Context, ServiceError, ServiceErrorKind, ServiceResult, validate};
+use super::{Actions, Context, ServiceError, ServiceErrorKind, ServiceResult, retention, validate};
 use crate::events::EntityChange;
 use crate::ports::{AlarmApiResult, AlarmDraft, AlarmUpdate};
 
@@ -226,32 +225,11 @@ impl Alarms {
     /// # Errors
     /// The store failed; asking again goes on where it stopped.
     pub async fn expire(&self) -> ServiceResult<u64> {
-        const DAY_MS: i64 = 86_400_000;
-        let stores = &self.context.stores;
         let mut count = 0;
-        let mut link = PageLink {
-            sort_property: Some("createdTime".to_owned()),
-            ..PageLink::first(1_000)
-        };
-        loop {
-            let page = stores.tenants.list(&link).await?;
-            for tenant in page.data {
-                let (Some(id), Some(profile)) = (tenant.id, tenant.tenant_profile_id) else {
-                    continue;
-                };
-                let profile = stores.tenant_profiles.get(profile).await?;
-                let days = profile.map_or(0, |profile| profile.limit("alarmsTtlDays"));
-                let age = i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY_MS);
-                if age > 0 {
-                    let before = self.context.now().saturating_sub(age);
-                    count += self.delete_before(id, before).await?;
-                }
-            }
-            if !page.has_next {
-                return Ok(count);
-            }
-            link.page += 1;
+        for (tenant, before) in retention::ages(&self.context, "alarmsTtlDays").await? {
+            count += self.delete_before(tenant, before).await?;
         }
+        Ok(count)
     }
 
     /// The customer of an originator; `None` where it has none.

@@ -46,6 +46,17 @@ pub struct Device {
     pub additional_info: Option<Value>,
 }
 
+impl Device {
+    /// Whether it may speak for other devices.
+    pub fn is_gateway(&self) -> bool {
+        self.additional_info
+            .as_ref()
+            .and_then(|info| info.get("gateway"))
+            .and_then(Value::as_bool)
+            .unwrap_or(false)
+    }
+}
+
 /// A device with what lists show beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -49,6 +49,7 @@ impl Site {
     fn over(world: &World, journal: Arc<EmbeddedJournal>) -> Self {
         let uplink = Uplink::open(journal.clone(), 2).unwrap();
         let deps = Deps {
+            devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
             stores: world.services.stores.clone(),
             series: world.store.clone(),
             attributes: world.store.clone(),

@@ -179,6 +179,7 @@ impl World {
                 series: store.clone(),
                 attributes: store.clone(),
                 engine: queue.clone(),
+                devices: callers.clone(),
                 rpc: callers.clone(),
                 rest_calls: callers.clone(),
                 activity: activity.clone(),
@@ -412,6 +413,11 @@ impl World {
         }
     }
 
+    /// Stores what the nodes have done so far.
+    pub(crate) async fn apply_all(&mut self) {
+        self.apply().await;
+    }
+
     async fn apply(&mut self) {
         if self.parts.effects.is_empty() {
             return;
@@ -423,7 +429,7 @@ impl World {
             .apply(self.parts.partition, Offset(self.applied), &effects)
             .await;
         done.unwrap();
-        self.parts.effects.clear();
+        self.parts.effects.settle(&*self.services.devices);
     }
 }
 

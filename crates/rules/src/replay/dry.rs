@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{NoDeviceRpc, NoRestCalls, NoRuleNodes};
@@ -110,6 +111,7 @@ impl Dry {
             series: series.clone(),
             attributes,
             engine: pushes.clone(),
+            devices: Arc::new(NoDeviceLink),
             rpc: Arc::new(NoDeviceRpc),
             rest_calls: Arc::new(NoRestCalls),
             activity,

@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use fieldline_core::access::Entity;
 use fieldline_core::ports::{
     AlarmStore, Assignable, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
-    DeviceCredentialsStore, DeviceStore, EntityStores, EntityViewStore, EventFilter, EventStore, Profile,
+    DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityStores, EntityViewStore, EventFilter, EventStore, Profile,
     ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult,
     TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
-    CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
+    CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device, DeviceProfile,
     DeviceCredentials, EntityRelation, EntityRelationInfo, Event, EventKind, Queue, RelationTypeGroup,
     RelationsQuery, RuleChain, RuleChainMetaData, RuleChainType, RuleNode, Tenant, TenantProfile, User,
     UserCredentials,
@@ -67,6 +67,8 @@ pub(super) fn dry_stores(
                     drafts: drafts.clone(),
                 }),)*
                 alarms,
+                // No node asks for it.
+                calls: real.calls.clone(),
             }
         };
     }
@@ -320,9 +322,9 @@ impl RelationStore for Dry<dyn RelationStore> {
     }
 }
 
-impl<P: Profile> Dry<dyn ProfileStore<P>> {
+impl<S: ?Sized> Dry<S> {
     /// A profile as the replay shall see it.
-    fn drafted(&self, profile: P) -> P {
+    fn drafted<P: Profile>(&self, profile: P) -> P {
         let (Some(alarms), Entity::DeviceProfile(mut drafted)) =
             (&self.drafts.alarms, profile.clone().into_entity())
         else {
@@ -340,7 +342,7 @@ impl<P: Profile> Dry<dyn ProfileStore<P>> {
         P::of(Entity::DeviceProfile(drafted)).unwrap_or(profile)
     }
 
-    fn saved(&self) {
+    fn saved<P: Profile>(&self) {
         self.note(match P::TYPE {
             EntityType::DeviceProfile => "device profiles saved",
             _ => "asset profiles saved",
@@ -349,9 +351,9 @@ impl<P: Profile> Dry<dyn ProfileStore<P>> {
 }
 
 #[async_trait]
-impl<P: Profile> ProfileStore<P> for Dry<dyn ProfileStore<P>> {
+impl<P: Profile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for Dry<S> {
     async fn save(&self, profile: P, _create: bool) -> StoreResult<P> {
-        self.saved();
+        self.saved::<P>();
         Ok(profile)
     }
 
@@ -369,7 +371,7 @@ impl<P: Profile> ProfileStore<P> for Dry<dyn ProfileStore<P>> {
     }
 
     async fn set_default(&self, _: TenantId, _: P::Id) -> StoreResult<bool> {
-        self.saved();
+        self.saved::<P>();
         Ok(true)
     }
 
@@ -391,6 +393,14 @@ impl<P: Profile> ProfileStore<P> for Dry<dyn ProfileStore<P>> {
             _ => "asset profiles deleted",
         });
         Ok(true)
+    }
+}
+
+#[async_trait]
+impl DeviceProfileStore for Dry<dyn DeviceProfileStore> {
+    async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>> {
+        let found = self.real.by_provision_key(key).await?;
+        Ok(found.map(|profile| self.drafted(profile)))
     }
 }
 

@@ -163,8 +163,15 @@ impl Worker {
         if msg.ttl_seconds == 0 {
             msg.ttl_seconds = chains.ttl_seconds;
         }
-        if msg.customer.is_none() {
-            msg.customer = self.find(subject, store).await?.and_then(|found| found.customer);
+        // What a device calls was queued before anybody had looked the device up.
+        let is_call = from.is_none() && msg.kind == MsgType::ToServerRpc;
+        if msg.customer.is_none() || is_call {
+            let found = self.find(subject, store).await?;
+            if let Some(found) = found.as_ref().filter(|_| is_call) {
+                msg.meta.set("deviceName", &*found.name);
+                msg.meta.set("deviceType", &*found.profile_name);
+            }
+            msg.customer = msg.customer.or(found.and_then(|found| found.customer));
         }
         if from.is_none() && msg.kind.name() == FIELD_MESSAGE {
             return self.walk(ticket, Move::FieldMessage(msg), store).await;

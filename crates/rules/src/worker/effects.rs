@@ -1,6 +1,7 @@
 //! What messages do to the stores, gathered until it is applied together.
 
 use bytes::Bytes;
+use fieldline_core::downlink::{AttributeUpdate, DeviceLink};
 use fieldline_core::ports::{AttributeRow, Effects, RowParts, StateRow, TelemetryRow};
 use fieldline_model::Subject;
 use fieldline_model::timeseries::AttributeScope;
@@ -10,6 +11,8 @@ use fieldline_model::timeseries::AttributeScope;
 pub struct Pending {
     telemetry: Vec<(Subject, i64, u32, RowParts, Bytes)>,
     attributes: Vec<(Subject, AttributeScope, i64, Bytes)>,
+    /// Devices that are told when it is stored.
+    updates: Vec<(Subject, AttributeScope, Bytes)>,
 }
 
 impl Pending {
@@ -21,6 +24,11 @@ impl Pending {
     /// Adds attributes.
     pub fn attributes(&mut self, subject: Subject, scope: AttributeScope, ts: i64, values: Bytes) {
         self.attributes.push((subject, scope, ts, values));
+    }
+
+    /// Tells the device of these attributes once they are stored: what it asks for then has them.
+    pub fn tell_device(&mut self, subject: Subject, scope: AttributeScope, values: Bytes) {
+        self.updates.push((subject, scope, values));
     }
 
     /// Whether there is nothing.
@@ -61,8 +69,11 @@ impl Pending {
         }
     }
 
-    /// Forgets them: they are applied.
-    pub fn clear(&mut self) {
+    /// Forgets them: they are applied. Devices are told.
+    pub fn settle(&mut self, devices: &dyn DeviceLink) {
+        for (subject, scope, values) in self.updates.drain(..) {
+            devices.attributes_changed(subject, scope, AttributeUpdate::Saved(values));
+        }
         self.telemetry.clear();
         self.attributes.clear();
     }

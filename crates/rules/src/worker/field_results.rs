@@ -211,6 +211,7 @@ impl Worker {
         let packed = packed(values.into_iter());
         if strategy.save_attribute {
             self.parts.effects.attributes(subject, scope, now, packed.clone());
+            self.parts.effects.tell_device(subject, scope, packed.clone());
         }
         if strategy.process_cfs {
             let what = What::Attributes {

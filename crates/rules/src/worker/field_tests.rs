@@ -68,6 +68,7 @@ impl Running {
             attributes: world.store.clone(),
             events: world.events.clone(),
             clock: world.clock.clone(),
+            devices: world.callers.clone(),
             rpc: world.callers.clone(),
             rest_calls: world.callers.clone(),
             activity: world.services.activity.clone(),

@@ -1,12 +1,13 @@
 //! Device profiles.
 
-use fieldline_core::ports::StoreResult;
+use async_trait::async_trait;
+use fieldline_core::ports::{DeviceProfileStore, StoreResult};
 use fieldline_model::entity::DeviceProfile;
 use fieldline_model::{DeviceProfileId, RuleChainId, TenantId};
 use uuid::Uuid;
 
 use super::list::Listing;
-use super::profiles::Profiled;
+use super::profiles::{Profiled, Profiles};
 use super::query::{Arg, Columns};
 use super::record::{self, Key, Record};
 
@@ -121,5 +122,15 @@ impl Profiled for DeviceProfile {
     fn unchecked_chain(&self) -> Option<RuleChainId> {
         // The foreign key leaves out the tenant: the column was added later.
         self.default_rule_chain_id.map(|chain| RuleChainId(chain.id))
+    }
+}
+
+#[async_trait]
+impl DeviceProfileStore for Profiles<DeviceProfile> {
+    async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>> {
+        let query = record::select::<DeviceProfile>()
+            .push("provision_key = ")
+            .bind(key);
+        record::first(&self.database.read(query).await?)
     }
 }

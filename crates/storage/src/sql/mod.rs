@@ -23,6 +23,7 @@ mod asset_profiles;
 mod assets;
 mod assigned;
 mod calculated_fields;
+mod calls;
 mod customers;
 mod database;
 mod device_credentials;
@@ -83,6 +84,7 @@ impl Database {
             entity_views: Arc::new(assigned::Rows::new(self)),
             relations: Arc::new(relations::Relations(self.clone())),
             alarms: Arc::new(alarms::Alarms(self.clone())),
+            calls: Arc::new(calls::Calls(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),

@@ -28,7 +28,7 @@ pub(super) trait Profiled: Record + Profile {
 
 /// The profiles of a kind in a database.
 pub(super) struct Profiles<P> {
-    database: Database,
+    pub(super) database: Database,
     kind: PhantomData<fn() -> P>,
 }
 

@@ -4,6 +4,7 @@
 mod alarms;
 mod alarms_kept;
 mod calculated_fields;
+mod calls;
 mod deleting;
 mod devices;
 mod events;
@@ -29,6 +30,7 @@ pub use calculated_fields::{
     calculated_fields_are_found_by_what_they_are, calculated_fields_are_kept_like_devices,
     calculated_fields_go_with_their_entity,
 };
+pub use calls::{calls_are_found_until_they_end, calls_of_others_are_not_there};
 pub use deleting::{
     deleting_a_customer_unassigns_its_devices_and_deletes_its_users,
     deleting_a_tenant_deletes_everything_that_belongs_to_it, profiles_in_use_cannot_be_deleted,
@@ -83,6 +85,8 @@ macro_rules! entity_contract {
             calculated_fields_are_kept_like_devices
             calculated_fields_are_found_by_what_they_are
             calculated_fields_go_with_their_entity
+            calls_are_found_until_they_end
+            calls_of_others_are_not_there
             owners_read_back_whole
             devices_read_back_whole
             versions_count_up_and_guard_updates

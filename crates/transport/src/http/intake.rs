@@ -93,7 +93,7 @@ impl Shared {
     }
 
     /// Appends the records, in pieces if they are too large for one append, and waits until all are durable.
-    async fn append(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<(), Refusal> {
+    pub(super) async fn append(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<(), Refusal> {
         let outcome = if records.as_bytes().len() <= self.limits.max_append {
             self.append_piece(device, records).await?.await
         } else {

@@ -12,7 +12,7 @@ use fieldline_codec::ReasonCode;
 use fieldline_core::ingest::Uplink;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Append, AppendError};
-use fieldline_core::sessions::{CloseReason, SessionControl, SessionGuard};
+use fieldline_core::sessions::{CloseReason, SessionControl};
 use fieldline_model::Subject;
 use fieldline_model::record::RecordBatch;
 use tokio::io::AsyncWriteExt as _;
@@ -164,7 +164,6 @@ pub(super) struct Connection<S> {
     // Given back after the stream was closed.
     shared: Place,
     incoming: Incoming,
-    session: SessionGuard,
     _watch: Watch,
     /// How much of what is to be written was written.
     written: u32,
@@ -187,9 +186,8 @@ impl<S: Stream> Connection<S> {
         shared.services.activity.connected(subject);
         Self {
             stream,
-            incoming: Incoming::new(admitted, shared.partial.share()),
+            incoming: Incoming::new(admitted, session, shared.partial.share()),
             shared,
-            session,
             _watch: watch,
             written: 0,
             pending: true,
@@ -199,15 +197,21 @@ impl<S: Stream> Connection<S> {
     /// Reads once and sees everything that came through, acknowledgements included.
     async fn turn(&mut self) -> Result<(), End> {
         let mut turn = poll_fn(|context| self.poll_turn(context)).await?;
+        self.incoming.follow_subscriptions(&self.shared);
         // While the server itself keeps the device waiting, its silence does not count.
-        self.session.control().heard(WAITING);
+        self.incoming.guard.control().heard(WAITING);
         let durable = poll_fn(|context| self.poll_durable(&mut turn.taken, context)).await;
-        self.session.control().heard(self.shared.keep_alive.now_s());
+        self.incoming
+            .guard
+            .control()
+            .heard(self.shared.keep_alive.now_s());
         self.count(turn.records, durable)?;
         if let Step::Answer(question) = turn.step {
             self.pending = true;
-            Box::pin(self.incoming.answer(&self.shared, question)).await;
-            turn.step = Step::Continue;
+            turn.step = Box::pin(self.incoming.answer(&self.shared, question)).await;
+        }
+        if self.incoming.can_deliver() {
+            self.incoming.deliver(&self.shared);
         }
         self.flush().await?;
         match turn.step {
@@ -215,7 +219,7 @@ impl<S: Stream> Connection<S> {
             Step::End(Some(code)) => return Err(End::Server(code)),
             Step::Continue | Step::Answer(_) => {}
         }
-        if self.incoming.device.is_stale() {
+        if self.incoming.device().is_stale() {
             Box::pin(self.refresh()).await?;
         }
         Ok(())
@@ -232,14 +236,14 @@ impl<S: Stream> Connection<S> {
             });
             return Poll::Ready(Ok(turn));
         }
-        if let Some(end) = poll_closed(self.session.control(), context) {
+        if let Some(end) = poll_closed(incoming.guard.control(), context) {
             return Poll::Ready(Err(end));
         }
-        let read = ready!(poll_read(&mut self.stream, context, |input, batch| {
+        let read = poll_read(&mut self.stream, context, |input, batch| {
             if input.is_empty() {
                 return Err(End::Peer);
             }
-            if incoming.device.is_stale() {
+            if incoming.device().is_stale() {
                 // What came is handled by the settings that are in force now.
                 incoming.keep(input);
                 self.pending = true;
@@ -247,8 +251,12 @@ impl<S: Stream> Connection<S> {
             }
             let step = incoming.receive(shared, input, batch);
             Ok(Turn::of(shared, incoming, batch, step))
-        }));
-        Poll::Ready(read.unwrap_or(Err(End::Peer)))
+        });
+        match read {
+            Poll::Ready(read) => Poll::Ready(read.unwrap_or(Err(End::Peer))),
+            Poll::Pending if self.incoming.can_deliver() => Poll::Ready(Ok(Turn::IDLE)),
+            Poll::Pending => Poll::Pending,
+        }
     }
 
     /// Waits until the journal has taken the records, and until they are durable if the device waits for an
@@ -257,7 +265,7 @@ impl<S: Stream> Connection<S> {
     fn poll_durable(&self, taken: &mut Taken, context: &mut Context<'_>) -> Poll<Result<(), Unsettled>> {
         match taken.poll(context, self.incoming.has_answers()) {
             Poll::Ready(outcome) => Poll::Ready(outcome.map_err(Unsettled::Refused)),
-            Poll::Pending => match poll_closed(self.session.control(), context) {
+            Poll::Pending => match poll_closed(self.incoming.guard.control(), context) {
                 Some(end) => Poll::Ready(Err(Unsettled::Closed(end))),
                 None => Poll::Pending,
             },
@@ -296,7 +304,7 @@ impl<S: Stream> Connection<S> {
             }
             let written = match self.poll_write(context) {
                 Poll::Ready(written) => written.map_err(|_| End::Peer),
-                Poll::Pending => match poll_closed(self.session.control(), context) {
+                Poll::Pending => match poll_closed(self.incoming.guard.control(), context) {
                     Some(end) => Err(end),
                     None => return Poll::Pending,
                 },
@@ -313,7 +321,7 @@ impl<S: Stream> Connection<S> {
 
     /// Follows changes of the device and its profiles.
     async fn refresh(&mut self) -> Result<(), End> {
-        let device = self.incoming.device.clone();
+        let device = self.incoming.device().clone();
         if let Err(error) = self.shared.services.directory.refresh(&device).await
             && let Some(suppressed) = REFRESH_GATE.open()
         {
@@ -323,12 +331,16 @@ impl<S: Stream> Connection<S> {
             return Err(End::Server(code_of(CloseReason::CredentialsChanged)));
         }
         self.incoming.settings = device.settings();
+        if let Some(gateway) = &mut self.incoming.gateway {
+            gateway.outdate();
+        }
         Ok(())
     }
 
     /// Tells the device where the server ends the connection, takes the session back, and closes the stream.
     async fn close(&mut self, end: End) {
-        let subject = self.incoming.device.subject;
+        let subject = self.incoming.device().subject;
+        self.incoming.leave(&self.shared);
         debug!(device = %subject.entity.id, ?end, "session ended");
         if let End::Server(code) = end {
             self.written = 0;
@@ -341,7 +353,7 @@ impl<S: Stream> Connection<S> {
             })
             .await;
         }
-        if self.session.end() {
+        if self.incoming.guard.end() {
             self.shared.services.activity.disconnected(subject);
         }
         // The same goes for the end of TLS.
@@ -364,17 +376,24 @@ fn poll_closed(control: &SessionControl, context: &Context<'_>) -> Option<End> {
 }
 
 impl Turn {
+    /// Nothing was read.
+    const IDLE: Self = Self {
+        taken: Taken::Nothing,
+        step: Step::Continue,
+        records: 0,
+    };
+
     /// Hands the records of a read to the journal, without waiting.
     fn of(shared: &Shared, incoming: &Incoming, batch: &mut RecordBatch, step: Step) -> Self {
         let (records, points) = (batch.count(), batch.points());
         let taken = Taken::of(
             &shared.services.uplink,
             incoming.settings.queue.as_deref(),
-            incoming.device.subject,
+            incoming.device().subject,
             batch,
         );
         if !matches!(taken, Taken::Refused(_)) {
-            incoming.device.sent(records, points);
+            incoming.device().sent(records, points);
         }
         Self { taken, step, records }
     }
@@ -388,6 +407,7 @@ const fn code_of(reason: CloseReason) -> ReasonCode {
         CloseReason::KeepAlive => ReasonCode::KeepAliveTimeout,
         CloseReason::Inactive => ReasonCode::MaximumConnectTime,
         CloseReason::Shutdown => ReasonCode::ServerShuttingDown,
+        CloseReason::TooSlow => ReasonCode::QuotaExceeded,
     }
 }
 

@@ -9,17 +9,23 @@ use fieldline_codec::{
 };
 use fieldline_core::devices::{DeviceHandle, DeviceSettings};
 use fieldline_core::logging::LogGate;
+use fieldline_core::sessions::SessionGuard;
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
+use super::gateway::{Gateway, Said};
 use super::login::Admitted;
 use super::partial::Share;
-use super::topics::{self, Format, Granted, Uplink};
+use super::topics::{self, Family, Format, Granted, Uplink};
+use super::two_way::Sent;
 use crate::payload::{self, AttributeRequest};
 
 static ANSWER_GATE: LogGate = LogGate::new(2);
+
+/// The call that is answered with how much the device may send.
+const SESSION_LIMITS: &str = "getSessionLimits";
 
 /// An output buffer beyond this is given back after it was written.
 const KEPT_OUT: usize = 256;
@@ -43,41 +49,53 @@ pub(super) struct Question {
 enum Asked {
     Attributes(AttributeRequest),
     SessionLimits,
+    Claim(json::Claim),
+    Gateway(Said),
 }
 
 /// The state of a connection that packets act on.
 pub(super) struct Incoming {
-    pub(super) device: Arc<DeviceHandle>,
     pub(super) settings: Arc<DeviceSettings>,
-    pub(super) session: ServerSession<()>,
+    pub(super) session: ServerSession<Sent>,
     /// What is to be written, acknowledgements of this turn included.
     pub(super) out: Vec<u8>,
     /// The beginning of a packet whose rest has not arrived, or packets that wait for an answer.
     rest: Vec<u8>,
     /// How much of it has been handled already.
-    rest_used: usize,
+    rest_used: u32,
     share: Share,
-    granted: Granted,
+    pub(super) granted: Granted,
+    /// What is behind it, once it has spoken as a gateway.
+    pub(super) gateway: Option<Box<Gateway>>,
+    /// The session as the rest of the platform knows it.
+    pub(super) guard: SessionGuard,
 }
 
 /// Whether a packet let the loop go on.
-enum Flow {
+pub(super) enum Flow {
     Next,
     Stop(Step),
 }
 
 impl Incoming {
-    pub(super) fn new(admitted: Admitted, share: Share) -> Self {
+    pub(super) fn new(admitted: Admitted, guard: SessionGuard, share: Share) -> Self {
         Self {
             settings: admitted.device.settings(),
-            device: admitted.device,
             session: admitted.session,
             out: admitted.greeting,
             rest: admitted.rest,
             rest_used: 0,
             share,
             granted: Granted::default(),
+            gateway: None,
+            guard,
         }
+    }
+
+    /// The device.
+    #[inline]
+    pub(super) fn device(&self) -> &Arc<DeviceHandle> {
+        self.guard.device()
     }
 
     /// Whether something waits to be written.
@@ -107,7 +125,7 @@ impl Incoming {
 
     /// Keeps what a read brought for later.
     pub(super) fn keep(&mut self, input: &[u8]) {
-        self.rest.drain(..self.rest_used);
+        self.rest.drain(..self.rest_used as usize);
         self.rest_used = 0;
         self.rest.extend_from_slice(input);
     }
@@ -115,14 +133,16 @@ impl Incoming {
     /// Handles what is left of earlier reads.
     pub(super) fn resume(&mut self, shared: &Shared, batch: &mut RecordBatch) -> Step {
         let mut input = std::mem::take(&mut self.rest);
-        let (used, step) = self.handle(shared, input.get(self.rest_used..).unwrap_or_default(), batch);
-        let used = self.rest_used + used;
+        let before = self.rest_used as usize;
+        let (used, step) = self.handle(shared, input.get(before..).unwrap_or_default(), batch);
+        let used = before + used;
         if used >= input.len() {
             self.rest_used = 0;
         } else if matches!(step, Step::Answer(_)) {
             // More packets may follow: they are not moved for each answer.
             self.rest = input;
-            self.rest_used = used;
+            // One read and one packet are far below 4 GiB.
+            self.rest_used = used as u32;
         } else {
             // What is left is a part of one packet, in a buffer that fits it.
             input.drain(..used);
@@ -149,7 +169,7 @@ impl Incoming {
                 Ok(Some(decoded)) => decoded,
                 Ok(None) => break,
                 Err(error) => {
-                    debug!(device = %self.device.id, %error, "malformed packet");
+                    debug!(device = %self.device().id, %error, "malformed packet");
                     // Servers of this API tell all that cannot be decoded, an oversized packet too, with this code.
                     return (used, Step::End(Some(ReasonCode::MalformedPacket)));
                 }
@@ -172,20 +192,26 @@ impl Incoming {
                 Flow::Next
             }
             Ok(ServerEvent::Subscribe(subscribe)) => {
-                shared.services.activity.heard(self.device.subject);
+                shared.services.activity.heard(self.device().subject);
                 self.subscribe(subscribe)
             }
             Ok(ServerEvent::Unsubscribe(unsubscribe)) => {
-                shared.services.activity.heard(self.device.subject);
+                shared.services.activity.heard(self.device().subject);
                 self.unsubscribe(unsubscribe)
             }
             Ok(ServerEvent::Disconnect(_)) => Flow::Stop(Step::End(None)),
             Ok(ServerEvent::Connect(_) | ServerEvent::Auth(_)) => {
                 Flow::Stop(Step::End(Some(ReasonCode::ProtocolError)))
             }
-            Ok(ServerEvent::Acknowledged { .. } | ServerEvent::Handled) => {
+            Ok(ServerEvent::Acknowledged { message, .. }) => {
+                if let Some(call) = message {
+                    shared.services.calls.delivered(&call);
+                }
+                Flow::Next
+            }
+            Ok(ServerEvent::Handled) => {
                 if matches!(packet, Packet::Pingreq) {
-                    shared.services.activity.heard(self.device.subject);
+                    shared.services.activity.heard(self.device().subject);
                 }
                 Flow::Next
             }
@@ -195,8 +221,8 @@ impl Incoming {
 
     fn publish(&mut self, shared: &Shared, publish: &Publish<'_>, batch: &mut RecordBatch) -> Flow {
         let services = &shared.services;
-        if !self.device.may_send() {
-            debug!(device = %self.device.id, "the tenant has used up its messages");
+        if !self.device().may_send() {
+            debug!(device = %self.device().id, "the tenant has used up its messages");
             shared.metrics.rejected.increment(1);
             return Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)));
         }
@@ -205,11 +231,11 @@ impl Incoming {
         let before = batch.mark();
         match topics::uplink(name, &self.settings) {
             Uplink::Telemetry(Format::Json) => {
-                let parsed = payload::telemetry(services, &self.device, ttl_seconds, publish.payload, batch);
+                let parsed = payload::telemetry(services, self.device(), ttl_seconds, publish.payload, batch);
                 self.take(shared, publish, parsed, batch, before)
             }
             Uplink::Attributes(Format::Json) => {
-                let parsed = payload::attributes(services, &self.device, publish.payload, batch);
+                let parsed = payload::attributes(services, self.device(), publish.payload, batch);
                 self.take(shared, publish, parsed, batch, before)
             }
             Uplink::AttributeRequest {
@@ -223,20 +249,42 @@ impl Incoming {
                     Err(error) => self.settle(shared, publish, Err(error)),
                 }
             }
-            Uplink::Rpc { id } if is_number(id) && asks_session_limits(publish.payload) => {
-                let topic = format!("{}{id}", topics::RPC_ANSWER);
-                self.ask(shared, publish, topic, Asked::SessionLimits)
+            Uplink::Call { family, id } if family != Family::V2Protobuf && is_number(id) => {
+                let number = id.parse().unwrap_or_default();
+                match json::call(publish.payload) {
+                    Ok(call) if call.method == SESSION_LIMITS => {
+                        let topic = format!("{}{id}", family.answers());
+                        self.ask(shared, publish, topic, Asked::SessionLimits)
+                    }
+                    Ok(call) => self.call(shared, publish, (family, number), &call, batch),
+                    Err(error) => self.settle(shared, publish, Err(error)),
+                }
             }
-            Uplink::Gateway => {
-                services.activity.heard(self.device.subject);
-                self.session.leave_unanswered(publish);
-                Flow::Next
+            Uplink::Answer {
+                format: Format::Json,
+                id,
+            } if is_number(id) => {
+                let number = id.parse().unwrap_or_default();
+                self.answer_call(shared, publish, number)
             }
+            Uplink::Gateway(topic) => {
+                let said = Said::of(publish, topic);
+                Flow::Stop(Step::Answer(Box::new(Question {
+                    topic: String::new(),
+                    what: Asked::Gateway(said),
+                })))
+            }
+            Uplink::Claim => match json::claim(publish.payload) {
+                Ok(claim) => self.ask(shared, publish, String::new(), Asked::Claim(claim)),
+                Err(error) => self.settle(shared, publish, Err(error)),
+            },
             Uplink::Telemetry(Format::Protobuf)
             | Uplink::Attributes(Format::Protobuf)
-            | Uplink::AttributeRequest { .. } => self.invalid(shared, publish),
-            Uplink::Rpc { .. } | Uplink::Unknown => {
-                services.activity.heard(self.device.subject);
+            | Uplink::AttributeRequest { .. }
+            | Uplink::Call { .. }
+            | Uplink::Answer { .. } => self.invalid(shared, publish),
+            Uplink::Unknown => {
+                services.activity.heard(self.device().subject);
                 self.acknowledge(publish, ReasonCode::TopicNameInvalid);
                 Flow::Next
             }
@@ -244,10 +292,10 @@ impl Incoming {
     }
 
     fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
-        if !self.device.admits(0) {
+        if !self.device().admits(0) {
             return self.too_often(shared);
         }
-        shared.services.activity.heard(self.device.subject);
+        shared.services.activity.heard(self.device().subject);
         self.acknowledge(publish, ReasonCode::Success);
         Flow::Stop(Step::Answer(Box::new(Question { topic, what })))
     }
@@ -261,7 +309,7 @@ impl Incoming {
         batch: &mut RecordBatch,
         before: BatchMark,
     ) -> Flow {
-        if parsed.is_ok() && !self.device.admits(batch.points_since(before)) {
+        if parsed.is_ok() && !self.device().admits(batch.points_since(before)) {
             batch.back_to(before);
             return self.too_often(shared);
         }
@@ -269,8 +317,8 @@ impl Incoming {
     }
 
     /// Devices of this API are told with the end of the connection.
-    fn too_often(&self, shared: &Shared) -> Flow {
-        debug!(device = %self.device.id, "the message goes beyond a rate limit");
+    pub(super) fn too_often(&self, shared: &Shared) -> Flow {
+        debug!(device = %self.device().id, "the message goes beyond a rate limit");
         shared.metrics.rejected.increment(1);
         Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)))
     }
@@ -282,14 +330,14 @@ impl Incoming {
                 Flow::Next
             }
             Err(error) => {
-                debug!(device = %self.device.id, %error, "message failed validation");
+                debug!(device = %self.device().id, %error, "message failed validation");
                 self.invalid(shared, publish)
             }
         }
     }
 
     /// Version 5 can say that the payload is wrong and go on; version 3 can only end, unless the profile says otherwise.
-    fn invalid(&mut self, shared: &Shared, publish: &Publish<'_>) -> Flow {
+    pub(super) fn invalid(&mut self, shared: &Shared, publish: &Publish<'_>) -> Flow {
         shared.metrics.rejected.increment(1);
         let goes_on = self.session.version().is_v5() || self.settings.ack_on_validation_error;
         if publish.packet_id.is_some() && goes_on {
@@ -301,7 +349,7 @@ impl Incoming {
 
     /// Answers a publish of quality of service 1 or 2. What is taken, is taken when this answer is written: of a message of
     /// quality of service 2 nothing is left to do but to let go of its identifier.
-    fn acknowledge(&mut self, publish: &Publish<'_>, code: ReasonCode) {
+    pub(super) fn acknowledge(&mut self, publish: &Publish<'_>, code: ReasonCode) {
         let Some(id) = publish.packet_id else { return };
         // The codes used here all belong to PUBACK and PUBREC, so that they can be written.
         let written = match publish.qos {
@@ -315,10 +363,12 @@ impl Incoming {
         let codes: Vec<_> = subscribe
             .filters
             .iter()
-            .map(|wanted| match topics::filter_code(wanted.filter) {
-                Some(filter) => ReasonCode::granted(self.granted.grant(filter, wanted.options.qos)),
-                None => ReasonCode::TopicFilterInvalid,
-            })
+            .map(
+                |wanted| match topics::filter_code(wanted.filter, &self.settings) {
+                    Some(filter) => ReasonCode::granted(self.granted.grant(filter, wanted.options.qos)),
+                    None => ReasonCode::TopicFilterInvalid,
+                },
+            )
             .collect();
         match Suback::new(subscribe.packet_id, &codes[..]).encode(self.session.version(), &mut self.out) {
             Ok(()) => Flow::Next,
@@ -330,7 +380,7 @@ impl Incoming {
         let codes: Vec<_> = unsubscribe
             .filters
             .iter()
-            .map(|filter| match topics::filter_code(filter) {
+            .map(|filter| match topics::filter_code(filter, &self.settings) {
                 Some(filter) if self.granted.revoke(filter) => ReasonCode::Success,
                 Some(_) => ReasonCode::NoSubscriptionExisted,
                 None => ReasonCode::TopicFilterInvalid,
@@ -342,39 +392,47 @@ impl Incoming {
         }
     }
 
-    /// Publishes the answer to a question.
-    pub(super) async fn answer(&mut self, shared: &Shared, question: Box<Question>) {
+    /// Publishes the answer to a question, or does what else cannot be done at once. Returns how to go on.
+    pub(super) async fn answer(&mut self, shared: &Shared, question: Box<Question>) -> Step {
         let Question { topic, what } = *question;
         let payload = match what {
-            Asked::Attributes(request) => match request.answer(&shared.services, &self.device).await {
+            Asked::Attributes(request) => match request.answer(&shared.services, self.device()).await {
                 Ok(answer) => answer,
                 Err(error) => {
                     if let Some(suppressed) = ANSWER_GATE.open() {
                         warn!(%error, suppressed, "cannot answer an attribute request");
                     }
-                    return;
+                    return Step::Continue;
                 }
             },
             Asked::SessionLimits => session_limits(shared, &self.settings),
+            Asked::Claim(claim) => {
+                self.open_claim(shared, claim).await;
+                return Step::Continue;
+            }
+            Asked::Gateway(said) => return self.speak(shared, said).await,
         };
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
-        let publish = Publish {
-            qos,
-            ..Publish::new(&topic, payload.as_bytes())
-        };
-        if let Err(error) = self.session.publish(&publish, (), &mut self.out) {
-            debug!(device = %self.device.id, %error, "cannot send an answer");
+        if let Err(error) = self.send(&topic, qos, payload.as_bytes(), None) {
+            debug!(device = %self.device().id, %error, "cannot send an answer");
+        }
+        Step::Continue
+    }
+
+    /// Lets customers claim the device. It is not told whether they can, which is none of its business.
+    async fn open_claim(&self, shared: &Shared, claim: json::Claim) {
+        let claims = &shared.services.onboarding.claims;
+        let subject = self.device().subject;
+        if let Err(error) = claims.open(subject, claim.secret_key, claim.duration_ms).await
+            && let Some(suppressed) = ANSWER_GATE.open()
+        {
+            warn!(%error, suppressed, "cannot look up whether a device can be claimed");
         }
     }
 }
 
 fn is_number(text: &str) -> bool {
     text.parse::<i32>().is_ok()
-}
-
-fn asks_session_limits(payload: &[u8]) -> bool {
-    serde_json::from_slice::<serde_json::Value>(payload)
-        .is_ok_and(|call| call.get("method").and_then(serde_json::Value::as_str) == Some("getSessionLimits"))
 }
 
 /// What the SDKs of this API ask for after connecting: how much they may send.

@@ -17,8 +17,9 @@ use tracing::warn;
 use super::Options;
 use super::connection::{Connection, Place, Shared, attend};
 use super::keepalive::KeepAlive;
-use super::login::{Admitted, Peer, log_in};
+use super::login::{Entry, Peer, log_in};
 use super::partial::PartialBudget;
+use super::provisioning::{self, Newcomer};
 use super::stream::Stream;
 use crate::Services;
 use crate::metrics::{ConnectionMetrics, Metrics};
@@ -143,8 +144,10 @@ impl MqttServer {
         mut socket: TcpStream,
         peer: SocketAddr,
     ) -> Option<Connection<TcpStream>> {
-        let admitted = self.in_time(self.admit(&mut socket, peer, None)).await?;
-        Some(Connection::open(place, socket, admitted))
+        match self.in_time(self.admit(&mut socket, peer, None)).await? {
+            Entry::Device(admitted) => Some(Connection::open(place, socket, *admitted)),
+            Entry::Newcomer(newcomer) => self.provision(&place, socket, *newcomer).await,
+        }
     }
 
     async fn introduce_tls(
@@ -154,8 +157,26 @@ impl MqttServer {
         peer: SocketAddr,
         acceptor: TlsAcceptor,
     ) -> Option<Connection<TlsStream<TcpStream>>> {
-        let (stream, admitted) = self.in_time(self.shake_hands(socket, peer, acceptor)).await?;
-        Some(Connection::open(place, stream, admitted))
+        let (stream, entry) = self.in_time(self.shake_hands(socket, peer, acceptor)).await?;
+        match entry {
+            Entry::Device(admitted) => Some(Connection::open(place, stream, *admitted)),
+            Entry::Newcomer(newcomer) => self.provision(&place, stream, *newcomer).await,
+        }
+    }
+
+    /// Serves somebody who asks for credentials, and is no device afterwards either.
+    async fn provision<S: Stream>(
+        &self,
+        place: &Place,
+        mut stream: S,
+        newcomer: Newcomer,
+    ) -> Option<Connection<S>> {
+        let mut stop = self.stop.subscribe();
+        tokio::select! {
+            () = provisioning::serve(&mut stream, place, newcomer) => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+        None
     }
 
     /// Gives up on a device that takes too long to introduce itself, and when the server stops.
@@ -180,11 +201,11 @@ impl MqttServer {
         socket: TcpStream,
         peer: SocketAddr,
         acceptor: TlsAcceptor,
-    ) -> Option<(TlsStream<TcpStream>, Admitted)> {
+    ) -> Option<(TlsStream<TcpStream>, Entry)> {
         let mut stream = acceptor.accept(socket).await.ok()?;
         let certificates = crate::mqtts::peer_certificates(&stream);
-        let admitted = self.admit(&mut stream, peer, certificates.as_deref()).await?;
-        Some((stream, admitted))
+        let entry = self.admit(&mut stream, peer, certificates.as_deref()).await?;
+        Some((stream, entry))
     }
 
     async fn admit<S: Stream>(
@@ -192,7 +213,7 @@ impl MqttServer {
         stream: &mut S,
         address: SocketAddr,
         certificates: Option<&[Vec<u8>]>,
-    ) -> Option<Admitted> {
+    ) -> Option<Entry> {
         log_in(
             stream,
             &self.shared,

@@ -14,8 +14,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+use super::chain;
 use super::connection::Shared;
+use super::provisioning::{self, Newcomer};
 use super::stream::Stream;
+use super::two_way::Sent;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
@@ -26,12 +29,20 @@ const FIRST_READ: usize = 1 << 10;
 /// A device that was let in.
 pub(super) struct Admitted {
     pub(super) device: Arc<DeviceHandle>,
-    pub(super) session: ServerSession<()>,
+    pub(super) session: ServerSession<Sent>,
     pub(super) keep_alive_s: u16,
     /// CONNACK, not sent yet.
     pub(super) greeting: Vec<u8>,
     /// What the device sent after CONNECT already.
     pub(super) rest: Vec<u8>,
+}
+
+/// Who was let in.
+pub(super) enum Entry {
+    /// A device.
+    Device(Box<Admitted>),
+    /// Somebody who asks for credentials.
+    Newcomer(Box<Newcomer>),
 }
 
 /// Who is at the other end, as far as the network knows.
@@ -43,11 +54,11 @@ pub(super) struct Peer<'a> {
 }
 
 /// Reads CONNECT and finds out who it is. `None` when the connection is to be closed; the refusal was sent.
-pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Peer<'_>) -> Option<Admitted> {
+pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Peer<'_>) -> Option<Entry> {
     let mut input = Vec::with_capacity(FIRST_READ);
     let mut share = shared.partial.share();
     let mut out = Vec::new();
-    let mut session = ServerSession::<()>::new(Limits {
+    let mut session = ServerSession::<Sent>::new(Limits {
         max_packet_size: shared.max_packet,
         ..Limits::default()
     });
@@ -71,6 +82,12 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             break None;
         };
         let connect = *connect;
+        if connect.username == Some(provisioning::NAME) || connect.client_id == provisioning::NAME {
+            let connack = Connack::new(ReasonCode::Success, !connect.clean_start);
+            session.accept(&connack, &mut out).ok()?;
+            input.drain(..used);
+            return Some(Entry::Newcomer(Box::new(Newcomer { session, out, input })));
+        }
         let verdict = identify(shared, &connect, peer.certificates).await;
         let session_present = !connect.clean_start;
         let keep_alive_s = connect.keep_alive;
@@ -86,13 +103,13 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
                 .accept(&Connack::new(ReasonCode::Success, session_present), &mut out)
                 .ok()?;
             input.drain(..used);
-            Some(Admitted {
+            Some(Entry::Device(Box::new(Admitted {
                 device,
                 session,
                 keep_alive_s,
                 greeting: out,
                 rest: input,
-            })
+            })))
         }
         Err(code) => {
             shared.metrics.refused_logins.increment(1);
@@ -162,7 +179,8 @@ fn refusal(connect: &Connect<'_>) -> ReasonCode {
 }
 
 /// The device of the leaf certificate, if it is valid today. The handshake has proven that the peer has the key of the leaf,
-/// and of no other certificate it may have sent along: those are no proof of anything.
+/// and of no other certificate it may have sent along: those are no proof of anything by themselves. Where no device has it,
+/// a profile may name the authority that has issued it.
 async fn by_certificate(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<Option<Arc<DeviceHandle>>> {
     let Some(leaf) = chain.first() else {
         return Ok(None);
@@ -175,9 +193,10 @@ async fn by_certificate(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<Optio
     if !is_valid {
         return Ok(None);
     }
-    shared
-        .services
-        .directory
-        .by_certificate(&STANDARD.encode(leaf))
-        .await
+    let (directory, certificate) = (&shared.services.directory, STANDARD.encode(leaf));
+    let found = directory.by_certificate(&certificate).await?;
+    if found.is_some() || !chain::provision(shared, chain).await? {
+        return Ok(found);
+    }
+    directory.by_certificate(&certificate).await
 }

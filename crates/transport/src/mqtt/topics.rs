@@ -2,6 +2,7 @@
 
 use fieldline_codec::{QoS, topic};
 use fieldline_core::devices::DeviceSettings;
+use fieldline_core::downlink::Wants;
 
 const V1_TELEMETRY: &str = "v1/devices/me/telemetry";
 const V1_ATTRIBUTES: &str = "v1/devices/me/attributes";
@@ -22,12 +23,20 @@ pub(super) enum Uplink<'t> {
         answer: &'static str,
         id: &'t str,
     },
-    /// Calls a procedure of the platform.
-    Rpc {
+    /// Calls a procedure of the platform, and is answered in this family.
+    Call {
+        family: Family,
         id: &'t str,
     },
-    /// Speaks for other devices, which is not served yet: the message is not acknowledged, so the gateway keeps it.
-    Gateway,
+    /// Answers a call.
+    Answer {
+        format: Format,
+        id: &'t str,
+    },
+    /// Lets a customer claim it.
+    Claim,
+    /// Speaks for other devices, on the topic behind `v1/gateway`.
+    Gateway(&'t str),
     Unknown,
 }
 
@@ -58,6 +67,7 @@ pub(super) fn uplink<'t>(name: &'t str, settings: &DeviceSettings) -> Uplink<'t>
         "v2/t/p" => Uplink::Telemetry(Format::Protobuf),
         "v2/a" | "v2/a/j" => Uplink::Attributes(Format::Json),
         "v2/a/p" => Uplink::Attributes(Format::Protobuf),
+        "v1/devices/me/claim" => Uplink::Claim,
         other => prefixed(other),
     }
 }
@@ -75,18 +85,23 @@ fn prefixed(name: &str) -> Uplink<'_> {
             return Uplink::AttributeRequest { format, answer, id };
         }
     }
-    if let Some(id) = name.strip_prefix(V1_RPC_REQUEST) {
-        return Uplink::Rpc { id };
+    for family in [Family::V1, Family::V2Json, Family::V2Protobuf, Family::V2] {
+        if let Some(id) = name.strip_prefix(family.calls()) {
+            return Uplink::Call { family, id };
+        }
+        if let Some(id) = name.strip_prefix(family.answers()) {
+            let format = match family {
+                Family::V2Protobuf => Format::Protobuf,
+                Family::V1 | Family::V2 | Family::V2Json => Format::Json,
+            };
+            return Uplink::Answer { format, id };
+        }
     }
-    if name.starts_with(GATEWAY) {
-        Uplink::Gateway
-    } else {
-        Uplink::Unknown
+    match name.strip_prefix(GATEWAY) {
+        Some(rest) => Uplink::Gateway(rest),
+        None => Uplink::Unknown,
     }
 }
-
-/// Prefix of the topic that a call of the platform is answered on.
-pub(super) const RPC_ANSWER: &str = V1_RPC_RESPONSE;
 
 /// The filters a device may subscribe to; they are compared as texts, and no other is granted.
 const FILTERS: [&str; 23] = [
@@ -115,12 +130,72 @@ const FILTERS: [&str; 23] = [
     "v2/sw/error",
 ];
 
+/// Number of the filter of its own that a profile has for changes of shared attributes.
+const CUSTOM_ATTRIBUTES: u8 = FILTERS.len() as u8;
+
 /// Number of a filter a device may subscribe to; a session keeps it in place of the text.
-pub(super) fn filter_code(filter: &str) -> Option<u8> {
-    FILTERS
+pub(super) fn filter_code(filter: &str, settings: &DeviceSettings) -> Option<u8> {
+    let known = FILTERS
         .iter()
         .position(|known| *known == filter)
-        .and_then(|at| u8::try_from(at).ok())
+        .and_then(|at| u8::try_from(at).ok());
+    let custom = || (settings.attributes_subscription.as_deref()? == filter).then_some(CUSTOM_ATTRIBUTES);
+    known.or_else(custom)
+}
+
+/// The families that topics come in, which differ in how short they are and in the format of payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Family {
+    #[default]
+    V1,
+    V2,
+    V2Json,
+    V2Protobuf,
+}
+
+impl Family {
+    /// Topic of changes of shared attributes.
+    pub(super) const fn attributes(self) -> &'static str {
+        match self {
+            Self::V1 => V1_ATTRIBUTES,
+            Self::V2 => "v2/a",
+            Self::V2Json => "v2/a/j",
+            Self::V2Protobuf => "v2/a/p",
+        }
+    }
+
+    /// Topic of calls to the device, without the number.
+    pub(super) const fn calls(self) -> &'static str {
+        match self {
+            Self::V1 => V1_RPC_REQUEST,
+            Self::V2 => "v2/r/req/",
+            Self::V2Json => "v2/r/req/j/",
+            Self::V2Protobuf => "v2/r/req/p/",
+        }
+    }
+
+    /// Topic of answers to what the device has called, without the number.
+    pub(super) const fn answers(self) -> &'static str {
+        match self {
+            Self::V1 => V1_RPC_RESPONSE,
+            Self::V2 => "v2/r/res/",
+            Self::V2Json => "v2/r/res/j/",
+            Self::V2Protobuf => "v2/r/res/p/",
+        }
+    }
+}
+
+/// What a filter makes the session want, and the family in which it comes. Of messages in Protobuf there is none yet.
+fn stream(filter: u8) -> Option<(Wants, Family)> {
+    Some(match FILTERS.get(usize::from(filter)).copied() {
+        Some(V1_ATTRIBUTES) | None => (Wants::ATTRIBUTES, Family::V1),
+        Some("v2/a") => (Wants::ATTRIBUTES, Family::V2),
+        Some("v2/a/j") => (Wants::ATTRIBUTES, Family::V2Json),
+        Some("v1/devices/me/rpc/request/+") => (Wants::CALLS, Family::V1),
+        Some("v2/r/req/+") => (Wants::CALLS, Family::V2),
+        Some("v2/r/req/j/+") => (Wants::CALLS, Family::V2Json),
+        Some(_) => return None,
+    })
 }
 
 /// The filters a device has subscribed to, one bit for each number, with the granted quality of service.
@@ -128,15 +203,27 @@ pub(super) fn filter_code(filter: &str) -> Option<u8> {
 pub(super) struct Granted {
     filters: u32,
     at_least_once: u32,
+    /// In which changes of shared attributes come.
+    pub(super) attributes: Family,
+    /// In which calls come.
+    pub(super) calls: Family,
+    /// In which the device made its last call.
+    pub(super) answers: Family,
 }
 
-const _: () = assert!(FILTERS.len() <= u32::BITS as usize);
+// One more for the profile's own.
+const _: () = assert!(FILTERS.len() < u32::BITS as usize);
 
 impl Granted {
     /// Grants the filter of that number, and returns the quality of service.
     pub(super) fn grant(&mut self, filter: u8, wanted: QoS) -> QoS {
         self.revoke(filter);
         self.filters |= 1 << filter;
+        match stream(filter) {
+            Some((Wants::ATTRIBUTES, family)) => self.attributes = family,
+            Some((_, family)) => self.calls = family,
+            None => {}
+        }
         if wanted == QoS::AtMostOnce {
             return QoS::AtMostOnce;
         }
@@ -150,6 +237,25 @@ impl Granted {
         self.filters &= !(1 << filter);
         self.at_least_once &= !(1 << filter);
         was_granted
+    }
+
+    /// Whether a filter of this stream is granted.
+    pub(super) fn wants(&self, wants: Wants) -> bool {
+        (0..=CUSTOM_ATTRIBUTES)
+            .filter(|filter| self.filters & 1 << filter != 0)
+            .any(|filter| stream(filter).is_some_and(|(wanted, _)| wanted == wants))
+    }
+
+    /// The quality of service of changes of shared attributes.
+    pub(super) fn attributes_qos(&self) -> QoS {
+        // Those who have subscribed by their profile's filter get them on the topic that they know from elsewhere.
+        let custom = self.filters & 1 << CUSTOM_ATTRIBUTES != 0;
+        let at_most_once = custom && self.at_least_once & 1 << CUSTOM_ATTRIBUTES == 0;
+        self.qos_of(self.attributes.attributes())
+            .unwrap_or(match at_most_once {
+                true => QoS::AtMostOnce,
+                false => QoS::AtLeastOnce,
+            })
     }
 
     /// The quality of service that messages on a topic were granted, if a filter matches it.
@@ -180,6 +286,7 @@ mod tests {
             ack_on_validation_error: false,
             telemetry_topic: None,
             attributes_topic: None,
+            attributes_subscription: None,
             message_limits: [None, None, None],
             rates: Default::default(),
             tenant_rates: Default::default(),
@@ -230,8 +337,8 @@ mod tests {
 
     #[test]
     fn a_filter_is_granted_with_its_latest_quality_of_service_until_it_is_taken_back() {
-        let rpc = filter_code("v1/devices/me/rpc/request/+").expect("a known filter");
-        let attributes = filter_code(V1_ATTRIBUTES).expect("a known filter");
+        let rpc = filter_code("v1/devices/me/rpc/request/+", &settings()).expect("a known filter");
+        let attributes = filter_code(V1_ATTRIBUTES, &settings()).expect("a known filter");
         let mut granted = Granted::default();
         assert_eq!(granted.grant(attributes, QoS::AtMostOnce), QoS::AtMostOnce);
         assert_eq!(granted.grant(rpc, QoS::ExactlyOnce), QoS::AtLeastOnce);
@@ -251,14 +358,52 @@ mod tests {
 
     #[test]
     fn only_literal_filters_have_a_number() {
-        assert!(filter_code("v1/devices/me/rpc/request/+").is_some());
+        assert!(filter_code("v1/devices/me/rpc/request/+", &settings()).is_some());
         for other in [
             "#",
             "v1/devices/me/#",
             "v1/devices/me/rpc/request/5",
             "$share/g/v2/a",
         ] {
-            assert_eq!(filter_code(other), None);
+            assert_eq!(filter_code(other, &settings()), None);
+        }
+    }
+
+    #[test]
+    fn what_a_session_wants_follows_its_filters_and_the_last_one_names_the_family() {
+        let custom = DeviceSettings {
+            attributes_subscription: Some("my/attributes/#".to_owned()),
+            ..settings()
+        };
+        let code = |filter: &str| filter_code(filter, &custom).expect("a known filter");
+        let mut granted = Granted::default();
+        granted.grant(code("v2/a/j"), QoS::AtMostOnce);
+        assert!(granted.wants(Wants::ATTRIBUTES) && !granted.wants(Wants::CALLS));
+        assert_eq!(
+            (granted.attributes, granted.attributes_qos()),
+            (Family::V2Json, QoS::AtMostOnce)
+        );
+        granted.grant(code("my/attributes/#"), QoS::AtLeastOnce);
+        granted.grant(code("v2/r/req/+"), QoS::AtLeastOnce);
+        assert_eq!((granted.attributes, granted.calls), (Family::V1, Family::V2));
+        assert_eq!(granted.attributes_qos(), QoS::AtLeastOnce);
+        granted.revoke(code("v2/a/j"));
+        assert!(granted.wants(Wants::ATTRIBUTES));
+        granted.revoke(code("my/attributes/#"));
+        assert!(!granted.wants(Wants::ATTRIBUTES) && granted.wants(Wants::CALLS));
+        assert_eq!(filter_code("my/attributes/#", &settings()), None);
+    }
+
+    #[test]
+    fn calls_and_answers_are_told_from_each_other_in_every_family() {
+        let at = |name| uplink(name, &settings());
+        let (family, id) = (Family::V2, "7");
+        assert_eq!(at("v2/r/req/7"), Uplink::Call { family, id });
+        let family = Family::V2Json;
+        assert_eq!(at("v2/r/req/j/7"), Uplink::Call { family, id });
+        let format = Format::Json;
+        for name in ["v1/devices/me/rpc/response/7", "v2/r/res/7", "v2/r/res/j/7"] {
+            assert_eq!(at(name), Uplink::Answer { format, id });
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
+use fieldline_core::calls::Calls;
 use fieldline_core::activity::{self, ActivityTracker};
 use fieldline_core::clock::SystemClock;
 use fieldline_core::devices::{self, DeviceDirectory};
@@ -124,9 +125,12 @@ impl World {
         let ingest = IngestService::start(&uplink, ingest_stores, &ingest::Options::default())
             .await
             .unwrap();
+        let sessions = Sessions::new(1);
         let services = Arc::new(Services {
             directory,
-            sessions: Sessions::new(1),
+            calls: Calls::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
+            sessions,
+            onboarding: services::Onboarding::new(context.clone()),
             uplink: uplink.clone(),
             attributes: store.clone(),
             activity,

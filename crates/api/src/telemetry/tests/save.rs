@@ -146,6 +146,8 @@ async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
         ]
         .map(|scope| EntityChange::AttributesChanged(subject, scope))
     );
+    // Only shared attributes are the device's business.
+    assert_eq!(world.told(), [(world.device, r#"{"on":true}"#.to_owned())]);
 }
 
 #[tokio::test]

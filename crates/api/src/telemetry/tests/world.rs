@@ -5,9 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
+use fieldline_core::calls::Calls;
+use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::options::Span;
 use fieldline_core::ports::{EntityStores, StoreError};
+use fieldline_core::services::{Context, Onboarding};
+use fieldline_core::sessions::Sessions;
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
     UserCredentials,
@@ -60,7 +64,19 @@ struct Users {
 
 /// Keeps the changes of attributes.
 #[derive(Default)]
-struct ChangeLog(Mutex<Vec<EntityChange>>);
+struct ChangeLog(Mutex<Vec<EntityChange>>, Mutex<Vec<(DeviceId, String)>>);
+
+/// Keeps what devices are told.
+impl DeviceLink for ChangeLog {
+    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+        if let Downlink::Attributes(update) = downlink {
+            self.1
+                .lock()
+                .push((DeviceId(subject.entity.id), update.to_json()));
+        }
+        1
+    }
+}
 
 impl EntityListener for ChangeLog {
     fn on_change(&self, change: EntityChange) {
@@ -87,7 +103,7 @@ impl World {
         let events = Arc::new(EntityEvents::default());
         let log = Arc::new(ChangeLog::default());
         events.listen(log.clone());
-        let api = api(&database, &store, &events, &clock);
+        let api = api(&database, &store, &events, &clock, &log);
         let tenant_profile = tenant_profile(&entities).await.unwrap();
         let (tenant, foreign) = tenants(&entities, tenant_profile).await.unwrap();
         let (customer, other) = customers(&entities, tenant).await.unwrap();
@@ -121,6 +137,11 @@ impl World {
             store,
             _dir: dir,
         }
+    }
+
+    /// What devices were told since this was last asked.
+    pub(super) fn told(&self) -> Vec<(DeviceId, String)> {
+        std::mem::take(&mut self.log.1.lock())
     }
 
     /// A path of the device.
@@ -267,6 +288,7 @@ fn api(
     store: &Arc<SeriesStore>,
     events: &Arc<EntityEvents>,
     clock: &Arc<ManualClock>,
+    log: &Arc<ChangeLog>,
 ) -> Api {
     let entities = database.entity_stores();
     let queries = fieldline_core::entity_query::Deps {
@@ -286,6 +308,18 @@ fn api(
         clock: clock.clone(),
         token_key: TokenKey::random(),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+        devices: log.clone(),
+        onboarding: Onboarding::new(Context {
+            stores: entities.clone(),
+            series: store.clone(),
+            attributes: store.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+            passwords: fieldline_core::password::Passwords::new(1),
+            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+            rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
+        }),
+        calls: Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone()),
         usage: fieldline_core::usage::ApiUsage::new(entities.clone(), store.clone(), clock.clone()),
         rest_calls: fieldline_core::rest_calls::RestCallers::new("test", Default::default()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),

@@ -129,6 +129,7 @@ fn set_external(world: &mut World, external: External) {
         series: old.series.clone(),
         attributes: old.attributes.clone(),
         engine: old.engine.clone(),
+        devices: old.devices.clone(),
         rpc: old.rpc.clone(),
         rest_calls: old.rest_calls.clone(),
         activity: old.activity.clone(),

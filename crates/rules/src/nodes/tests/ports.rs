@@ -1,12 +1,13 @@
 //! What nodes talk to, kept for the test.
 
 use async_trait::async_trait;
+use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::ports::{
     DeviceRpc, DeviceRpcError, DeviceRpcRequest, RestCalls, RuleEngine, StoreError, StoreErrorKind,
     StoreResult,
 };
-use fieldline_model::TenantId;
 use fieldline_model::message::Message;
+use fieldline_model::{DeviceId, Subject, TenantId};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -47,6 +48,8 @@ pub(crate) struct Callers {
     pub(crate) requests: Mutex<Vec<DeviceRpcRequest>>,
     /// What devices answer; nothing is that they are not connected.
     pub(crate) answer: Mutex<Option<String>>,
+    /// What devices were told of their shared attributes, as JSON.
+    pub(crate) updates: Mutex<Vec<(DeviceId, String)>>,
     /// What devices were answered: server, session, request, body.
     pub(crate) answers: Mutex<Vec<(String, Uuid, i32, String)>>,
     /// What clients of the REST API were answered: server, their tenant, request, message.
@@ -67,6 +70,17 @@ impl DeviceRpc for Callers {
         self.answers
             .lock()
             .push((service.to_owned(), session, request, body));
+    }
+}
+
+impl DeviceLink for Callers {
+    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+        if let Downlink::Attributes(update) = downlink {
+            self.updates
+                .lock()
+                .push((DeviceId(subject.entity.id), update.to_json()));
+        }
+        1
     }
 }
 

@@ -39,8 +39,7 @@ pub(super) const NODE: NodeType = NodeType {
 struct Config {
     processing_settings: Option<Settings>,
     scope: Option<String>,
-    #[serde(rename = "notifyDevice")]
-    _notify_device: bool,
+    notify_device: bool,
     send_attributes_updated_notification: bool,
     update_attributes_only_on_value_change: bool,
 }
@@ -48,6 +47,7 @@ struct Config {
 struct SaveAttributes {
     scope: AttributeScope,
     notifies: bool,
+    tells_device: bool,
     only_changes: bool,
     processing: Processing<3>,
 }
@@ -57,6 +57,7 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     Ok(Arc::new(SaveAttributes {
         scope: configured_scope(config.scope.as_deref())?,
         notifies: config.send_attributes_updated_notification,
+        tells_device: config.notify_device,
         only_changes: config.update_attributes_only_on_value_change,
         processing: Processing::new(config.processing_settings, ATTRIBUTES)?,
     }))
@@ -78,6 +79,12 @@ pub(super) fn scope_of(msg: &Msg, configured: AttributeScope) -> Result<Attribut
             .ok_or_else(|| NodeError::new(format!("Invalid attribute scope: {name}"))),
         _ => Ok(configured),
     }
+}
+
+/// Whether the message leaves it to the node to tell the device, or asks for it; messages of the device itself do not.
+fn asks_to_tell(msg: &Msg) -> bool {
+    let flag = msg.meta.get("notifyDevice");
+    flag.is_none_or(|flag| flag.is_empty() || flag.eq_ignore_ascii_case("true"))
 }
 
 fn upgrade(from: i32, mut configuration: Value) -> Value {
@@ -140,6 +147,7 @@ impl Node for SaveAttributes {
             saves,
             fields,
             notifies: self.notifies && scope != AttributeScope::Client,
+            tells_device: self.tells_device || asks_to_tell(&msg),
         };
         if !self.only_changes {
             return save.carry_out(ctx, msg, values);
@@ -191,6 +199,7 @@ struct Save {
     saves: bool,
     fields: bool,
     notifies: bool,
+    tells_device: bool,
 }
 
 impl Save {
@@ -198,6 +207,9 @@ impl Save {
         let (subject, scope) = (msg.subject(), self.scope);
         if self.saves {
             ctx.save_attributes(subject, scope, ctx.now_ms, values.clone());
+            if self.tells_device {
+                ctx.tell_device(subject, scope, values.clone());
+            }
         }
         if self.fields {
             let what = What::Attributes {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
@@ -35,15 +36,15 @@ pub(super) const NODE: NodeType = NodeType {
 struct Config {
     scope: Option<String>,
     keys: Option<Vec<Pattern>>,
-    #[serde(rename = "notifyDevice")]
-    _notify_device: bool,
     send_attributes_deleted_notification: bool,
+    notify_device: bool,
 }
 
 struct DeleteAttributes {
     scope: AttributeScope,
     keys: Vec<Pattern>,
     notifies: bool,
+    tells_device: bool,
 }
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
@@ -52,6 +53,7 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         scope: configured_scope(config.scope.as_deref())?,
         keys: config.keys.unwrap_or_default(),
         notifies: config.send_attributes_deleted_notification,
+        tells_device: config.notify_device,
     }))
 }
 
@@ -80,11 +82,20 @@ impl Node for DeleteAttributes {
             Err(error) => return Step::Fail(msg, error),
         };
         let (services, notifies) = (Arc::clone(ctx.services), self.notifies);
+        let asks_to_tell = msg.meta.get("notifyDevice");
+        let asks_to_tell = asks_to_tell.is_some_and(|flag| flag.eq_ignore_ascii_case("true"));
+        let tells_device = self.tells_device || asks_to_tell;
         Step::wait(async move {
             let deleted: StoreResult<Vec<String>> =
                 services.attributes.delete(msg.subject(), scope, &keys).await;
             match deleted {
-                Ok(_) => Step::then(move |ctx| tell(ctx, msg, scope, &keys, notifies)),
+                Ok(deleted) => {
+                    if tells_device {
+                        let update = AttributeUpdate::Deleted(deleted);
+                        services.devices.attributes_changed(msg.subject(), scope, update);
+                    }
+                    Step::then(move |ctx| tell(ctx, msg, scope, &keys, notifies))
+                }
                 Err(error) => Step::Fail(msg, error.into()),
             }
         })

@@ -409,3 +409,43 @@ fn older_configurations_are_brought_up_to_date() {
         (&json!(true), &json!(true))
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_is_told_of_its_shared_attributes_when_the_node_or_the_message_says_so() {
+    let mut world = World::new().await;
+    let device = world.device("a", json!({})).await;
+    let asset = world.tenant.into();
+    for (scope, node, message, whom, told) in [
+        ("SHARED_SCOPE", false, None, device, true),
+        ("SHARED_SCOPE", false, Some("false"), device, false),
+        ("SHARED_SCOPE", false, Some("true"), device, true),
+        ("SHARED_SCOPE", true, Some("false"), device, true),
+        ("SERVER_SCOPE", true, None, device, false),
+        ("SHARED_SCOPE", true, None, asset, false),
+    ] {
+        let save = json!({"scope": scope, "notifyDevice": node, "updateAttributesOnlyOnValueChange": false});
+        let save = world.node(ATTRIBUTES, save);
+        let delete = json!({"scope": scope, "notifyDevice": node, "keys": ["t"]});
+        let delete = world.node(DELETE, delete);
+        let metadata: Metadata = message.map(|flag| ("notifyDevice", flag)).into_iter().collect();
+        let body = json!({"t": 1});
+        let saved = world.msg_with(MsgType::PostAttributes, whom, &body, metadata.clone());
+        assert_eq!(world.one(&save, saved).await.label, "Success");
+        world.apply_all().await;
+        let deleted = world.msg_with(MsgType::PostAttributes, whom, &body, metadata);
+        assert_eq!(world.one(&delete, deleted).await.label, "Success");
+        let heard: Vec<String> = std::mem::take(&mut *world.callers.updates.lock())
+            .into_iter()
+            .map(|(_, update)| update)
+            .collect();
+        let mut expected = Vec::new();
+        if told {
+            expected.push(r#"{"t":1}"#.to_owned());
+        }
+        // Deletions are told only where somebody asks for it.
+        if told && (node || message == Some("true")) {
+            expected.push(r#"{"deleted":["t"]}"#.to_owned());
+        }
+        assert_eq!(heard, expected, "{scope} {node} {message:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Devices that customers claim and give back.
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::services::Claimed;
+use fieldline_model::entity::{Authority, Device};
+use serde::{Deserialize, Serialize};
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{C, Routes, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::body_bytes;
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default().add(C, routes!(claim)).add(TC, routes!(reclaim))
+}
+
+#[derive(Deserialize, Default, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ClaimRequest {
+    /// What the device has told.
+    secret_key: Option<String>,
+}
+
+/// A device that was claimed.
+#[derive(Serialize, utoipa::ToSchema)]
+struct ClaimResult {
+    /// The device.
+    device: Device,
+    /// `SUCCESS`.
+    response: &'static str,
+}
+
+/// The device of that name, if the caller may claim devices.
+async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Device> {
+    let found = api.entities.devices.by_name(caller.tenant, name).await?;
+    let id = found.and_then(|device| device.id);
+    let id = id.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    match api.check(caller, id, Operation::ClaimDevices).await? {
+        Entity::Device(device) => Ok(device),
+        _ => Err(ApiError::not_found("Requested item wasn't found!")),
+    }
+}
+
+/// Claims a device for the customer of the caller, who has to know what the device has told.
+#[utoipa::path(post, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "claimDevice",
+    params(("deviceName" = String, Path)), request_body = ClaimRequest,
+    responses((status = 200, body = ClaimResult), (status = 400, description = "`FAILURE`, or `CLAIMED` already")))]
+async fn claim(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> ApiResult<Response> {
+    let body = body_bytes(request, &()).await?;
+    let request: ClaimRequest = match body.trim_ascii().is_empty() {
+        true => ClaimRequest::default(),
+        false => serde_json::from_slice(&body)
+            .map_err(|error| ApiError::bad_request(format!("JSON parse error: {error}")))?,
+    };
+    let device = named(&api, &caller, &name).await?;
+    let secret = request.secret_key.unwrap_or_default();
+    let claims = &api.onboarding.claims;
+    let refused = match claims.claim(device, caller.customer, &secret).await? {
+        Claimed::Success(device) => {
+            let customer = api.entities.customers.get(caller.tenant, caller.customer).await?;
+            if let Some(customer) = customer {
+                let entity = Entity::Device(Device::clone(&device));
+                api.services.actions.assigned(&caller, &entity, &customer).await;
+            }
+            let response = "SUCCESS";
+            return Ok(Json(ClaimResult {
+                device: *device,
+                response,
+            })
+            .into_response());
+        }
+        Claimed::Failure => "FAILURE",
+        Claimed::Claimed => "CLAIMED",
+    };
+    Ok((StatusCode::BAD_REQUEST, Json(refused)).into_response())
+}
+
+/// Takes a device back from its customer, so that it can be claimed again. Users of a customer give back what is theirs.
+#[utoipa::path(delete, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "reClaimDevice",
+    params(("deviceName" = String, Path)), responses((status = 200, description = "It belongs to no customer now")))]
+async fn reclaim(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(name): Path<String>,
+) -> ApiResult<StatusCode> {
+    let device = named(&api, &caller, &name).await?;
+    if caller.authority == Authority::CustomerUser && device.customer_id != caller.customer {
+        return Err(ApiError::denied());
+    }
+    let customer = api.onboarding.claims.reclaim(&device).await?;
+    if let Some(customer) = customer {
+        let entity = Entity::Device(device);
+        api.services.actions.unassigned(&caller, &entity, &customer).await;
+    }
+    Ok(StatusCode::OK)
+}

@@ -1,0 +1,291 @@
+//! Calls to devices, and the persistent ones among them.
+//!
+//! A call goes through the rule chains of the tenant, which hand it to the device. What comes back is told by the status: an
+//! empty answer with the status of a time-out where nothing did, 406 where it is no JSON.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::ports::{DeviceRpcError, DeviceRpcRequest};
+use fieldline_core::queue_stats::SERVICE_ID;
+use fieldline_model::entity::{Device, Rpc, RpcStatus};
+use fieldline_model::page::PageData;
+use fieldline_model::{DeviceId, RpcId, new_uuid};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC, T, TC};
+use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::extract::{Ids, PageParams, Query, body_bytes, parse_uuid};
+use crate::state::{Api, ApiState};
+use crate::telemetry::{Answer, Failure};
+
+/// Shortest time that a caller may wait, and the time of one who does not say, milliseconds.
+const SHORTEST_MS: i64 = 5_000;
+const USUAL_MS: i64 = 10_000;
+/// Longest time that a request stays open, milliseconds; persistent calls may expire later.
+const LONGEST_MS: i64 = 3_600_000;
+/// How much longer than the call itself its request waits.
+const GRACE: Duration = Duration::from_secs(1);
+/// Largest body of a call, bytes.
+const MAX_BODY: usize = 64 << 10;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(oneway))
+        .add(STC, routes!(twoway))
+        .add(STC, routes!(oneway_v1))
+        .add(STC, routes!(twoway_v1))
+        .add(TC, routes!(of_device))
+        .add(TC, routes!(get))
+        .add(T, routes!(delete))
+}
+
+/// How failures are told, which depends on the version of the path.
+#[derive(Clone, Copy)]
+struct Statuses {
+    timeout: StatusCode,
+    not_connected: StatusCode,
+}
+
+const V1: Statuses = Statuses {
+    timeout: StatusCode::REQUEST_TIMEOUT,
+    not_connected: StatusCode::CONFLICT,
+};
+const V2: Statuses = Statuses {
+    timeout: StatusCode::GATEWAY_TIMEOUT,
+    not_connected: StatusCode::GATEWAY_TIMEOUT,
+};
+
+/// What a caller sends.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeviceRpcRequest)]
+struct CallBody {
+    /// What the device shall do.
+    method: String,
+    /// Parameters: any JSON.
+    #[serde(default)]
+    params: Option<Value>,
+    /// How long the device may take, milliseconds; at least 5 seconds.
+    timeout: Option<i64>,
+    /// When the call expires, milliseconds; in the place of `timeout`.
+    expiration_time: Option<i64>,
+    /// Whether it is kept until the device can take it.
+    #[serde(default)]
+    persistent: bool,
+    /// How often a persistent one is sent again.
+    retries: Option<u32>,
+    /// Anything the caller wants to find with a persistent one.
+    additional_info: Option<Value>,
+    /// Identity of the call; a new one where absent.
+    #[serde(rename = "requestUUID")]
+    request_uuid: Option<String>,
+}
+
+/// Calls a device that does not answer.
+#[utoipa::path(post, path = "/api/rpc/oneway/{deviceId}", tag = "rpc", operation_id = "handleOneWayDeviceRPCRequestV2",
+    params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    responses((status = 200, description = "Sent, or kept"), (status = 504, description = "The device was not connected in time")))]
+async fn oneway(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(device): Path<String>,
+    request: Request,
+) -> Answer<Response> {
+    call(&api, &caller, &device, request, true, V2).await
+}
+
+/// Calls a device and waits for its answer.
+#[utoipa::path(post, path = "/api/rpc/twoway/{deviceId}", tag = "rpc", operation_id = "handleTwoWayDeviceRPCRequestV2",
+    params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    responses((status = 200, description = "The answer"), (status = 504, description = "There was none in time"),
+        (status = 406, description = "The answer is no JSON")))]
+async fn twoway(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(device): Path<String>,
+    request: Request,
+) -> Answer<Response> {
+    call(&api, &caller, &device, request, false, V2).await
+}
+
+/// Calls a device that does not answer; the older path.
+#[utoipa::path(post, path = "/api/plugins/rpc/oneway/{deviceId}", tag = "rpc",
+    operation_id = "handleOneWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    responses((status = 200, description = "Sent, or kept"), (status = 409, description = "The device was not connected in time")))]
+async fn oneway_v1(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(device): Path<String>,
+    request: Request,
+) -> Answer<Response> {
+    call(&api, &caller, &device, request, true, V1).await
+}
+
+/// Calls a device and waits for its answer; the older path.
+#[utoipa::path(post, path = "/api/plugins/rpc/twoway/{deviceId}", tag = "rpc",
+    operation_id = "handleTwoWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    responses((status = 200, description = "The answer"), (status = 408, description = "The device did not answer in time"),
+        (status = 409, description = "The device was not connected in time"), (status = 406, description = "The answer is no JSON")))]
+async fn twoway_v1(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(device): Path<String>,
+    request: Request,
+) -> Answer<Response> {
+    call(&api, &caller, &device, request, false, V1).await
+}
+
+async fn call(
+    api: &ApiState,
+    caller: &Principal,
+    device: &str,
+    request: Request,
+    oneway: bool,
+    statuses: Statuses,
+) -> Answer<Response> {
+    let id = DeviceId(parse_uuid(device)?);
+    let body = body_bytes(request, &()).await?;
+    if body.len() > MAX_BODY {
+        let (status, code) = (StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::BadRequestParams);
+        return Err(ApiError::with_status(status, code, "Payload size exceeds the limit").into());
+    }
+    let checked = api.check(caller, id, Operation::RpcCall).await;
+    let entity = checked.map_err(|error| Failure::access(error, caller.authority))?;
+    let Entity::Device(device) = entity else {
+        return Err(ApiError::not_found("Device with requested id wasn't found!").into());
+    };
+    let request = device_request(&body, &device, oneway, api.clock.now_ms())?;
+    Ok(answer(api, caller, &device, request, statuses).await)
+}
+
+fn device_request(body: &[u8], device: &Device, oneway: bool, now: i64) -> ApiResult<DeviceRpcRequest> {
+    let body: CallBody = serde_json::from_slice(body)
+        .map_err(|error| ApiError::bad_request(format!("Invalid request body: {error}")))?;
+    let timeout = body.timeout.unwrap_or(USUAL_MS).max(SHORTEST_MS);
+    let longest = if body.persistent {
+        i64::MAX
+    } else {
+        now.saturating_add(LONGEST_MS)
+    };
+    Ok(DeviceRpcRequest {
+        id: match body.request_uuid {
+            Some(id) => parse_uuid(&id)?,
+            None => new_uuid(),
+        },
+        tenant: device.tenant_id,
+        device: device.id.unwrap_or_default(),
+        method: body.method,
+        params: body
+            .params
+            .map_or_else(|| "{}".to_owned(), |params| params.to_string()),
+        oneway,
+        persistent: body.persistent,
+        retries: body.retries,
+        expires_ms: body
+            .expiration_time
+            .unwrap_or(now.saturating_add(timeout))
+            .min(longest),
+        additional_info: body.additional_info.map(|info| info.to_string()),
+        rest_origin: Some(SERVICE_ID.to_owned()),
+    })
+}
+
+/// Hands the call to the rule chains and waits for what comes back.
+async fn answer(
+    api: &ApiState,
+    caller: &Principal,
+    device: &Device,
+    request: DeviceRpcRequest,
+    statuses: Statuses,
+) -> Response {
+    let (tenant, id) = (request.tenant, request.id);
+    let Some(answer) = api.calls.await_answer(tenant, id) else {
+        return StatusCode::TOO_MANY_REQUESTS.into_response();
+    };
+    let left = request.expires_ms.saturating_sub(api.clock.now_ms());
+    let left = Duration::from_millis(left.clamp(0, LONGEST_MS).unsigned_abs()) + GRACE;
+    if let Err(error) = api.services.actions.device_call(caller, device, &request).await {
+        api.calls.await_no_longer(tenant, id);
+        return ApiError::from(error).into_response();
+    }
+    let answered = tokio::time::timeout(left, answer).await;
+    api.calls.await_no_longer(tenant, id);
+    match answered {
+        Ok(Ok(Ok(None))) => StatusCode::OK.into_response(),
+        Ok(Ok(Ok(Some(body)))) if body.is_empty() => StatusCode::OK.into_response(),
+        Ok(Ok(Ok(Some(body)))) => match serde_json::from_str::<&serde_json::value::RawValue>(&body) {
+            Ok(_) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+            Err(_) => StatusCode::NOT_ACCEPTABLE.into_response(),
+        },
+        Ok(Ok(Err(DeviceRpcError::NoActiveConnection))) => statuses.not_connected.into_response(),
+        Ok(_) | Err(_) => statuses.timeout.into_response(),
+    }
+}
+
+/// A persistent call, if the caller may do that with its device.
+async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<Rpc> {
+    let found = api.entities.calls.get(caller.tenant, RpcId(id)).await?;
+    let rpc = found.ok_or_else(|| ApiError::not_found(format!("Rpc with id [{id}] is not found")))?;
+    api.check(caller, rpc.device_id, operation).await?;
+    Ok(rpc)
+}
+
+/// A persistent call and how it stands with it.
+#[utoipa::path(get, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "getPersistedRpc",
+    params(("rpcId" = Uuid, Path)), responses((status = 200, body = Rpc)))]
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Rpc>> {
+    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct StatusParams {
+    /// Only calls with which it stands so.
+    rpc_status: Option<String>,
+}
+
+/// The persistent calls of a device.
+#[utoipa::path(get, path = "/api/rpc/persistent/device/{deviceId}", tag = "rpc", operation_id = "getPersistedRpcByDevice",
+    params(("deviceId" = Uuid, Path), PageParams, StatusParams), responses((status = 200, body = PageData<Rpc>)))]
+async fn of_device(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(page): Query<PageParams>,
+    Query(filter): Query<StatusParams>,
+) -> ApiResult<Json<PageData<Rpc>>> {
+    let page = page.link()?;
+    let status = match filter.rpc_status.as_deref().filter(|name| !name.is_empty()) {
+        // Those are nowhere.
+        Some("DELETED") => return Err(ApiError::bad_request("RpcStatus: DELETED")),
+        Some(name) => Some(
+            RpcStatus::from_name(name)
+                .ok_or_else(|| ApiError::bad_request(format!("Invalid rpcStatus '{name}'")))?,
+        ),
+        None => None,
+    };
+    api.check(&caller, DeviceId(id), Operation::RpcCall).await?;
+    let calls = &api.entities.calls;
+    Ok(Json(
+        calls.list(caller.tenant, DeviceId(id), status, &page).await?,
+    ))
+}
+
+/// Deletes a persistent call; the device is not called any more.
+#[utoipa::path(delete, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "deleteRpc",
+    params(("rpcId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    load(&api, &caller, id, Operation::Write).await?;
+    api.calls.delete(caller.tenant, RpcId(id)).await?;
+    Ok(())
+}

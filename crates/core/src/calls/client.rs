@@ -1,0 +1,183 @@
+//! Calls that devices make.
+//!
+//! A call is a message to the rule engine that names this server, the session and the number which the device gave it; a node
+//! of a rule chain answers with these three. Nothing is kept of a session but while one of its calls waits.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::{Subject, json, new_uuid};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::downlink::Downlink;
+use crate::queue_stats::SERVICE_ID;
+use crate::sessions::{SessionControl, Sessions};
+
+/// How long a device waits for an answer, milliseconds.
+const PATIENCE_MS: i64 = 60_000;
+/// Calls that wait, of all devices together.
+const MAX_CALLS: usize = 100_000;
+/// Calls that wait, of one session.
+const MAX_OF_SESSION: u32 = 1_000;
+/// What a device is told that was not answered.
+const TIMEOUT: &str = r#"{"error":"timeout"}"#;
+
+/// Who waits for an answer.
+enum Caller {
+    Session(Arc<SessionControl>),
+    Request(oneshot::Sender<Arc<str>>),
+}
+
+/// A session with calls that wait.
+struct Open {
+    id: Uuid,
+    calls: u32,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// With the time at which they end.
+    calls: FxHashMap<(Uuid, i32), (i64, Caller)>,
+    /// By the address of what they share with the platform, which they keep while they wait.
+    sessions: FxHashMap<usize, Open>,
+    ends: BTreeSet<(i64, Uuid, i32)>,
+}
+
+/// See the module.
+pub struct ClientCalls {
+    sessions: Arc<Sessions>,
+    waiting: Mutex<Waiting>,
+}
+
+impl ClientCalls {
+    pub(super) fn new(sessions: Arc<Sessions>) -> Self {
+        Self {
+            sessions,
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Takes note of a call of a session. Returns the message that tells the rule engine; `None` where too many wait.
+    pub fn begin(
+        &self,
+        subject: Subject,
+        session: &Arc<SessionControl>,
+        number: i32,
+        call: &json::Call,
+        now_ms: i64,
+    ) -> Option<Message> {
+        let mut waiting = self.waiting.lock();
+        let open = waiting.open(session)?;
+        waiting.add((open, number), Caller::Session(session.clone()), now_ms)?;
+        Some(message(subject, open, number, call, now_ms))
+    }
+
+    /// The same of a request that waits itself.
+    pub fn begin_request(
+        &self,
+        subject: Subject,
+        call: &json::Call,
+        now_ms: i64,
+    ) -> Option<(Message, oneshot::Receiver<Arc<str>>)> {
+        let (caller, answer) = oneshot::channel();
+        let (id, number) = (new_uuid(), 0);
+        self.waiting
+            .lock()
+            .add((id, number), Caller::Request(caller), now_ms)?;
+        Some((message(subject, id, number, call, now_ms), answer))
+    }
+
+    pub(super) fn answer(&self, session: Uuid, number: i32, body: &str) {
+        let Some(caller) = self.waiting.lock().take((session, number)) else {
+            return;
+        };
+        let body = Arc::from(body);
+        match caller {
+            Caller::Session(control) => {
+                self.sessions.send_to(&control, &Downlink::Answer(number, body));
+            }
+            // The device has gone.
+            Caller::Request(caller) => drop(caller.send(body)),
+        }
+    }
+
+    /// Tells devices that nobody has answered in time.
+    pub(super) fn expire(&self, now_ms: i64) {
+        loop {
+            let first = self.waiting.lock().ends.first().copied();
+            match first {
+                Some((end, session, number)) if end <= now_ms => self.answer(session, number, TIMEOUT),
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Waiting {
+    /// The id of a session, unless too many of its calls wait.
+    fn open(&mut self, session: &Arc<SessionControl>) -> Option<Uuid> {
+        let address = Arc::as_ptr(session).addr();
+        let open = self.sessions.get(&address);
+        match open {
+            Some(open) if open.calls >= MAX_OF_SESSION => None,
+            Some(open) => Some(open.id),
+            None => Some(new_uuid()),
+        }
+    }
+
+    fn add(&mut self, key: (Uuid, i32), caller: Caller, now_ms: i64) -> Option<()> {
+        // A device that uses a number again has given up on the call before.
+        self.take(key);
+        if self.calls.len() >= MAX_CALLS {
+            return None;
+        }
+        let address = match &caller {
+            Caller::Session(session) => Some(Arc::as_ptr(session).addr()),
+            Caller::Request(_) => None,
+        };
+        let end = now_ms.saturating_add(PATIENCE_MS);
+        self.calls.insert(key, (end, caller));
+        self.ends.insert((end, key.0, key.1));
+        if let Some(address) = address {
+            let open = self
+                .sessions
+                .entry(address)
+                .or_insert(Open { id: key.0, calls: 0 });
+            open.calls += 1;
+        }
+        Some(())
+    }
+
+    fn take(&mut self, key: (Uuid, i32)) -> Option<Caller> {
+        let (end, caller) = self.calls.remove(&key)?;
+        self.ends.remove(&(end, key.0, key.1));
+        if let Caller::Session(session) = &caller {
+            let address = Arc::as_ptr(session).addr();
+            if let Some(open) = self.sessions.get_mut(&address) {
+                open.calls -= 1;
+                if open.calls == 0 {
+                    self.sessions.remove(&address);
+                }
+            }
+        }
+        Some(caller)
+    }
+}
+
+fn message(subject: Subject, session: Uuid, number: i32, call: &json::Call, now_ms: i64) -> Message {
+    let metadata = Metadata::from_iter([
+        ("requestId", number.to_string()),
+        ("serviceId", SERVICE_ID.to_owned()),
+        ("sessionId", session.to_string()),
+    ]);
+    let mut body = String::from("{\"method\":");
+    json::write_string(&call.method, &mut body);
+    body.push_str(",\"params\":");
+    body.push_str(&call.params);
+    body.push('}');
+    Message::new(MsgType::ToServerRpc, subject.entity, now_ms, metadata, body)
+}

@@ -1,0 +1,301 @@
+//! What the rest of the platform shares with one connection.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::task::Waker;
+
+use parking_lot::Mutex;
+
+use super::CloseReason;
+use crate::downlink::{Downlink, Wants};
+
+/// What may wait for one session, bytes; beyond it, the session is closed.
+pub(super) const MAX_WAITING: usize = 256 << 10;
+/// Bit of `wants` that says that something waits.
+const HAS_WAITING: u8 = 0x80;
+/// Bit of `wants` of a session that is sent one thing and ends.
+const ONE_SHOT: u8 = 0x40;
+const WANTS: u8 = Wants::ATTRIBUTES.0 | Wants::CALLS.0;
+
+/// Memory that everything that waits for sessions takes together, bytes.
+#[derive(Debug)]
+pub(super) struct Budget {
+    used: AtomicUsize,
+    limit: usize,
+}
+
+impl Budget {
+    pub(super) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            used: AtomicUsize::new(0),
+            limit,
+        })
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        if self.used.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
+            self.give_back(bytes);
+            return false;
+        }
+        true
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What the rest of the platform shares with a connection: the wish that it end, when it was last heard, and what is to be
+/// sent to the device.
+///
+/// An idle connection has one of these; what waits is allocated only while something does.
+#[derive(Debug, Default)]
+pub struct SessionControl {
+    close: AtomicU8,
+    wants: AtomicU8,
+    heard_s: AtomicU32,
+    inner: Mutex<Inner>,
+    /// The session that this one is served by, where its device is behind a gateway.
+    via: Option<Box<Via>>,
+}
+
+#[derive(Debug)]
+struct Via {
+    gateway: Arc<SessionControl>,
+    name: Arc<str>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    waker: Option<Waker>,
+    waiting: Option<Box<Waiting>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    letters: VecDeque<Letter>,
+    /// What it takes of the budget.
+    bytes: usize,
+    budget: Option<Arc<Budget>>,
+}
+
+impl Waiting {
+    fn give_back(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        if let Some(budget) = &self.budget {
+            budget.give_back(bytes);
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.give_back(self.bytes);
+    }
+}
+
+/// Something that waits to be sent.
+#[derive(Debug, Clone)]
+pub struct Letter {
+    /// Name of the device behind the gateway, where it is not for the session's own device.
+    pub to: Option<Arc<str>>,
+    /// What it is.
+    pub content: Content,
+}
+
+/// What a letter says.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// Something for the device.
+    Downlink(Downlink),
+    /// The session of the device behind the gateway is to end.
+    Close(CloseReason),
+}
+
+impl Letter {
+    fn weight(&self) -> usize {
+        let content = match &self.content {
+            Content::Downlink(downlink) => downlink.weight(),
+            Content::Close(_) => 0,
+        };
+        size_of::<Self>() + content
+    }
+}
+
+impl SessionControl {
+    /// Of a session that is sent one thing, and takes no part in what the device counts as its sessions.
+    pub(super) fn one_shot() -> Self {
+        Self {
+            wants: AtomicU8::new(ONE_SHOT),
+            ..Self::default()
+        }
+    }
+
+    /// Of the session of a device behind a gateway, which is served through the gateway's session.
+    pub fn behind(gateway: Arc<SessionControl>, name: Arc<str>) -> Self {
+        Self {
+            via: Some(Box::new(Via { gateway, name })),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is one request that waits for something, and no connection.
+    pub fn is_one_shot(&self) -> bool {
+        self.wants.load(Ordering::Relaxed) & ONE_SHOT != 0
+    }
+
+    /// Wants something in addition to what it wanted before.
+    pub fn want(&self, wants: Wants) {
+        self.wants.fetch_or(wants.0, Ordering::AcqRel);
+    }
+
+    /// Wants something no longer.
+    pub fn want_no_more(&self, wants: Wants) {
+        self.wants.fetch_and(!wants.0, Ordering::AcqRel);
+    }
+
+    /// Whether it wants this and nothing else.
+    #[inline]
+    pub fn wants_only(&self, wants: Wants) -> bool {
+        self.wants.load(Ordering::Acquire) & WANTS == wants.0
+    }
+
+    /// Whether it wants all of this.
+    pub fn wants(&self, wants: Wants) -> bool {
+        self.wants.load(Ordering::Acquire) & wants.0 == wants.0
+    }
+
+    /// Asks the connection to end; the first reason counts.
+    pub fn close(&self, reason: CloseReason) {
+        let first = self
+            .close
+            .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok();
+        match &self.via {
+            Some(via) if first => {
+                let letter = Letter {
+                    to: Some(via.name.clone()),
+                    content: Content::Close(reason),
+                };
+                via.gateway.put(letter, None);
+            }
+            _ => self.wake(),
+        }
+    }
+
+    fn wake(&self) {
+        let waker = self.inner.lock().waker.take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Puts something into the buffer of the session if it wants that. Where there is no room, the session is closed: the
+    /// device will ask for what it has missed when it comes back.
+    pub(super) fn post(&self, downlink: &Downlink, budget: &Arc<Budget>) -> bool {
+        let wanted = downlink.wanted_by() & WANTS;
+        let is_answer = matches!(downlink, Downlink::Answer(..));
+        let wants = self.wants.load(Ordering::Acquire);
+        if self.close_reason().is_some() || !(is_answer || wants & wanted != 0) {
+            return false;
+        }
+        if wants & ONE_SHOT != 0 {
+            // Of two who send at the same time only one finds that it is wanted.
+            let before = self.wants.fetch_and(!WANTS, Ordering::AcqRel);
+            if before & wanted == 0 {
+                return false;
+            }
+        }
+        let letter = |to| Letter {
+            to,
+            content: Content::Downlink(downlink.clone()),
+        };
+        let taken = match &self.via {
+            Some(via) => via.gateway.put(letter(Some(via.name.clone())), Some(budget)),
+            None => self.put(letter(None), Some(budget)),
+        };
+        if !taken {
+            let full = self.via.as_ref().map_or(self, |via| &*via.gateway);
+            full.close(CloseReason::TooSlow);
+        }
+        taken
+    }
+
+    /// Without a budget there is always room: that is for the few bytes of a closed session.
+    fn put(&self, letter: Letter, budget: Option<&Arc<Budget>>) -> bool {
+        let weight = letter.weight();
+        let waker = {
+            let mut inner = self.inner.lock();
+            let in_use = inner.waiting.as_ref().map_or(0, |waiting| waiting.bytes);
+            if let Some(budget) = budget
+                && (in_use + weight > MAX_WAITING || !budget.take(weight))
+            {
+                return false;
+            }
+            let waiting = inner.waiting.get_or_insert_default();
+            if let Some(budget) = budget {
+                waiting.budget.get_or_insert_with(|| budget.clone());
+                waiting.bytes += weight;
+            }
+            waiting.letters.push_back(letter);
+            self.wants.fetch_or(HAS_WAITING, Ordering::AcqRel);
+            inner.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Whether something waits to be sent.
+    #[inline]
+    pub fn has_letters(&self) -> bool {
+        self.wants.load(Ordering::Acquire) & HAS_WAITING != 0
+    }
+
+    /// Takes the oldest of what waits to be sent.
+    pub fn take_letter(&self) -> Option<Letter> {
+        let mut inner = self.inner.lock();
+        let waiting = inner.waiting.as_mut()?;
+        let letter = waiting.letters.pop_front();
+        if let Some(letter) = &letter {
+            waiting.give_back(letter.weight());
+        }
+        if waiting.letters.is_empty() {
+            inner.waiting = None;
+            self.wants.fetch_and(!HAS_WAITING, Ordering::AcqRel);
+        }
+        letter
+    }
+
+    /// Why the connection should end, if it should.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        let code = self.close.load(Ordering::Acquire);
+        CloseReason::ALL.into_iter().find(|reason| *reason as u8 == code)
+    }
+
+    /// Registers who is woken when the connection is to end or something is to be sent; returns the reason if it is to end
+    /// already.
+    pub fn poll_close(&self, waker: &Waker) -> Option<CloseReason> {
+        {
+            let mut inner = self.inner.lock();
+            match &mut inner.waker {
+                Some(known) => known.clone_from(waker),
+                None => inner.waker = Some(waker.clone()),
+            }
+        }
+        self.close_reason()
+    }
+
+    /// Notes that the peer was heard, in seconds of whatever clock the transport uses.
+    pub fn heard(&self, now_s: u32) {
+        self.heard_s.store(now_s, Ordering::Relaxed);
+    }
+
+    /// When the peer was last heard.
+    pub fn heard_at(&self) -> u32 {
+        self.heard_s.load(Ordering::Relaxed)
+    }
+}

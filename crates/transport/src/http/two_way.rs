@@ -1,0 +1,154 @@
+//! Calls in both directions, and changes of shared attributes: requests that wait for something.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::devices::DeviceHandle;
+use fieldline_core::downlink::{Downlink, Wants};
+use fieldline_core::sessions::CloseReason;
+use fieldline_model::record::RecordBatch;
+use fieldline_model::{DeviceId, json};
+use serde::Deserialize;
+
+use super::{Limits, Refusal, Shared, body};
+
+/// How long a request waits that does not say, and at most.
+const WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// Largest body of a call or an answer, bytes.
+const MAX_BODY: usize = 64 << 10;
+
+#[derive(Deserialize)]
+pub(super) struct Waiting {
+    /// Milliseconds; 0 for the usual time.
+    timeout: Option<u64>,
+}
+
+impl Waiting {
+    fn time(&self) -> Duration {
+        match self.timeout.unwrap_or(0) {
+            0 => WAIT,
+            ms => Duration::from_millis(ms).min(LONGEST_WAIT),
+        }
+    }
+}
+
+fn json(body: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body.into()).into_response()
+}
+
+impl Shared {
+    pub(super) async fn admitted(&self, token: &str) -> Result<Arc<DeviceHandle>, Refusal> {
+        let device = self.device(token).await?;
+        if !device.admits(0) {
+            return Err(Refusal::TooOften);
+        }
+        self.services.activity.heard(device.subject);
+        Ok(device)
+    }
+
+    /// Waits for one thing that the device wants.
+    async fn wait(
+        &self,
+        device: &Arc<DeviceHandle>,
+        wants: Wants,
+        time: Duration,
+    ) -> Result<Downlink, Response> {
+        let services = &self.services;
+        let poll = services.sessions.poll(device.clone());
+        services.calls.follow(device.subject, poll.control(), wants);
+        match tokio::time::timeout(time, poll.wait()).await {
+            Ok(Ok(downlink)) => Ok(downlink),
+            Ok(Err(CloseReason::CredentialsChanged)) => {
+                Err((StatusCode::FORBIDDEN, "Device was deleted!").into_response())
+            }
+            Ok(Err(CloseReason::Shutdown)) => Err(StatusCode::SERVICE_UNAVAILABLE.into_response()),
+            Ok(Err(_)) | Err(_) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
+        }
+    }
+
+    pub(super) async fn small_body(&self, device: DeviceId, request: Request) -> Result<Vec<u8>, Refusal> {
+        let limits = Limits {
+            max_body: self.limits.max_body.min(MAX_BODY),
+            ..self.limits
+        };
+        let mut share = self.memory.for_body(device);
+        body::read(request, limits, &mut share).await
+    }
+}
+
+/// Waits until shared attributes have changed.
+pub(super) async fn updates(
+    State(shared): State<Arc<Shared>>,
+    Path(token): Path<String>,
+    Query(waiting): Query<Waiting>,
+) -> Result<Response, Refusal> {
+    let device = shared.admitted(&token).await?;
+    Ok(
+        match shared.wait(&device, Wants::ATTRIBUTES, waiting.time()).await {
+            Ok(Downlink::Attributes(update)) => json(update.to_json()),
+            Ok(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+            Err(answer) => answer,
+        },
+    )
+}
+
+/// Waits for a call to the device.
+pub(super) async fn next_call(
+    State(shared): State<Arc<Shared>>,
+    Path(token): Path<String>,
+    Query(waiting): Query<Waiting>,
+) -> Result<Response, Refusal> {
+    let device = shared.admitted(&token).await?;
+    Ok(match shared.wait(&device, Wants::CALLS, waiting.time()).await {
+        Ok(Downlink::Call(call)) => {
+            shared.services.calls.sent(&call, false);
+            json(call.to_numbered_json())
+        }
+        Ok(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+        Err(answer) => answer,
+    })
+}
+
+/// Answers a call to the device.
+pub(super) async fn answer_call(
+    State(shared): State<Arc<Shared>>,
+    Path((token, number)): Path<(String, i32)>,
+    request: Request,
+) -> Result<StatusCode, Refusal> {
+    let device = shared.admitted(&token).await?;
+    let answer = shared.small_body(device.id, request).await?;
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    shared.services.calls.answered(device.subject, number, answer);
+    Ok(StatusCode::OK)
+}
+
+/// Calls a procedure of the platform, and waits for the answer.
+pub(super) async fn call(
+    State(shared): State<Arc<Shared>>,
+    Path(token): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let device = shared.admitted(&token).await?;
+    let body = shared.small_body(device.id, request).await?;
+    let call = json::call(&body).map_err(Refusal::Malformed)?;
+    let (services, subject) = (&shared.services, device.subject);
+    let now = services.clock.now_ms();
+    let (message, answer) = services
+        .calls
+        .client
+        .begin_request(subject, &call, now)
+        .ok_or(Refusal::Overloaded)?;
+    let mut records = RecordBatch::new();
+    records.message(subject.tenant, &message);
+    shared.append(&device, &records).await?;
+    // Whoever waits too long is told so by an answer, too.
+    Ok(match answer.await {
+        Ok(answer) => json(answer.to_string()),
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+    })
+}

@@ -1,0 +1,274 @@
+//! Gateways: connections that speak for the devices behind them, each with a session of its own.
+//!
+//! A message of a gateway is carried out before the next packet is looked at, and acknowledged when all of its devices are
+//! served. Devices are known by their names, and created when a gateway first names them.
+
+mod messages;
+mod sessions;
+
+use fieldline_codec::{PacketId, Publish, QoS, ReasonCode};
+use fieldline_core::devices::DeviceHandle;
+use fieldline_core::downlink::Downlink;
+use fieldline_core::ports::{Append, StoreError};
+use fieldline_core::services::{ServiceError, ServiceErrorKind};
+use fieldline_core::sessions::Content;
+use fieldline_model::json::{self, JsonError};
+use fieldline_model::record::RecordBatch;
+use fieldline_model::timeseries::AttributeScope;
+use tracing::{debug, warn};
+
+use self::messages::{Body, Message};
+pub(super) use self::sessions::Gateway;
+use super::connection::Shared;
+use super::incoming::{Flow, Incoming, Step};
+use crate::payload;
+
+const ATTRIBUTES: &str = "v1/gateway/attributes";
+const ATTRIBUTES_RESPONSE: &str = "v1/gateway/attributes/response";
+const CALLS: &str = "v1/gateway/rpc";
+/// Type of a device that a gateway does not name the type of.
+const DEFAULT_TYPE: &str = "default";
+
+/// What a gateway has published.
+pub(super) struct Said {
+    /// The topic behind `v1/gateway`.
+    topic: String,
+    payload: Vec<u8>,
+    qos: QoS,
+    packet_id: Option<PacketId>,
+}
+
+impl Said {
+    pub(super) fn of(publish: &Publish<'_>, topic: &str) -> Self {
+        Self {
+            topic: topic.to_owned(),
+            payload: publish.payload.to_vec(),
+            qos: publish.qos,
+            packet_id: publish.packet_id,
+        }
+    }
+
+    /// As much of it as its acknowledgement needs.
+    fn header(&self) -> Publish<'static> {
+        Publish {
+            qos: self.qos,
+            packet_id: self.packet_id,
+            ..Publish::new("", b"")
+        }
+    }
+}
+
+/// Why a message was not carried out.
+enum Problem {
+    UnknownTopic,
+    Malformed(String),
+    /// The tenant has as many devices as it may have.
+    Full,
+    TooOften,
+    Failed(String),
+}
+
+impl From<JsonError> for Problem {
+    fn from(error: JsonError) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<ServiceError> for Problem {
+    fn from(error: ServiceError) -> Self {
+        match error.kind() {
+            ServiceErrorKind::LimitExceeded { .. } => Self::Full,
+            ServiceErrorKind::Invalid => Self::Malformed(error.message().to_owned()),
+            _ => Self::Failed(error.message().to_owned()),
+        }
+    }
+}
+
+impl Incoming {
+    /// Carries out what the device has said as a gateway. From a device that is none it is ignored, and not acknowledged.
+    pub(super) async fn speak(&mut self, shared: &Shared, said: Said) -> Step {
+        let header = said.header();
+        shared.services.activity.heard(self.device().subject);
+        match self.is_gateway(shared).await {
+            Ok(true) => {}
+            Ok(false) => {
+                self.session.leave_unanswered(&header);
+                return Step::Continue;
+            }
+            Err(problem) => return self.refuse_gateway(shared, &header, problem),
+        }
+        match self.carry_out(shared, &said).await {
+            Ok(()) => {
+                self.acknowledge(&header, ReasonCode::Success);
+                Step::Continue
+            }
+            Err(problem) => self.refuse_gateway(shared, &header, problem),
+        }
+    }
+
+    fn refuse_gateway(&mut self, shared: &Shared, header: &Publish<'_>, problem: Problem) -> Step {
+        let gateway = self.device().id;
+        let flow = match problem {
+            Problem::UnknownTopic => {
+                self.acknowledge(header, ReasonCode::TopicNameInvalid);
+                Flow::Next
+            }
+            Problem::Malformed(error) => {
+                debug!(%gateway, error, "message of a gateway failed validation");
+                self.invalid(shared, header)
+            }
+            Problem::Full => {
+                debug!(%gateway, "the tenant has as many devices as it may have");
+                self.acknowledge(header, ReasonCode::QuotaExceeded);
+                Flow::Next
+            }
+            Problem::TooOften => self.too_often(shared),
+            Problem::Failed(error) => {
+                warn!(%gateway, error, "message of a gateway was not taken");
+                Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)))
+            }
+        };
+        match flow {
+            Flow::Next => Step::Continue,
+            Flow::Stop(step) => step,
+        }
+    }
+
+    async fn carry_out(&mut self, shared: &Shared, said: &Said) -> Result<(), Problem> {
+        match Message::parse(&said.topic, &said.payload)? {
+            Message::Connect(name, device_type) => {
+                let device_type = device_type.as_deref().filter(|name| !name.is_empty());
+                self.behind(shared, &name, device_type.unwrap_or(DEFAULT_TYPE))
+                    .await
+                    .map(drop)
+            }
+            Message::Disconnect(name) => {
+                self.leave_one(shared, &name);
+                Ok(())
+            }
+            Message::Telemetry(devices) => {
+                self.take_all(shared, devices, |shared, device, body, batch| {
+                    let ttl_seconds = device.settings().ttl_seconds;
+                    payload::telemetry(&shared.services, device, ttl_seconds, body, batch)
+                })
+                .await
+            }
+            Message::Attributes(devices) => {
+                self.take_all(shared, devices, |shared, device, body, batch| {
+                    payload::attributes(&shared.services, device, body, batch)
+                })
+                .await
+            }
+            Message::Request(request) => {
+                let device = self.behind(shared, &request.device, DEFAULT_TYPE).await?;
+                let answer = request.answer(&shared.services, &device).await?;
+                let qos = self.granted.qos_of(ATTRIBUTES_RESPONSE);
+                let qos = qos.unwrap_or(QoS::AtLeastOnce);
+                if let Err(error) = self.send(ATTRIBUTES_RESPONSE, qos, answer.as_bytes(), None) {
+                    debug!(gateway = %self.device().id, %error, "cannot send an answer");
+                }
+                Ok(())
+            }
+            Message::Answer(answer) => {
+                let device = self.behind(shared, &answer.device, DEFAULT_TYPE).await?;
+                let calls = &shared.services.calls;
+                calls.answered(device.subject, answer.id, answer.data.get().to_owned());
+                Ok(())
+            }
+            Message::Claim(devices) => {
+                for (name, body) in devices {
+                    let claim = json::claim(body.get().as_bytes())?;
+                    let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
+                    let claims = &shared.services.onboarding.claims;
+                    claims
+                        .open(device.subject, claim.secret_key, claim.duration_ms)
+                        .await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Brings the messages of all devices to the journal, and waits until they are durable; none of them if one is wrong.
+    async fn take_all(
+        &mut self,
+        shared: &Shared,
+        devices: Vec<(String, Body)>,
+        parse: fn(&Shared, &DeviceHandle, &[u8], &mut RecordBatch) -> Result<(), JsonError>,
+    ) -> Result<(), Problem> {
+        let mut parsed = Vec::with_capacity(devices.len());
+        for (name, body) in devices {
+            let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
+            let mut batch = RecordBatch::new();
+            parse(shared, &device, body.get().as_bytes(), &mut batch)?;
+            if !device.may_send() || !device.admits(batch.points()) {
+                return Err(Problem::TooOften);
+            }
+            parsed.push((device, batch));
+        }
+        let mut appends: Vec<Append> = Vec::with_capacity(parsed.len());
+        for (device, batch) in &parsed {
+            if batch.is_empty() {
+                continue;
+            }
+            let settings = device.settings();
+            let uplink = &shared.services.uplink;
+            let routed = settings.queue.as_deref();
+            let routed = routed.map(|queue| uplink.to(device.subject.tenant, Some(queue)));
+            let uplink = routed.as_deref().unwrap_or(uplink);
+            let append = uplink.append(device.subject, batch).await;
+            appends.push(append.map_err(|error| Problem::Failed(error.to_string()))?);
+            device.sent(batch.count(), batch.points());
+            shared.metrics.messages.increment(u64::from(batch.count()));
+        }
+        for append in appends {
+            append.await.map_err(|error| Problem::Failed(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Sends something to a device behind the gateway.
+    pub(super) fn deliver_behind(&mut self, shared: &Shared, name: &str, content: Content) {
+        let downlink = match content {
+            Content::Downlink(downlink) => downlink,
+            Content::Close(_) => return self.leave_closed(shared, name),
+        };
+        let (topic, data) = match &downlink {
+            Downlink::Attributes(update) => (ATTRIBUTES, update.to_json()),
+            Downlink::Call(call) => (CALLS, call.to_numbered_json()),
+            // Devices behind gateways make no calls.
+            Downlink::Answer(..) => return,
+        };
+        let mut body = String::from("{\"device\":");
+        json::write_string(name, &mut body);
+        body.push_str(",\"data\":");
+        body.push_str(&data);
+        body.push('}');
+        let qos = self.granted.qos_of(topic).unwrap_or(QoS::AtLeastOnce);
+        let Downlink::Call(call) = downlink else {
+            if let Err(error) = self.send(topic, qos, body.as_bytes(), None) {
+                debug!(gateway = %self.device().id, %error, "cannot send a message to the gateway");
+            }
+            return;
+        };
+        match self.send(topic, qos, body.as_bytes(), Some(call.clone())) {
+            Ok(()) => shared.services.calls.sent(&call, qos != QoS::AtMostOnce),
+            Err(error) => shared.services.calls.failed(&call, &error.to_string()),
+        }
+    }
+}
+
+/// Which scope a gateway asks for.
+const fn scope(client: bool) -> AttributeScope {
+    if client {
+        AttributeScope::Client
+    } else {
+        AttributeScope::Shared
+    }
+}

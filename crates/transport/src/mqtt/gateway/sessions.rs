@@ -1,0 +1,133 @@
+//! The sessions of the devices behind a gateway.
+
+use std::sync::Arc;
+
+use fieldline_core::devices::DeviceHandle;
+use fieldline_core::downlink::Wants;
+use fieldline_core::sessions::{SessionControl, SessionGuard};
+use fieldline_model::entity::Device;
+use rustc_hash::FxHashMap;
+
+use super::Problem;
+use crate::mqtt::connection::Shared;
+use crate::mqtt::incoming::Incoming;
+
+/// Devices behind one gateway.
+const MAX_DEVICES: usize = 50_000;
+
+/// What a connection knows of itself as a gateway.
+#[derive(Default)]
+pub(in crate::mqtt) struct Gateway {
+    /// The device, if it is a gateway.
+    device: Option<Device>,
+    /// What it is has to be looked up again.
+    is_stale: bool,
+    sessions: FxHashMap<Arc<str>, SessionGuard>,
+}
+
+impl Gateway {
+    /// The device has changed, and perhaps whether it is a gateway.
+    pub(in crate::mqtt) fn outdate(&mut self) {
+        self.is_stale = true;
+    }
+}
+
+impl Incoming {
+    /// Whether the device is a gateway, which is looked up when it first matters.
+    pub(super) async fn is_gateway(&mut self, shared: &Shared) -> Result<bool, Problem> {
+        let subject = self.device().subject;
+        if self.gateway.as_ref().is_none_or(|gateway| gateway.is_stale) {
+            let device = shared.services.onboarding.gateways.gateway(subject).await?;
+            let gateway = self.gateway.get_or_insert_default();
+            gateway.device = device;
+            gateway.is_stale = false;
+            if gateway.device.is_none() {
+                self.leave(shared);
+            }
+        }
+        let gateway = self.gateway.as_ref();
+        Ok(gateway.is_some_and(|gateway| gateway.device.is_some()))
+    }
+
+    /// The device of that name behind the gateway, with a session; one that is not there yet is created.
+    pub(super) async fn behind(
+        &mut self,
+        shared: &Shared,
+        name: &str,
+        device_type: &str,
+    ) -> Result<Arc<DeviceHandle>, Problem> {
+        let services = &shared.services;
+        let control = self.guard.control().clone();
+        let Some(gateway) = &mut self.gateway else {
+            return Err(Problem::UnknownTopic);
+        };
+        if let Some(session) = gateway.sessions.get(name) {
+            let device = session.device();
+            if !device.is_revoked() && session.control().close_reason().is_none() {
+                if device.is_stale() {
+                    services.directory.refresh(device).await?;
+                }
+                return Ok(device.clone());
+            }
+        }
+        let Some(speaker) = &gateway.device else {
+            return Err(Problem::UnknownTopic);
+        };
+        if gateway.sessions.len() >= MAX_DEVICES {
+            return Err(Problem::Full);
+        }
+        let device = services
+            .onboarding
+            .gateways
+            .device(speaker, name, device_type)
+            .await?;
+        if device.id == speaker.id {
+            return Err(Problem::Malformed("a gateway is not behind itself".to_owned()));
+        }
+        let Some(handle) = services.directory.by_device(&device).await? else {
+            return Err(Problem::Failed("the device was deleted meanwhile".to_owned()));
+        };
+        let name: Arc<str> = name.into();
+        let session = Arc::new(SessionControl::behind(control, name.clone()));
+        let guard = services.sessions.open(handle.clone(), session);
+        let wants = Wants::ATTRIBUTES.and(Wants::CALLS);
+        services.calls.follow(handle.subject, guard.control(), wants);
+        services.activity.connected(handle.subject);
+        gateway.sessions.insert(name, guard);
+        Ok(handle)
+    }
+
+    /// Ends the session of one device behind the gateway that was told to end, unless another one has taken its place.
+    pub(super) fn leave_closed(&mut self, shared: &Shared, name: &str) {
+        let gateway = self.gateway.as_ref();
+        let session = gateway.and_then(|gateway| gateway.sessions.get(name));
+        if session.is_some_and(|session| session.control().close_reason().is_some()) {
+            self.leave_one(shared, name);
+        }
+    }
+
+    /// Ends the session of one device behind the gateway.
+    pub(super) fn leave_one(&mut self, shared: &Shared, name: &str) {
+        let session = self
+            .gateway
+            .as_mut()
+            .and_then(|gateway| gateway.sessions.remove(name));
+        if let Some(session) = session {
+            end(shared, &session);
+        }
+    }
+
+    /// Ends the sessions of all devices behind the gateway.
+    pub(in crate::mqtt) fn leave(&mut self, shared: &Shared) {
+        let Some(gateway) = &mut self.gateway else { return };
+        for (_, session) in gateway.sessions.drain() {
+            end(shared, &session);
+        }
+    }
+}
+
+fn end(shared: &Shared, session: &SessionGuard) {
+    if session.end() {
+        shared.services.activity.disconnected(session.device().subject);
+    }
+}
