@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use axum::http::StatusCode;
 use fieldline_api::{Access, Endpoint};
-use fieldline_model::entity::Authority;
+use fieldline_model::entity::{Authority, Rpc};
 use serde_json::{Value, json};
 
 use crate::nodes::FILTER;
@@ -37,8 +37,12 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     );
     let comments = admin.get(&comments).await;
     let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
+    let calls = format!("/api/rpc/persistent/device/{}?pageSize=1&page=0", id(&device));
+    let calls = admin.get(&calls).await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
+        ("rpcId", text(&calls["data"][0]["id"])),
+        ("deviceName", "Test%20Device%20A1".to_owned()),
         ("assetId", text(&asset["id"])),
         ("assetProfileId", text(&asset["assetProfileId"])),
         ("entityViewId", text(&view["id"])),
@@ -75,11 +79,22 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
 }
 
 /// Things of the demo tenant beyond the demo.
-async fn furnish(admin: &Client<'_>) {
+async fn furnish(world: &World, admin: &Client<'_>) {
     let device = admin
         .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
         .await;
-    let device = &device["id"];
+    let (device, tenant) = (&device["id"], &device["tenantId"]);
+    let call = "01998f2a-0000-7000-8000-000000000001";
+    let call = json!({
+        "id": { "id": call }, "tenantId": tenant, "deviceId": device, "createdTime": 1, "expirationTime": 2,
+        "request": {
+            "id": call, "tenantId": tenant, "deviceId": device, "oneway": true, "expirationTime": 2,
+            "body": { "method": "walled", "params": "{}" }, "persisted": true,
+        },
+        "status": "QUEUED",
+    });
+    let call: Rpc = serde_json::from_value(call).unwrap();
+    world.context.stores.calls.insert(&call).await.unwrap();
     admin.post("/api/asset", &json!({ "name": "walled" })).await;
     let view = json!({ "name": "walled", "type": "default", "entityId": device });
     admin.post("/api/entityView", &view).await;
@@ -115,7 +130,7 @@ async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
     let admin = world.admin().await;
     let customer_user = world.customer_user().await;
     let stranger = world.stranger().await;
-    furnish(&admin).await;
+    furnish(&world, &admin).await;
     let ids = own_ids(&admin, &sysadmin).await;
     let mut asked = 0;
     for endpoint in fieldline_api::endpoints() {
