@@ -29,8 +29,8 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::ports::{
     AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
-    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ProfileStore, StoreError, StoreErrorKind, StoreResult,
-    TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
+    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ProfileStore, StoreError, StoreErrorKind,
+    StoreResult, TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    Asset, AssetProfile, CredentialsType, Customer, Device, DeviceCredentials, Tenant, TenantProfile,
-    User, UserCredentials,
+    Asset, AssetProfile, CredentialsType, Customer, Device, DeviceCredentials, Tenant, TenantProfile, User,
+    UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};

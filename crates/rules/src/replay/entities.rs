@@ -6,15 +6,15 @@ use async_trait::async_trait;
 use fieldline_core::access::Entity;
 use fieldline_core::ports::{
     AlarmStore, Assignable, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
-    DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityStores, EntityViewStore, EventFilter, EventStore, Profile,
-    ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult,
-    TenantProfileStore, TenantStore, UserFilter, UserStore,
+    DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityStores, EntityViewStore, EventFilter,
+    EventStore, Profile, ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore,
+    StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
-    CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device, DeviceProfile,
-    DeviceCredentials, EntityRelation, EntityRelationInfo, Event, EventKind, Queue, RelationTypeGroup,
-    RelationsQuery, RuleChain, RuleChainMetaData, RuleChainType, RuleNode, Tenant, TenantProfile, User,
-    UserCredentials,
+    CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
+    DeviceCredentials, DeviceProfile, EntityRelation, EntityRelationInfo, Event, EventKind, Queue,
+    RelationTypeGroup, RelationsQuery, RuleChain, RuleChainMetaData, RuleChainType, RuleNode, Tenant,
+    TenantProfile, User, UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{
