@@ -1,5 +1,5 @@
 //! What has changed and a session has not sent yet. Of what becomes too much for a slow client, only the newest value a
-//! key is kept.
+//! key is kept; where even that is too much, the client is given up.
 
 use std::sync::Arc;
 
@@ -7,13 +7,17 @@ use fieldline_core::ports::{ValueChange, ValueSource};
 use fieldline_model::Subject;
 use fieldline_model::kv::{Value, unpack};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Notify;
 
 /// Changes that are kept one by one.
 const MAX_CHANGES: usize = 1_024;
 /// Bytes of their values.
 const MAX_BYTES: usize = 512 << 10;
+/// Bytes of the newest values of a client that is slow.
+const MAX_KEPT: usize = 8 << 20;
+/// What a value takes besides its name and text.
+const VALUE_COST: usize = 64;
 
 /// What has happened to values.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +69,8 @@ pub(super) struct News {
     pub(super) values: Vec<(String, NewValue)>,
     /// Whether all values of the source were deleted before.
     pub(super) all_deleted: bool,
+    /// Bytes when it was compacted last.
+    bytes: usize,
 }
 
 impl News {
@@ -100,6 +106,10 @@ impl News {
         }
         self.values.extend(newest);
         self.values.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let cost = |(name, (_, value)): &(String, NewValue)| {
+            VALUE_COST + name.len() + value.as_ref().map_or(0, Value::heap_bytes)
+        };
+        self.bytes = self.values.iter().map(cost).sum();
     }
 }
 
@@ -112,6 +122,10 @@ struct Pending {
     bytes: usize,
     /// What was too much to be kept one by one.
     newest: FxHashMap<Place, News>,
+    /// Bytes of that.
+    kept: usize,
+    /// Whether that was too much as well.
+    is_lost: bool,
     alarms: bool,
 }
 
@@ -119,13 +133,32 @@ impl Pending {
     /// Puts the changes together, by command and entity.
     fn fold(&mut self) {
         for (command, change) in self.changes.drain(..) {
-            let news = self
-                .newest
-                .entry((command, change.subject, change.source))
-                .or_default();
-            news.add(&change.what);
+            let place = (command, change.subject, change.source);
+            self.newest.entry(place).or_default().add(&change.what);
         }
         self.bytes = 0;
+    }
+
+    /// The same, keeping the newest values alone, and none where they are too much.
+    fn shrink(&mut self) {
+        let changed: FxHashSet<Place> = self
+            .changes
+            .iter()
+            .map(|(command, change)| (*command, change.subject, change.source))
+            .collect();
+        self.fold();
+        for place in changed {
+            if let Some(news) = self.newest.get_mut(&place) {
+                let before = news.bytes;
+                news.compact();
+                self.kept = self.kept - before + news.bytes;
+            }
+        }
+        if self.kept > MAX_KEPT {
+            self.newest = FxHashMap::default();
+            self.kept = 0;
+            self.is_lost = true;
+        }
     }
 }
 
@@ -134,6 +167,8 @@ pub(super) struct Delivery {
     pub(super) news: Vec<(Place, News)>,
     /// Whether alarms have changed.
     pub(super) alarms: bool,
+    /// Whether changes were lost, because there were too many.
+    pub(super) is_lost: bool,
 }
 
 /// See the module.
@@ -147,11 +182,13 @@ impl Mailbox {
     /// Puts a change in.
     pub(super) fn put(&self, command: i64, change: Arc<Change>) {
         let mut pending = self.pending.lock();
+        if pending.is_lost {
+            return;
+        }
         pending.bytes += change.what.bytes();
         pending.changes.push((command, change));
         if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES {
-            pending.fold();
-            pending.newest.values_mut().for_each(News::compact);
+            pending.shrink();
         }
         drop(pending);
         self.notify.notify_one();
@@ -173,10 +210,15 @@ impl Mailbox {
         let mut pending = self.pending.lock();
         pending.fold();
         let mut news: Vec<(Place, News)> = std::mem::take(&mut pending.newest).into_iter().collect();
-        let alarms = std::mem::take(&mut pending.alarms);
+        pending.kept = 0;
+        let (alarms, is_lost) = (std::mem::take(&mut pending.alarms), pending.is_lost);
         drop(pending);
         news.sort_unstable_by_key(|(place, _)| *place);
-        Delivery { news, alarms }
+        Delivery {
+            news,
+            alarms,
+            is_lost,
+        }
     }
 }
 
@@ -229,6 +271,25 @@ mod tests {
         assert!(news.values.len() <= MAX_CHANGES + 1);
         let newest = news.values.iter().max_by_key(|(_, (ts, _))| *ts).unwrap();
         assert_eq!(newest.1, (99_999, Some(Value::Long(99_999))));
+    }
+
+    #[test]
+    fn a_client_that_would_need_too_much_memory_is_given_up() {
+        let mailbox = Mailbox::default();
+        let tenant = TenantId::new();
+        let text = "x".repeat(64 << 10);
+        let mut values = Vec::new();
+        pack("t", ValueRef::Text(&text), &mut values);
+        for _ in 0..200 {
+            let change = Change {
+                subject: Subject::device(tenant, DeviceId::new()),
+                source: ValueSource::Latest,
+                what: What::Stored(1, values.clone().into()),
+            };
+            mailbox.put(1, Arc::new(change));
+        }
+        let delivery = mailbox.take();
+        assert!(delivery.is_lost && delivery.news.is_empty());
     }
 
     #[test]

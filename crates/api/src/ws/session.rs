@@ -37,8 +37,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(10);
 const MOST_UNANSWERED: u32 = 3;
 /// How long a message may take to be sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between looks at alarms that have changed.
+/// Between looks at alarms that have changed, at least; and at least so many times what the last look took.
 const ALARM_PAUSE: Duration = Duration::from_millis(200);
+const ALARM_REST: u32 = 10;
 /// Commands of a session at most, whatever the profile says.
 const MAX_COMMANDS: usize = 1_000;
 
@@ -194,6 +195,7 @@ impl Session {
         let mut pings = ticks(PING_INTERVAL);
         let mut refreshes = ticks(self.scope.api.options.live_refresh.0);
         let mut alarms_due: Option<Instant> = None;
+        let mut alarm_pause = ALARM_PAUSE;
         loop {
             let alarms = async {
                 match alarms_due {
@@ -208,14 +210,19 @@ impl Session {
                 },
                 () = self.scope.mailbox.wait() => {
                     let delivery = self.scope.mailbox.take();
+                    if delivery.is_lost {
+                        return Err(Some(Close(POLICY, "Max pending updates limit reached!".to_owned())));
+                    }
                     if delivery.alarms {
-                        alarms_due.get_or_insert_with(|| Instant::now() + ALARM_PAUSE);
+                        alarms_due.get_or_insert_with(|| Instant::now() + alarm_pause);
                     }
                     self.on_news(delivery.news);
                 }
                 () = alarms => {
                     alarms_due = None;
+                    let begun = Instant::now();
                     self.refresh(false).await;
+                    alarm_pause = ALARM_PAUSE.max(begun.elapsed() * ALARM_REST);
                 }
                 _ = refreshes.tick() => self.refresh(true).await,
                 _ = pings.tick() => self.ping().await?,
