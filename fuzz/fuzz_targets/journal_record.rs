@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use fieldline_core::ports::{Consumer, Delivery, Journal, JournalError, Partition};
 use fieldline_journal::{EmbeddedJournal, Options, format};
 use fieldline_model::kv::unpack;
-use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
+use fieldline_model::record::{Record, RecordBatch, RecordBody, message, rows, split};
 use libfuzzer_sys::fuzz_target;
 
 const LOG: u64 = 7;
@@ -43,6 +43,9 @@ fn records(bytes: &[u8]) {
                 for row in rows(all).flatten() {
                     let _ = unpack(row.values).count();
                 }
+            }
+            RecordBody::Message(bytes) => {
+                let _ = message::decode(record.subject.entity, record.received_ms, bytes);
             }
         }
     }
