@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import access_table_people
 import access_table_rules
 from harness.people import PASSWORD, Tenancy, activated, create_tenancy
 from harness.rest import NULL_ID, Rest, unique
@@ -24,7 +25,7 @@ from harness.server import SYSADMIN
 ROLES = ("sysadmin", "tenant", "customer", "stranger", "other")
 
 
-class World(access_table_rules.Things):
+class World(access_table_rules.Things, access_table_people.Things):
     """A tenant with things worth stealing, and everybody who might want them."""
 
     def __init__(self, sysadmin: Rest):
@@ -41,6 +42,7 @@ class World(access_table_rules.Things):
         self.profile = self.make_profile()
         self.token = self.tenant.credentials(self.device)["credentialsId"]
         self.make_all()
+        self.make_people()
         self.callers = {
             "sysadmin": sysadmin,
             "tenant": self.tenant,
@@ -110,6 +112,7 @@ class World(access_table_rules.Things):
             "user": self.tenant.get(f"/api/user/{self.customer_user.user['id']['id']}").json()["email"],
             "tenant": self.sysadmin.get(f"/api/tenant/{self.tenant_id}").json(),
             "tenant profile": self.sysadmin.get(f"/api/tenantProfile/{self.tenant_profile_id}").json(),
+            **self.snapshot_of_people(),
         } | self.snapshot_of_all()
 
     def secrets(self) -> list[str]:
@@ -123,6 +126,7 @@ class World(access_table_rules.Things):
             self.home.tenant["title"],
             self.customer_user.user["email"],
             *self.secrets_of_all(),
+            *self.secrets_of_people(),
         ]
 
 
@@ -232,6 +236,13 @@ row(
     "POST /api/noauth/activate",
     "! ! ! ! !",
     lambda w, fresh: Call(body={"activateToken": "guess", "password": PASSWORD}),
+    public=True,
+)
+
+row(
+    "POST /api/auth/login/public",
+    "! ! ! ! !",
+    lambda w, fresh: Call(body={"publicId": w.customer_id}),
     public=True,
 )
 
@@ -478,5 +489,7 @@ row(
 
 # -- everything else --
 
-for endpoint, columns, parts in access_table_rules.ROWS:
+for endpoint, columns, parts in access_table_people.PUBLIC:
+    row(endpoint, columns, lambda w, fresh, parts=parts: Call(**parts(w, fresh)), public=True)
+for endpoint, columns, parts in access_table_rules.ROWS + access_table_people.ROWS:
     row(endpoint, columns, lambda w, fresh, parts=parts: Call(**parts(w, fresh)))

@@ -2,10 +2,13 @@
 
 mod guard;
 mod sessions;
+mod token_settings;
 mod tokens;
 
+pub use token_settings::{TokenSettings, stored_token_settings};
 pub use tokens::{TokenKey, TokenKeyError};
 
 pub(crate) use guard::LoginGuard;
 pub(crate) use sessions::Sessions;
+pub(crate) use token_settings::JWT;
 pub(crate) use tokens::{Ticket, TokenPair, Tokens};

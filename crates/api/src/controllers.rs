@@ -1,6 +1,8 @@
 //! The controllers: one file an area, each reads its request, asks for the entity on the caller's behalf, and hands over
 //! to the services.
 
+mod admin;
+mod admin_security;
 mod alarm;
 mod alarm_comment;
 mod alarm_list;
@@ -14,6 +16,10 @@ mod calculated_field;
 mod calculated_field_list;
 mod conflict;
 mod customer;
+mod dashboard;
+mod dashboard_assignment;
+mod dashboard_home;
+mod dashboard_list;
 mod device;
 mod device_assignment;
 mod device_list;
@@ -22,6 +28,8 @@ mod entity_search;
 mod entity_view;
 mod entity_view_list;
 mod event;
+mod login;
+mod password_reset;
 mod queue;
 mod queue_stats;
 mod relation;
@@ -34,6 +42,7 @@ mod tenant_profile;
 mod usage;
 mod user;
 mod user_list;
+mod user_settings;
 
 use fieldline_model::{EntityId, EntityType, TenantId};
 use serde::Serialize;
@@ -44,14 +53,23 @@ use crate::endpoint::Routes;
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .merge(auth::routes())
+        .merge(login::routes())
+        .merge(password_reset::routes())
+        .merge(admin::routes())
+        .merge(admin_security::routes())
         .merge(alarm_rule::routes())
         .merge(calculated_field::routes())
         .merge(calculated_field_list::routes())
         .merge(tenant::routes())
         .merge(tenant_profile::routes())
         .merge(customer::routes())
+        .merge(dashboard::routes())
+        .merge(dashboard_assignment::routes())
+        .merge(dashboard_home::routes())
+        .merge(dashboard_list::routes())
         .merge(user::routes())
         .merge(user_list::routes())
+        .merge(user_settings::routes())
         .merge(device::routes())
         .merge(device_list::routes())
         .merge(device_assignment::routes())

@@ -9,13 +9,14 @@ mod controllers;
 mod endpoint;
 mod error;
 mod extract;
+mod mails;
 mod openapi;
 mod options;
 mod router;
 mod state;
 mod telemetry;
 
-pub use auth::{TokenKey, TokenKeyError};
+pub use auth::{TokenKey, TokenKeyError, TokenSettings, stored_token_settings};
 pub use endpoint::{Access, Endpoint};
 pub use options::Options;
 pub use router::{endpoints, router};

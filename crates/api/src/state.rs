@@ -7,13 +7,15 @@ use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester, TimeSeriesStore,
+    AttributeStore, EntityStores, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester,
+    TimeSeriesStore,
 };
 use fieldline_core::services::{Context, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 
-use crate::auth::{LoginGuard, Sessions, TokenKey, Tokens};
+use crate::auth::{LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
+use crate::mails::Mails;
 use crate::options::Options;
 use crate::telemetry::SaveContext;
 
@@ -30,8 +32,12 @@ pub struct Deps {
     pub events: Arc<EntityEvents>,
     /// The time.
     pub clock: SharedClock,
-    /// Signs tokens.
+    /// Signs tokens, where the settings below have no other key.
     pub token_key: TokenKey,
+    /// How tokens are made, from [`crate::stored_token_settings`].
+    pub token_settings: Option<TokenSettings>,
+    /// Sends mails to people.
+    pub mailer: Arc<dyn MailSender>,
     /// How much tenants use, and may use.
     pub usage: Arc<ApiUsage>,
     /// Takes messages about what is changed.
@@ -64,6 +70,7 @@ pub(crate) struct ApiState {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) logins: LoginGuard,
+    pub(crate) mails: Mails,
     pub(crate) options: Options,
 }
 
@@ -82,15 +89,14 @@ impl ApiState {
             rule_nodes: Arc::clone(&deps.rule_nodes),
         });
         services.alarms = services.alarms.with_gate(deps.usage.clone());
-        let sessions = Arc::new(Sessions::new(
-            Arc::clone(&deps.entities.users),
-            Arc::clone(&deps.clock),
-        ));
+        services.security = services.security.with_min_length(options.min_password_length);
+        let sessions = Arc::new(Sessions::new(&deps.entities, Arc::clone(&deps.clock)));
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
         Self {
-            tokens: Tokens::new(&deps.token_key, &options),
+            tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),
+            mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
             logins: LoginGuard::new(&options),
             entities: deps.entities,
             series: deps.series,

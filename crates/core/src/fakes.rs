@@ -3,6 +3,7 @@
 mod calculated_fields;
 
 mod absent;
+mod absent_people;
 mod absent_rules;
 
 use std::collections::BTreeMap;
@@ -100,6 +101,8 @@ impl FakeStores {
             entity_views: Arc::new(absent::Absent),
             relations: Arc::new(absent::Absent),
             alarms: Arc::new(absent::Absent),
+            dashboards: Arc::new(absent::Absent),
+            settings: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
@@ -252,6 +255,9 @@ impl CustomerStore for FakeStores {
     async fn get(&self, _: TenantId, _: CustomerId) -> StoreResult<Option<Customer>> {
         absent()
     }
+    async fn public(&self, _: CustomerId) -> StoreResult<Option<Customer>> {
+        absent()
+    }
     async fn by_title(&self, _: TenantId, _: &str) -> StoreResult<Option<Customer>> {
         absent()
     }
@@ -296,6 +302,12 @@ impl UserStore for FakeStores {
         absent()
     }
     async fn credentials_by_activate_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
+        absent()
+    }
+    async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
+        absent()
+    }
+    async fn note_login(&self, _: UserId, _: bool) -> StoreResult<u32> {
         absent()
     }
     async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {

@@ -4,12 +4,14 @@ mod alarms;
 mod assets;
 mod attributes;
 mod calculated_fields;
+mod dashboards;
 mod entities;
 mod entity_views;
 mod error;
 mod events;
 mod ingest;
 mod journal;
+mod mail;
 mod queues;
 mod relations;
 mod replay;
@@ -17,6 +19,7 @@ mod rpc;
 mod rule_chains;
 mod rule_nodes;
 mod rules;
+mod settings;
 mod timeseries;
 
 pub use alarms::{
@@ -26,6 +29,7 @@ pub use alarms::{
 pub use assets::{AssetFilter, AssetProfileStore, AssetStore};
 pub use attributes::AttributeStore;
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
+pub use dashboards::{DashboardFilter, DashboardStore};
 pub use entities::{
     CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores,
     TenantProfileStore, TenantStore, UserFilter, UserStore,
@@ -38,6 +42,7 @@ pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
+pub use mail::{Mail, MailSender, NoMails};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};
@@ -47,4 +52,5 @@ pub use rule_nodes::{
     NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
 };
 pub use rules::{NoRuleEngine, RuleEngine};
+pub use settings::SettingsStore;
 pub use timeseries::{DeleteSeries, TimeSeriesStore};

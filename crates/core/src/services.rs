@@ -10,6 +10,7 @@ mod assets;
 mod calculated_fields;
 mod credentials;
 mod customers;
+mod dashboards;
 mod debug;
 mod device_profiles;
 mod devices;
@@ -20,9 +21,11 @@ mod names;
 mod queues;
 mod relations;
 mod rule_chains;
+mod security;
 pub mod seed;
 mod tenant_profiles;
 mod tenants;
+mod user_settings;
 mod users;
 mod validate;
 
@@ -34,6 +37,7 @@ pub use asset_profiles::AssetProfiles;
 pub use assets::Assets;
 pub use calculated_fields::CalculatedFields;
 pub use customers::Customers;
+pub use dashboards::Dashboards;
 pub use device_profiles::DeviceProfiles;
 pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
@@ -43,10 +47,11 @@ pub(crate) use queues::owner_of;
 pub use queues::{MAIN_QUEUE, Queues};
 pub use relations::Relations;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};
+pub use security::{Security, check_password, is_expired};
 pub use tenant_profiles::TenantProfiles;
 pub use tenants::Tenants;
-pub use users::{ACTIVATION_TTL_MS, Activation, Users};
-pub use validate::check_password;
+pub use user_settings::{DashboardAction, UserSettings};
+pub use users::{Activation, Users};
 
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityEvents};
@@ -108,8 +113,11 @@ pub struct Services {
     pub tenants: Tenants,
     pub tenant_profiles: TenantProfiles,
     pub customers: Customers,
+    pub dashboards: Dashboards,
     pub calculated_fields: CalculatedFields,
     pub users: Users,
+    pub security: Security,
+    pub user_settings: UserSettings,
     pub devices: Devices,
     pub device_profiles: DeviceProfiles,
     pub rule_chains: RuleChains,
@@ -131,8 +139,11 @@ impl Services {
             tenants: Tenants::new(&context),
             tenant_profiles: TenantProfiles::new(&context),
             customers: Customers::new(&context),
+            dashboards: Dashboards::new(&context),
             calculated_fields: CalculatedFields::new(&context),
             users: Users::new(&context),
+            security: Security::new(&context),
+            user_settings: UserSettings::new(&context),
             devices: Devices::new(&context),
             device_profiles: DeviceProfiles::new(&context),
             rule_chains: RuleChains::new(&context),

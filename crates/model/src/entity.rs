@@ -5,6 +5,7 @@ mod alarm;
 mod asset;
 pub mod calculated_field;
 mod component;
+mod dashboard;
 mod debug;
 mod device;
 mod entity_view;
@@ -13,6 +14,7 @@ mod owner;
 mod queue;
 mod relation;
 mod rule_chain;
+mod settings;
 mod user;
 
 pub use alarm::{
@@ -24,6 +26,10 @@ pub use calculated_field::{CalculatedField, CalculatedFieldInfo, CalculatedField
 pub use component::{
     ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
     ConfigurationDescriptor, NodeDefinition,
+};
+pub use dashboard::{
+    Dashboard, DashboardInfo, HomeDashboard, HomeDashboardInfo, LastVisitedDashboard, ShortCustomerInfo,
+    StarredDashboard, UserDashboards,
 };
 pub use debug::DebugSettings;
 pub use device::{
@@ -43,7 +49,8 @@ pub use rule_chain::{
     ChainConnection, NodeConnection, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType, RuleNode,
 };
-pub use user::{Authority, User, UserCredentials};
+pub use settings::{AdminSettings, PasswordPolicy, SecuritySettings, UserSettingsType};
+pub use user::{Authority, PastPassword, User, UserCredentials};
 
 use serde::{Deserialize, Deserializer};
 

@@ -11,8 +11,13 @@ use serde_json::{Value, json};
 use crate::nodes::FILTER;
 use crate::world::{Client, World, id};
 
-/// What belongs to no tenant, and is for all of them to see.
-const SHARED: [&str; 3] = ["/api/queues/", "/api/component/", "/api/components/"];
+/// What belongs to no tenant, and is for all of them to see; and what everybody has for themselves.
+const SHARED: [&str; 4] = [
+    "/api/queues/",
+    "/api/component/",
+    "/api/components/",
+    "/api/user/settings/",
+];
 
 /// Ids of things that belong to the demo tenant, by the names of path parameters.
 async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static str, String> {
@@ -37,9 +42,15 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     );
     let comments = admin.get(&comments).await;
     let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
+    let dashboards = admin.get("/api/tenant/dashboards?pageSize=1&page=0").await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
         ("assetId", text(&asset["id"])),
+        ("key", "general".to_owned()),
+        ("type", "QUICK_LINKS".to_owned()),
+        ("paths", "links".to_owned()),
+        ("action", "visit".to_owned()),
+        ("dashboardId", text(&dashboards["data"][0]["id"])),
         ("assetProfileId", text(&asset["assetProfileId"])),
         ("entityViewId", text(&view["id"])),
         ("alarmId", text(alarm)),
@@ -80,6 +91,7 @@ async fn furnish(admin: &Client<'_>) {
         .await;
     let device = &device["id"];
     admin.post("/api/asset", &json!({ "name": "walled" })).await;
+    admin.post("/api/dashboard", &json!({ "title": "walled" })).await;
     let view = json!({ "name": "walled", "type": "default", "entityId": device });
     admin.post("/api/entityView", &view).await;
     let field = crate::calculated_fields::doubling(device, "walled");

@@ -12,7 +12,7 @@ use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
+use fieldline_core::ports::{EntityStores, Mail, MailSender, RuleEngine, StoreResult};
 use fieldline_core::services::{Context, seed};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) usage: Arc<ApiUsage>,
     /// What the rule engine was told.
     pub(crate) heard: Arc<Heard>,
+    /// What was mailed to people.
+    pub(crate) mails: Arc<Mailbox>,
     _dir: TempDir,
 }
 
@@ -63,6 +65,39 @@ impl Heard {
 impl RuleEngine for Heard {
     async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
         self.0.lock().unwrap().push((tenant, message));
+        Ok(())
+    }
+}
+
+/// A mail server that keeps what it is sent, unless its settings name another host than `mail.example.org`.
+#[derive(Default)]
+pub(crate) struct Mailbox(Mutex<Vec<Mail>>);
+
+impl Mailbox {
+    /// The next mail, which may be on its way still.
+    pub(crate) async fn next(&self) -> Mail {
+        for _ in 0..1_000 {
+            if let Some(mail) = self.take().pop() {
+                return mail;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("no mail has come");
+    }
+
+    /// What has come since it was last asked.
+    pub(crate) fn take(&self) -> Vec<Mail> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl MailSender for Mailbox {
+    async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String> {
+        if server["smtpHost"] != "mail.example.org" {
+            return Err(format!("no such host: {}", server["smtpHost"]));
+        }
+        self.0.lock().unwrap().push(mail.clone());
         Ok(())
     }
 }
@@ -106,6 +141,7 @@ impl World {
         };
         seed::seed_demo(&context).await.unwrap();
         let heard = Arc::new(Heard::default());
+        let mails = Arc::new(Mailbox::default());
         let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
         let deps = Deps {
@@ -116,6 +152,8 @@ impl World {
             events,
             clock: clock.clone(),
             token_key: TokenKey::random(),
+            token_settings: None,
+            mailer: mails.clone(),
             rule_engine: heard.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
@@ -127,6 +165,7 @@ impl World {
             context,
             usage,
             heard,
+            mails,
             _dir: dir,
         }
     }

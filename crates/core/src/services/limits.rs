@@ -15,6 +15,7 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
         EntityType::User => "maxUsers",
         EntityType::RuleChain => "maxRuleChains",
         EntityType::Asset => "maxAssets",
+        EntityType::Dashboard => "maxDashboards",
         _ => return Ok(()),
     };
     let Some(profile_id) = stores
@@ -37,6 +38,7 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
         EntityType::Customer => stores.customers.count(tenant).await?,
         EntityType::RuleChain => stores.rule_chains.count(tenant).await?,
         EntityType::Asset => stores.assets.count(tenant).await?,
+        EntityType::Dashboard => stores.dashboards.count(tenant).await?,
         _ => stores.users.count(tenant).await?,
     };
     if count < limit {

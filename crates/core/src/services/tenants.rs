@@ -11,7 +11,7 @@ use super::{
     tenant_profiles, validate,
 };
 use crate::events::EntityChange;
-use crate::ports::{AssetFilter, DeviceFilter, UserFilter};
+use crate::ports::{AssetFilter, DashboardFilter, DeviceFilter, UserFilter};
 use crate::usage::usage_id;
 
 /// Entities read at once while everything of a tenant is deleted.
@@ -130,6 +130,16 @@ impl Tenants {
                     .filter_map(|info| info.asset.id)
                     .map(EntityId::from),
             );
+            if !page.has_next {
+                break;
+            }
+            link.page += 1;
+        }
+        link.page = 0;
+        loop {
+            let every = DashboardFilter::default();
+            let page = stores.dashboards.list(tenant, &every, &link).await?;
+            ids.extend(page.data.iter().filter_map(|info| info.id).map(EntityId::from));
             if !page.has_next {
                 break;
             }

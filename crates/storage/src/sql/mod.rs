@@ -22,6 +22,7 @@ mod asset_profiles;
 mod assets;
 mod calculated_fields;
 mod customers;
+mod dashboards;
 mod database;
 mod device_credentials;
 mod device_profiles;
@@ -39,6 +40,7 @@ mod relations;
 mod rule_chains;
 mod rule_nodes;
 mod schema;
+mod settings;
 mod tenant_profiles;
 mod tenants;
 mod users;
@@ -76,6 +78,8 @@ impl Database {
             alarms: Arc::new(alarms::Alarms(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
+            settings: Arc::new(settings::Settings(self.clone())),
+            dashboards: Arc::new(dashboards::Dashboards(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),
             users: Arc::new(users::Users(self.clone())),
             devices: Arc::new(devices::Devices(self.clone())),

@@ -12,6 +12,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002_rule_chains.sql"),
     include_str!("migrations/0003_assets_alarms.sql"),
     include_str!("migrations/0004_calculated_fields.sql"),
+    include_str!("migrations/0005_dashboards.sql"),
+    include_str!("migrations/0006_settings.sql"),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

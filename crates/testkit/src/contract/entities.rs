@@ -4,6 +4,7 @@
 mod alarms;
 mod alarms_kept;
 mod calculated_fields;
+mod dashboards;
 mod deleting;
 mod devices;
 mod events;
@@ -13,6 +14,7 @@ mod relations;
 mod rule_chains;
 mod saving;
 mod searching;
+mod settings;
 mod users;
 mod walls;
 
@@ -27,6 +29,11 @@ pub use alarms_kept::{
 pub use calculated_fields::{
     calculated_fields_are_found_by_what_they_are, calculated_fields_are_kept_like_devices,
     calculated_fields_go_with_their_entity,
+};
+pub use dashboards::{
+    dashboards_are_assigned_to_customers, dashboards_of_mobile_applications_have_an_order,
+    dashboards_read_back_whole, dashboards_stay_within_their_tenant,
+    only_public_customers_are_found_without_their_tenant,
 };
 pub use deleting::{
     deleting_a_customer_unassigns_its_devices_and_deletes_its_users,
@@ -63,6 +70,10 @@ pub use searching::{
     text_search_ignores_case_in_every_script, text_search_looks_where_it_promises,
     wildcards_in_a_text_search_are_plain_characters,
 };
+pub use settings::{
+    settings_of_the_installation_are_kept_by_key, settings_of_users_go_with_them,
+    wrong_and_earlier_passwords_are_remembered,
+};
 pub use users::{
     users_are_found_by_email_regardless_of_case, users_are_listed_by_what_they_are,
     users_log_in_by_credentials,
@@ -78,6 +89,14 @@ macro_rules! entity_contract {
             calculated_fields_are_kept_like_devices
             calculated_fields_are_found_by_what_they_are
             calculated_fields_go_with_their_entity
+            dashboards_read_back_whole
+            dashboards_are_assigned_to_customers
+            dashboards_of_mobile_applications_have_an_order
+            dashboards_stay_within_their_tenant
+            only_public_customers_are_found_without_their_tenant
+            settings_of_the_installation_are_kept_by_key
+            settings_of_users_go_with_them
+            wrong_and_earlier_passwords_are_remembered
             owners_read_back_whole
             devices_read_back_whole
             versions_count_up_and_guard_updates
