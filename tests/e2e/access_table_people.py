@@ -121,6 +121,32 @@ row(
     call(query=lambda w, fresh: {"email": w.customer_user.user["email"]}),
 )
 
+# -- what people did --
+
+# Each is served what was done in the own tenant: with the ids of others, where one has tried them.
+
+USER_OF_HOME = call(query=PAGE, userId=lambda w, fresh: w.customer_user.user["id"]["id"])
+row("GET /api/audit/logs", "+ + - - +", LIST)
+row("GET /api/audit/logs/customer/{customerId}", "- + - - +", call(query=PAGE, customerId=customer))
+row("GET /api/audit/logs/user/{userId}", "+ + - - +", USER_OF_HOME)
+row(
+    "GET /api/audit/logs/entity/{entityType}/{entityId}",
+    "+ + - - +",
+    call(query=PAGE, entityType="DEVICE", entityId=thing("device")),
+)
+
+# -- imports --
+
+
+def imported(w, fresh: bool) -> dict:
+    """Takes the token of a device of the tenant, which nobody else may have."""
+    columns = [{"type": "NAME"}, {"type": "ACCESS_TOKEN"}]
+    return {"file": f"{unique('imported')},{w.token}", "mapping": {"columns": columns, "delimiter": ","}}
+
+
+row("POST /api/device/bulk_import", "- + - - o", call(imported))
+row("POST /api/asset/bulk_import", "- + - - o", call(imported))
+
 # -- without logging in --
 
 PUBLIC = [

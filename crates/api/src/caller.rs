@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
 use fieldline_core::access::Principal;
 
 use crate::auth::Ticket;
@@ -53,9 +53,14 @@ impl<S: Send + Sync> FromRequestParts<S> for PeerAddress {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        Ok(Self(peer.map(|ConnectInfo(address)| address.ip())))
+        Ok(Self(peer(&parts.extensions)))
     }
+}
+
+/// Where a request comes from.
+pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.map(|ConnectInfo(address)| address.ip())
 }
 
 /// The caller that the headers prove.

@@ -11,7 +11,9 @@ mod alarm_rule;
 mod asset;
 mod asset_list;
 mod asset_profile;
+mod audit_log;
 mod auth;
+mod bulk_import;
 mod calculated_field;
 mod calculated_field_list;
 mod conflict;
@@ -53,6 +55,8 @@ use crate::endpoint::Routes;
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .merge(auth::routes())
+        .merge(audit_log::routes())
+        .merge(bulk_import::routes())
         .merge(login::routes())
         .merge(password_reset::routes())
         .merge(admin::routes())

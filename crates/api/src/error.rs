@@ -14,6 +14,8 @@ use fieldline_core::services::{ServiceError, ServiceErrorKind};
 use fieldline_model::EntityType;
 use serde::Serialize;
 
+use crate::audit::FailureText;
+
 /// A store that is down fails every request.
 static FAILURES: LogGate = LogGate::new(5);
 
@@ -160,7 +162,10 @@ impl IntoResponse for ApiError {
             limit,
             reset_token: self.reset_token,
         };
-        (self.status, Json(body)).into_response()
+        let text = FailureText(body.message.clone());
+        let mut response = (self.status, Json(body)).into_response();
+        response.extensions_mut().insert(text);
+        response
     }
 }
 

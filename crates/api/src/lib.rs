@@ -3,6 +3,7 @@
 //! Every endpoint is registered once, with method, path and the authorities that may call it ([`endpoints`]); the check
 //! runs before the handler. What a caller may do with an entity is decided in `fieldline_core::access`.
 
+mod audit;
 mod auth;
 mod caller;
 mod controllers;
@@ -15,6 +16,7 @@ mod options;
 mod router;
 mod state;
 mod telemetry;
+mod user_agent;
 
 pub use auth::{TokenKey, TokenKeyError, TokenSettings, stored_token_settings};
 pub use endpoint::{Access, Endpoint};

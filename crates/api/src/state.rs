@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
+use fieldline_core::audit::AuditTrail;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
@@ -71,6 +72,7 @@ pub(crate) struct ApiState {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) logins: LoginGuard,
     pub(crate) mails: Mails,
+    pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
 }
 
@@ -90,12 +92,15 @@ impl ApiState {
         });
         services.alarms = services.alarms.with_gate(deps.usage.clone());
         services.security = services.security.with_min_length(options.min_password_length);
+        let audit = AuditTrail::start(Arc::clone(&deps.entities.audit));
+        services.actions.audit_to(audit.clone());
         let sessions = Arc::new(Sessions::new(&deps.entities, Arc::clone(&deps.clock)));
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
         Self {
             tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),
+            audit,
             mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
             logins: LoginGuard::new(&options),
             entities: deps.entities,

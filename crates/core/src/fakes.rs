@@ -28,8 +28,8 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::ports::{
     AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore, DeviceFilter,
-    DeviceProfileStore, DeviceStore, EntityStores, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
-    TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
+    DeviceImportRow, DeviceProfileStore, DeviceStore, EntityStores, StoreError, StoreErrorKind, StoreResult,
+    TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.
@@ -103,6 +103,7 @@ impl FakeStores {
             alarms: Arc::new(absent::Absent),
             dashboards: Arc::new(absent::Absent),
             settings: Arc::new(absent::Absent),
+            audit: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
@@ -317,6 +318,12 @@ impl UserStore for FakeStores {
 
 #[async_trait]
 impl DeviceStore for FakeStores {
+    async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Device>> {
+        absent()
+    }
+    async fn import(&self, _: Vec<DeviceImportRow>) -> StoreResult<Vec<StoreResult<Device>>> {
+        absent()
+    }
     async fn save(&self, _: Device, _: bool) -> StoreResult<Device> {
         absent()
     }

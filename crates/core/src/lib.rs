@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod activity;
+pub mod audit;
 pub mod clock;
 pub mod devices;
 pub mod events;

@@ -3,6 +3,7 @@
 mod alarms;
 mod assets;
 mod attributes;
+mod audit;
 mod calculated_fields;
 mod dashboards;
 mod entities;
@@ -26,13 +27,14 @@ pub use alarms::{
     AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
     MAX_ALARM_ENTITIES, Propagation,
 };
-pub use assets::{AssetFilter, AssetProfileStore, AssetStore};
+pub use assets::{AssetFilter, AssetImportRow, AssetProfileStore, AssetStore};
 pub use attributes::AttributeStore;
+pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores,
-    TenantProfileStore, TenantStore, UserFilter, UserStore,
+    CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceImportRow, DeviceProfileStore, DeviceStore,
+    EntityStores, TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 pub use entity_views::{EntityViewFilter, EntityViewStore};
 pub use error::{StoreError, StoreErrorKind, StoreResult};

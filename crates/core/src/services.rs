@@ -16,6 +16,7 @@ mod device_profiles;
 mod devices;
 mod entity_views;
 mod error;
+mod import;
 mod limits;
 mod names;
 mod queues;
@@ -42,6 +43,7 @@ pub use device_profiles::DeviceProfiles;
 pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
+pub use import::Imports;
 pub use names::{NameConflict, Suffix};
 pub(crate) use queues::owner_of;
 pub use queues::{MAIN_QUEUE, Queues};
@@ -127,6 +129,7 @@ pub struct Services {
     pub entity_views: EntityViews,
     pub relations: Relations,
     pub alarms: Alarms,
+    pub imports: Imports,
     pub actions: Actions,
 }
 
@@ -153,6 +156,7 @@ impl Services {
             entity_views: EntityViews::new(&context),
             relations: Relations::new(&context),
             alarms: Alarms::new(&context, &actions),
+            imports: Imports::new(&context, &actions),
             actions,
         }
     }

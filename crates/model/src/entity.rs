@@ -3,6 +3,7 @@
 
 mod alarm;
 mod asset;
+mod audit;
 pub mod calculated_field;
 mod component;
 mod dashboard;
@@ -10,6 +11,7 @@ mod debug;
 mod device;
 mod entity_view;
 mod event;
+mod import;
 mod owner;
 mod queue;
 mod relation;
@@ -22,6 +24,7 @@ pub use alarm::{
     AlarmSearchStatus, AlarmSeverity, AlarmStatus,
 };
 pub use asset::{Asset, AssetInfo, AssetProfile, AssetProfileInfo};
+pub use audit::{ActionType, AuditLog, status_name};
 pub use calculated_field::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 pub use component::{
     ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
@@ -37,6 +40,7 @@ pub use device::{
 };
 pub use entity_view::{AttributeKeys, EntityView, EntityViewInfo, ViewKeys};
 pub use event::{CalculatedFieldDebug, EVENT_IN, EVENT_OUT, Event, EventBody, EventKind, RuleNodeDebug};
+pub use import::{ImportColumn, ImportColumnType, ImportMapping, ImportRequest, ImportResult};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};
 pub use queue::{
     ProcessingStrategy, ProcessingStrategyType, Queue, QueueStats, SubmitStrategy, SubmitStrategyType,

@@ -211,6 +211,7 @@ impl Core {
         let housekeeping = Housekeeping {
             alarms: rules.common().services.rules.alarms.clone(),
             events: rules.common().services.stores.events.clone(),
+            audit: rules.common().services.stores.audit.clone(),
             clock: stores.clock.clone(),
             options: config.events.clone(),
         };

@@ -2,13 +2,15 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use fieldline_core::services::{check_password, is_expired};
 use fieldline_model::CustomerId;
-use fieldline_model::entity::{SecuritySettings, User, UserCredentials};
+use fieldline_model::entity::{ActionType, SecuritySettings, User, UserCredentials};
 use serde::Deserialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::audit;
 use crate::auth::TokenPair;
 use crate::caller::PeerAddress;
 use crate::endpoint::{Access, Routes};
@@ -54,6 +56,7 @@ fn locked() -> ApiError {
 async fn login(
     State(api): State<Api>,
     PeerAddress(peer): PeerAddress,
+    headers: HeaderMap,
     Body(request): Body<LoginRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let (login, now) = (request.username.trim(), api.clock.now_ms());
@@ -79,10 +82,16 @@ async fn login(
     let settings = api.services.security.settings().await?;
     if !right {
         api.logins.failed(login, now);
-        return Err(after_wrong_password(&api, &user, &credentials, &settings).await?);
+        let (action, error) = after_wrong_password(&api, &user, &credentials, &settings).await?;
+        let failure = Some(error.message());
+        audit::login(&api, &user, action, &headers, peer, failure).await;
+        return Err(error);
     }
     api.logins.succeeded(login);
-    admit(&api, credentials.clone(), &settings, &request.password).await?;
+    let admitted = admit(&api, credentials.clone(), &settings, &request.password).await;
+    let failure = admitted.as_ref().err().map(ApiError::message);
+    audit::login(&api, &user, ActionType::Login, &headers, peer, failure).await;
+    admitted?;
     let session = Uuid::new_v4();
     let pair = api
         .tokens
@@ -96,21 +105,21 @@ async fn after_wrong_password(
     user: &User,
     credentials: &UserCredentials,
     settings: &SecuritySettings,
-) -> ApiResult<ApiError> {
+) -> ApiResult<(ActionType, ApiError)> {
     let most = settings.max_failed_login_attempts.unwrap_or(0);
     if most == 0 || !credentials.enabled {
-        return Ok(wrong());
+        return Ok((ActionType::Login, wrong()));
     }
     let failures = api.entities.users.note_login(credentials.user_id, false).await?;
     if failures <= most {
-        return Ok(wrong());
+        return Ok((ActionType::Login, wrong()));
     }
     api.services.users.set_enabled(user, false).await?;
     let told = settings.user_lockout_notification_email.as_deref();
     if let Some(to) = told.filter(|to| !to.trim().is_empty()) {
         api.mails.send_later(mails::locked_out(to, &user.email, most));
     }
-    Ok(locked())
+    Ok((ActionType::Lockout, locked()))
 }
 
 /// Whether somebody with the right password may come in.

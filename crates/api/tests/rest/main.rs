@@ -5,11 +5,13 @@
 mod actions;
 mod alarms;
 mod assets;
+mod audit;
 mod calculated_fields;
 mod dashboards;
 mod devices;
 mod docs;
 mod events;
+mod imports;
 mod login;
 mod nodes;
 mod owners;

@@ -178,8 +178,9 @@ async fn tokens_are_made_as_the_administrator_says() {
     admin.get("/api/auth/user").await;
 
     let mut key = settings.clone();
-    key["tokenSigningKey"] =
-        json!("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OQ==");
+    key["tokenSigningKey"] = json!(
+        "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OQ=="
+    );
     let pair = sysadmin.post(path, &key).await;
     assert_eq!(
         admin.refused("GET", "/api/auth/user", &Value::Null).await.1,

@@ -12,7 +12,9 @@ use crate::nodes::FILTER;
 use crate::world::{Client, World, id};
 
 /// What belongs to no tenant, and is for all of them to see; and what everybody has for themselves.
-const SHARED: [&str; 4] = [
+const SHARED: [&str; 5] = [
+    // Shows what was done in the own tenant, whatever the id.
+    "/api/audit/logs/",
     "/api/queues/",
     "/api/component/",
     "/api/components/",

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::absent;
 use crate::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, AssetFilter,
+    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, AssetFilter, AssetImportRow,
     AssetProfileStore, AssetStore, EntityViewFilter, EntityViewStore, RelationEnds, RelationKey,
     RelationStore, StoreResult,
 };
@@ -22,6 +22,12 @@ pub(super) struct Absent;
 
 #[async_trait]
 impl AssetStore for Absent {
+    async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Asset>> {
+        absent()
+    }
+    async fn import(&self, _: Vec<AssetImportRow>) -> StoreResult<Vec<StoreResult<Asset>>> {
+        absent()
+    }
     async fn save(&self, _: Asset, _: bool) -> StoreResult<Asset> {
         absent()
     }

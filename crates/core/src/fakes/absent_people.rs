@@ -1,14 +1,14 @@
 //! Stores of what people look at and set, which no unit test of this crate asks for.
 
 use async_trait::async_trait;
-use fieldline_model::entity::{AdminSettings, Dashboard, DashboardInfo, UserSettingsType};
+use fieldline_model::entity::{AdminSettings, AuditLog, Dashboard, DashboardInfo, UserSettingsType};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DashboardId, TenantId, UserId};
 use serde_json::Value;
 
 use super::absent;
 use super::absent::Absent;
-use crate::ports::{DashboardFilter, DashboardStore, SettingsStore, StoreResult};
+use crate::ports::{AuditFilter, AuditStore, DashboardFilter, DashboardStore, SettingsStore, StoreResult};
 
 #[async_trait]
 impl DashboardStore for Absent {
@@ -58,6 +58,19 @@ impl SettingsStore for Absent {
         absent()
     }
     async fn save_of_user(&self, _: UserId, _: UserSettingsType, _: &Value) -> StoreResult<()> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl AuditStore for Absent {
+    async fn append(&self, _: Vec<AuditLog>) -> StoreResult<()> {
+        absent()
+    }
+    async fn list(&self, _: TenantId, _: &AuditFilter, _: &PageLink) -> StoreResult<PageData<AuditLog>> {
+        absent()
+    }
+    async fn delete_before(&self, _: i64) -> StoreResult<u64> {
         absent()
     }
 }

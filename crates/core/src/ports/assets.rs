@@ -18,6 +18,15 @@ pub struct AssetFilter {
     pub profile: Option<AssetProfileId>,
 }
 
+/// An asset among many that are stored at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssetImportRow {
+    /// The asset; the `id` must be set.
+    pub asset: Asset,
+    /// Whether it is new.
+    pub create: bool,
+}
+
 /// Assets.
 #[async_trait]
 pub trait AssetStore: Send + Sync {
@@ -32,6 +41,10 @@ pub trait AssetStore: Send + Sync {
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<Asset>>;
     /// Those of the assets that the tenant has.
     async fn by_ids(&self, tenant: TenantId, ids: &[AssetId]) -> StoreResult<Vec<Asset>>;
+    /// Those of the assets of these names that the tenant has.
+    async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<Asset>>;
+    /// See [`super::DeviceStore::import`].
+    async fn import(&self, rows: Vec<AssetImportRow>) -> StoreResult<Vec<StoreResult<Asset>>>;
     /// A page of assets; text search in name, label, type and customer title. Sorts by createdTime, name, type, label,
     /// assetProfileName, customerTitle.
     async fn list(

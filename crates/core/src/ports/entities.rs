@@ -15,8 +15,8 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
 
 use super::{
-    AlarmStore, AssetProfileStore, AssetStore, CalculatedFieldStore, DashboardStore, EntityViewStore,
-    EventStore, QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
+    AlarmStore, AssetProfileStore, AssetStore, AuditStore, CalculatedFieldStore, DashboardStore,
+    EntityViewStore, EventStore, QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -41,6 +41,7 @@ pub struct EntityStores {
     pub alarms: Arc<dyn AlarmStore>,
     pub dashboards: Arc<dyn DashboardStore>,
     pub settings: Arc<dyn SettingsStore>,
+    pub audit: Arc<dyn AuditStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.
@@ -156,6 +157,17 @@ pub struct DeviceFilter {
     pub active: Option<bool>,
 }
 
+/// A device among many that are stored at once. It holds secrets, hence no `Debug`.
+#[derive(Clone, PartialEq)]
+pub struct DeviceImportRow {
+    /// The device; the `id` must be set.
+    pub device: Device,
+    /// Whether it is new.
+    pub create: bool,
+    /// Its credentials from now on; those it has stay where absent.
+    pub credentials: Option<DeviceCredentials>,
+}
+
 /// Devices.
 #[async_trait]
 pub trait DeviceStore: Send + Sync {
@@ -172,6 +184,11 @@ pub trait DeviceStore: Send + Sync {
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<Device>>;
     /// Those of the devices that the tenant has.
     async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>>;
+    /// Those of the devices of these names that the tenant has.
+    async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<Device>>;
+    /// Creates and updates many devices, in as few transactions as possible; an answer for each, in their order. One that
+    /// cannot be stored changes nothing about the others. Fails as a whole only where the store itself does.
+    async fn import(&self, rows: Vec<DeviceImportRow>) -> StoreResult<Vec<StoreResult<Device>>>;
     /// A page of devices; text search in name, label, type and customer title. Sorts by createdTime, name, type, label,
     /// deviceProfileName, customerTitle, active.
     async fn list(

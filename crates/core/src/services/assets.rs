@@ -79,13 +79,7 @@ impl Assets {
     }
 
     async fn check(&self, asset: &Asset) -> ServiceResult<()> {
-        validate::required("Asset name", &asset.name)?;
-        validate::lengths(&[
-            ("name", Some(&asset.name)),
-            ("type", Some(&asset.asset_type)),
-            ("label", asset.label.as_deref()),
-        ])?;
-        validate::json_object("additionalInfo", asset.additional_info.as_ref())?;
+        check_fields(asset)?;
         let customers = &self.0.stores.customers;
         if !asset.customer_id.is_null() && customers.get(asset.tenant_id, asset.customer_id).await?.is_none()
         {
@@ -147,4 +141,15 @@ impl Assets {
         self.0.forget_data(subject).await?;
         Ok(())
     }
+}
+
+/// What can be said about an asset without asking the stores.
+pub(super) fn check_fields(asset: &Asset) -> ServiceResult<()> {
+    validate::required("Asset name", &asset.name)?;
+    validate::lengths(&[
+        ("name", Some(&asset.name)),
+        ("type", Some(&asset.asset_type)),
+        ("label", asset.label.as_deref()),
+    ])?;
+    validate::json_object("additionalInfo", asset.additional_info.as_ref())
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AlarmStore, AssetFilter, AssetProfileStore, AssetStore, CalculatedFieldFilter, CalculatedFieldStore,
-    CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores,
-    EntityViewFilter, EntityViewStore, EventFilter, EventStore, QueueStore, RelationEnds, RelationKey,
-    RelationStore, RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
+    AlarmStore, AssetFilter, AssetImportRow, AssetProfileStore, AssetStore, CalculatedFieldFilter,
+    CalculatedFieldStore, CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceImportRow,
+    DeviceProfileStore, DeviceStore, EntityStores, EntityViewFilter, EntityViewStore, EventFilter,
+    EventStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult,
+    TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
     Asset, AssetInfo, AssetProfile, CalculatedField, CalculatedFieldInfo, CalculatedFieldType,
@@ -69,6 +70,7 @@ pub(super) fn dry_stores(
                 // Nothing that a chain does changes these.
                 dashboards: real.dashboards.clone(),
                 settings: real.settings.clone(),
+                audit: real.audit.clone(),
             }
         };
     }
@@ -159,7 +161,11 @@ dry!(DeviceStore {
     fn by_ids(tenant: TenantId, ids: &[DeviceId]) -> Vec<Device>;
     fn list(tenant: TenantId, filter: &DeviceFilter, page: &PageLink) -> PageData<DeviceInfo>;
     fn count(tenant: TenantId) -> u64;
+    fn by_names(tenant: TenantId, names: &[&str]) -> Vec<Device>;
     note "devices saved" fn save(device: Device, _create: bool) -> Device { device }
+    note "devices saved" fn import(rows: Vec<DeviceImportRow>) -> Vec<StoreResult<Device>> {
+        rows.into_iter().map(|row| Ok(row.device)).collect()
+    }
     note "devices saved" fn create(device: Device, _credentials: DeviceCredentials) -> Device { device }
     note "devices deleted" fn delete(_tenant: TenantId, _id: DeviceId) -> bool { true }
     note "device states saved" fn set_active(_changes: &[(DeviceId, bool)]) -> () { () }
@@ -203,9 +209,13 @@ dry!(AssetStore {
     fn get(tenant: TenantId, id: AssetId) -> Option<Asset>;
     fn info(tenant: TenantId, id: AssetId) -> Option<AssetInfo>;
     fn by_name(tenant: TenantId, name: &str) -> Option<Asset>;
+    fn by_names(tenant: TenantId, names: &[&str]) -> Vec<Asset>;
     fn by_ids(tenant: TenantId, ids: &[AssetId]) -> Vec<Asset>;
     fn list(tenant: TenantId, filter: &AssetFilter, page: &PageLink) -> PageData<AssetInfo>;
     fn count(tenant: TenantId) -> u64;
+    note "assets saved" fn import(rows: Vec<AssetImportRow>) -> Vec<StoreResult<Asset>> {
+        rows.into_iter().map(|row| Ok(row.asset)).collect()
+    }
     note "assets saved" fn save(asset: Asset, _create: bool) -> Asset { asset }
     note "assets deleted" fn delete(_tenant: TenantId, _id: AssetId) -> bool { true }
 });

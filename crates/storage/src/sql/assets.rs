@@ -1,13 +1,14 @@
 //! Assets.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{AssetFilter, AssetStore, StoreResult};
+use fieldline_core::ports::{AssetFilter, AssetImportRow, AssetStore, StoreResult};
 use fieldline_model::entity::{Asset, AssetInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AssetId, AssetProfileId, CustomerId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::{Changes, Database};
+use super::import::{self, Import};
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query};
 use super::record::{self, Record};
@@ -174,6 +175,14 @@ impl AssetStore for Assets {
         record::by_ids(&self.0, Owner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
     }
 
+    async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<Asset>> {
+        record::by_names(&self.0, Owner::Tenant(tenant.0), names).await
+    }
+
+    async fn import(&self, rows: Vec<AssetImportRow>) -> StoreResult<Vec<StoreResult<Asset>>> {
+        import::all(&self.0, &rows).await
+    }
+
     async fn list(
         &self,
         tenant: TenantId,
@@ -192,6 +201,22 @@ impl AssetStore for Assets {
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
         record::count::<Asset>(&self.0, Owner::Tenant(tenant.0)).await
+    }
+}
+
+impl Import for AssetImportRow {
+    type Entity = Asset;
+
+    fn entity(&self) -> &Asset {
+        &self.asset
+    }
+
+    fn creates(&self) -> bool {
+        self.create
+    }
+
+    async fn attach(_: &[Self], _: &mut Changes) -> StoreResult<()> {
+        Ok(())
     }
 }
 

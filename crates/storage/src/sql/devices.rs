@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{DeviceFilter, DeviceStore, StoreResult};
+use fieldline_core::ports::{DeviceFilter, DeviceImportRow, DeviceStore, StoreResult};
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::{Changes, Database};
 use super::device_credentials;
+use super::import::{self, Import};
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query};
 use super::record::{self, Record};
@@ -192,6 +193,14 @@ impl DeviceStore for Devices {
         record::by_ids(&self.0, Owner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
     }
 
+    async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<Device>> {
+        record::by_names(&self.0, Owner::Tenant(tenant.0), names).await
+    }
+
+    async fn import(&self, rows: Vec<DeviceImportRow>) -> StoreResult<Vec<StoreResult<Device>>> {
+        import::all(&self.0, &rows).await
+    }
+
     async fn list(
         &self,
         tenant: TenantId,
@@ -233,6 +242,24 @@ impl DeviceStore for Devices {
             }
         }
         Ok(())
+    }
+}
+
+impl Import for DeviceImportRow {
+    type Entity = Device;
+
+    fn entity(&self) -> &Device {
+        &self.device
+    }
+
+    fn creates(&self) -> bool {
+        self.create
+    }
+
+    async fn attach(rows: &[Self], changes: &mut Changes) -> StoreResult<()> {
+        let credentials: Vec<&DeviceCredentials> =
+            rows.iter().filter_map(|row| row.credentials.as_ref()).collect();
+        device_credentials::replace_all(changes, &credentials).await
     }
 }
 

@@ -20,6 +20,7 @@ mod alarm_rows;
 mod alarms;
 mod asset_profiles;
 mod assets;
+mod audit;
 mod calculated_fields;
 mod customers;
 mod dashboards;
@@ -30,6 +31,7 @@ mod devices;
 mod entity_views;
 mod events;
 mod failure;
+mod import;
 mod list;
 mod names;
 mod options;
@@ -78,6 +80,7 @@ impl Database {
             alarms: Arc::new(alarms::Alarms(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
+            audit: Arc::new(audit::Audit(self.clone())),
             settings: Arc::new(settings::Settings(self.clone())),
             dashboards: Arc::new(dashboards::Dashboards(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_calculated_fields.sql"),
     include_str!("migrations/0005_dashboards.sql"),
     include_str!("migrations/0006_settings.sql"),
+    include_str!("migrations/0007_audit_log.sql"),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

@@ -3,12 +3,14 @@
 
 mod alarms;
 mod alarms_kept;
+mod audit;
 mod calculated_fields;
 mod dashboards;
 mod deleting;
 mod devices;
 mod events;
 mod fixture;
+mod importing;
 mod listing;
 mod relations;
 mod rule_chains;
@@ -26,6 +28,7 @@ pub use alarms::{
 pub use alarms_kept::{
     alarms_stay_within_their_tenant, comments_stand_under_their_alarm, deleted_alarms_are_gone,
 };
+pub use audit::{what_people_did_is_forgotten_in_time, what_people_did_is_found_by_who_and_what};
 pub use calculated_fields::{
     calculated_fields_are_found_by_what_they_are, calculated_fields_are_kept_like_devices,
     calculated_fields_go_with_their_entity,
@@ -46,6 +49,7 @@ pub use devices::{
     device_lists_are_filtered, renaming_a_profile_renames_the_type_of_its_devices,
 };
 pub use events::{events_are_found_by_what_they_hold, events_go_where_they_are_not_wanted_any_more};
+pub use importing::{of_many_assets_the_good_ones_are_stored, of_many_devices_the_good_ones_are_stored};
 pub use listing::{
     devices_are_sorted_by_every_promised_property, owners_are_sorted_by_every_promised_property,
     pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
@@ -97,6 +101,10 @@ macro_rules! entity_contract {
             settings_of_the_installation_are_kept_by_key
             settings_of_users_go_with_them
             wrong_and_earlier_passwords_are_remembered
+            what_people_did_is_found_by_who_and_what
+            what_people_did_is_forgotten_in_time
+            of_many_devices_the_good_ones_are_stored
+            of_many_assets_the_good_ones_are_stored
             owners_read_back_whole
             devices_read_back_whole
             versions_count_up_and_guard_updates
