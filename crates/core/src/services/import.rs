@@ -190,7 +190,7 @@ impl Imports {
                 match saved {
                     Ok(entity) => stored.push(Stored { line, create, entity }),
                     Err(error) => {
-                        problems.push((line.number, ServiceError::from(error).message().to_owned()))
+                        problems.push((line.number, ServiceError::from(error).message().to_owned()));
                     }
                 }
             }

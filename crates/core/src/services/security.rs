@@ -180,20 +180,27 @@ pub fn check_password(password: &str, policy: &PasswordPolicy) -> ServiceResult<
             "Password must be no more than {longest} characters in length."
         ));
     }
-    let special = |c: char| c.is_ascii_punctuation();
-    let kinds: [(&str, Option<u32>, fn(char) -> bool); 4] = [
-        ("uppercase", policy.minimum_uppercase_letters, |c| {
-            c.is_ascii_uppercase()
-        }),
-        ("lowercase", policy.minimum_lowercase_letters, |c| {
-            c.is_ascii_lowercase()
-        }),
-        ("digit", policy.minimum_digits, |c| c.is_ascii_digit()),
-        ("special", policy.minimum_special_characters, special),
-    ];
-    for (name, wanted, is) in kinds {
+    let count = |is: fn(&char) -> bool| password.chars().filter(is).count();
+    for (name, wanted, found) in [
+        (
+            "uppercase",
+            policy.minimum_uppercase_letters,
+            count(char::is_ascii_uppercase),
+        ),
+        (
+            "lowercase",
+            policy.minimum_lowercase_letters,
+            count(char::is_ascii_lowercase),
+        ),
+        ("digit", policy.minimum_digits, count(char::is_ascii_digit)),
+        (
+            "special",
+            policy.minimum_special_characters,
+            count(char::is_ascii_punctuation),
+        ),
+    ] {
         let wanted = wanted.unwrap_or(0);
-        if password.chars().filter(|c| is(*c)).count() < wanted as usize {
+        if found < wanted as usize {
             problems.push(format!(
                 "Password must contain {wanted} or more {name} characters."
             ));
