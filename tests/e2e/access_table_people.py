@@ -25,10 +25,12 @@ class Things:
     tenant: Rest
     sysadmin: Rest
     home: Tenancy
+    customer_user: Rest
     customer_id: str
 
     def make_people(self) -> None:
         self.dashboard = self.make_dashboard()
+        self.key = self.make_key()
 
     def make_dashboard(self) -> str:
         dashboard = {"title": unique("treasure"), "configuration": {"secret": "treasure"}}
@@ -36,15 +38,21 @@ class Things:
         self.tenant.post(f"/api/customer/{self.customer_id}/dashboard/{made}")
         return made
 
+    def make_key(self) -> str:
+        """A key of the customer's user."""
+        key = {"userId": self.customer_user.user["id"], "description": unique("treasure"), "enabled": True}
+        return self.tenant.post("/api/apiKey", key).json()["id"]["id"]
+
     def snapshot_of_people(self) -> dict[str, Any]:
         """Everything of this that a refused call could have changed."""
         return {
             "dashboard": self.tenant.get(f"/api/dashboard/{self.dashboard}").json(),
+            "keys": self.tenant.get(f"/api/apiKeys/{self.customer_user.user['id']['id']}", **PAGE).json(),
             "home": self.tenant.get("/api/tenant/dashboard/home/info").json(),
         }
 
     def secrets_of_people(self) -> list[str]:
-        return [self.dashboard]
+        return [self.dashboard, self.key]
 
 
 LIST = call(query=PAGE)
@@ -146,6 +154,19 @@ def imported(w, fresh: bool) -> dict:
 
 row("POST /api/device/bulk_import", "- + - - o", call(imported))
 row("POST /api/asset/bulk_import", "- + - - o", call(imported))
+
+# -- keys --
+
+NEW_KEY = thing("key", "make_key")
+row("GET /api/apiKeys/{userId}", "- + + - -", USER_OF_HOME)
+row(
+    "POST /api/apiKey",
+    "- + + - -",
+    call(lambda w, fresh: {"userId": w.customer_user.user["id"], "description": unique("key"), "enabled": True}),
+)
+row("PUT /api/apiKey/{apiKeyId}/description", "- + + - -", call('"stolen"', apiKeyId=NEW_KEY))
+row("PUT /api/apiKey/{apiKeyId}/enabled/{enabledValue}", "- + + - -", call(apiKeyId=NEW_KEY, enabledValue="true"))
+row("DELETE /api/apiKey/{apiKeyId}", "- + + - -", call(apiKeyId=NEW_KEY))
 
 # -- without logging in --
 

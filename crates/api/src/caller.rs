@@ -63,22 +63,29 @@ pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
     peer.map(|ConnectInfo(address)| address.ip())
 }
 
-/// The caller that the headers prove.
+/// The caller that the headers prove, by a token or by an API key.
 pub(crate) async fn authenticate(api: &Api, headers: &HeaderMap) -> ApiResult<Authenticated> {
-    let token = bearer(headers).ok_or_else(ApiError::unauthenticated)?;
-    let claims = api.tokens.read_access(token, api.clock.now_ms())?;
-    let user = api.sessions.user(&claims).await?;
+    let (scheme, secret) = shown(headers).ok_or_else(ApiError::unauthenticated)?;
+    let now = api.clock.now_ms();
+    let ticket = if scheme.eq_ignore_ascii_case("Bearer") {
+        api.tokens.read_access(secret, now)?.ticket()
+    } else if scheme.eq_ignore_ascii_case("ApiKey") {
+        api.keys.ticket(secret, now).await?
+    } else {
+        return Err(ApiError::unauthenticated());
+    };
+    let known = api.sessions.redeem(ticket).await?;
     Ok(Authenticated {
-        principal: user,
-        ticket: claims.ticket(),
+        principal: Principal::of(&known.user),
+        ticket,
     })
 }
 
-/// The token of `X-Authorization`, or of `Authorization` where that header is absent.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// Scheme and secret of `X-Authorization`, or of `Authorization` where that header is absent.
+fn shown(headers: &HeaderMap) -> Option<(&str, &str)> {
     let value = headers
         .get("x-authorization")
         .or_else(|| headers.get(axum::http::header::AUTHORIZATION))?;
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
+    let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+    Some((scheme, secret.trim()))
 }

@@ -8,6 +8,7 @@ mod alarm_comment;
 mod alarm_list;
 mod alarm_query;
 mod alarm_rule;
+mod api_key;
 mod asset;
 mod asset_list;
 mod asset_profile;
@@ -56,6 +57,7 @@ pub(crate) fn routes() -> Routes {
     Routes::default()
         .merge(auth::routes())
         .merge(audit_log::routes())
+        .merge(api_key::routes())
         .merge(bulk_import::routes())
         .merge(login::routes())
         .merge(password_reset::routes())

@@ -15,7 +15,7 @@ use fieldline_core::services::{Context, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 
-use crate::auth::{LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
+use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
 use crate::mails::Mails;
 use crate::options::Options;
 use crate::telemetry::SaveContext;
@@ -72,6 +72,7 @@ pub(crate) struct ApiState {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) logins: LoginGuard,
     pub(crate) mails: Mails,
+    pub(crate) keys: KeyRing,
     pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
 }
@@ -101,6 +102,7 @@ impl ApiState {
         Self {
             tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),
             audit,
+            keys: KeyRing::new(services.api_keys.clone()),
             mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
             logins: LoginGuard::new(&options),
             entities: deps.entities,

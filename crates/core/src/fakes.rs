@@ -104,6 +104,7 @@ impl FakeStores {
             dashboards: Arc::new(absent::Absent),
             settings: Arc::new(absent::Absent),
             audit: Arc::new(absent::Absent),
+            api_keys: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),

@@ -1,6 +1,7 @@
 //! The ports: what a journal and a store promise, whoever implements them.
 
 mod alarms;
+mod api_keys;
 mod assets;
 mod attributes;
 mod audit;
@@ -27,6 +28,7 @@ pub use alarms::{
     AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
     MAX_ALARM_ENTITIES, Propagation,
 };
+pub use api_keys::ApiKeyStore;
 pub use assets::{AssetFilter, AssetImportRow, AssetProfileStore, AssetStore};
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};

@@ -5,6 +5,7 @@
 
 mod actions;
 mod alarms;
+mod api_keys;
 mod asset_profiles;
 mod assets;
 mod calculated_fields;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 
 pub use actions::Actions;
 pub use alarms::{AlarmGate, Alarms};
+pub use api_keys::ApiKeys;
 pub use asset_profiles::AssetProfiles;
 pub use assets::Assets;
 pub use calculated_fields::CalculatedFields;
@@ -118,6 +120,7 @@ pub struct Services {
     pub dashboards: Dashboards,
     pub calculated_fields: CalculatedFields,
     pub users: Users,
+    pub api_keys: ApiKeys,
     pub security: Security,
     pub user_settings: UserSettings,
     pub devices: Devices,
@@ -145,6 +148,7 @@ impl Services {
             dashboards: Dashboards::new(&context),
             calculated_fields: CalculatedFields::new(&context),
             users: Users::new(&context),
+            api_keys: ApiKeys::new(&context),
             security: Security::new(&context),
             user_settings: UserSettings::new(&context),
             devices: Devices::new(&context),

@@ -2,6 +2,7 @@
 //! client uses is kept and given back.
 
 mod alarm;
+mod api_key;
 mod asset;
 mod audit;
 pub mod calculated_field;
@@ -23,6 +24,7 @@ pub use alarm::{
     Alarm, AlarmAssignee, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmCommentType, AlarmInfo,
     AlarmSearchStatus, AlarmSeverity, AlarmStatus,
 };
+pub use api_key::{ApiKey, ApiKeyInfo};
 pub use asset::{Asset, AssetInfo, AssetProfile, AssetProfileInfo};
 pub use audit::{ActionType, AuditLog, status_name};
 pub use calculated_field::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};

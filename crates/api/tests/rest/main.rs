@@ -4,6 +4,7 @@
 
 mod actions;
 mod alarms;
+mod api_keys;
 mod assets;
 mod audit;
 mod calculated_fields;

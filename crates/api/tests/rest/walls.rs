@@ -44,6 +44,8 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     );
     let comments = admin.get(&comments).await;
     let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
+    let me = user["id"]["id"].as_str().unwrap();
+    let keys = admin.get(&format!("/api/apiKeys/{me}?pageSize=1&page=0")).await;
     let dashboards = admin.get("/api/tenant/dashboards?pageSize=1&page=0").await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
@@ -52,6 +54,8 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         ("type", "QUICK_LINKS".to_owned()),
         ("paths", "links".to_owned()),
         ("action", "visit".to_owned()),
+        ("apiKeyId", text(&keys["data"][0]["id"])),
+        ("enabledValue", "true".to_owned()),
         ("dashboardId", text(&dashboards["data"][0]["id"])),
         ("assetProfileId", text(&asset["assetProfileId"])),
         ("entityViewId", text(&view["id"])),
@@ -94,6 +98,9 @@ async fn furnish(admin: &Client<'_>) {
     let device = &device["id"];
     admin.post("/api/asset", &json!({ "name": "walled" })).await;
     admin.post("/api/dashboard", &json!({ "title": "walled" })).await;
+    let me = admin.get("/api/auth/user").await;
+    let key = json!({ "userId": me["id"], "description": "walled", "enabled": true });
+    admin.post("/api/apiKey", &key).await;
     let view = json!({ "name": "walled", "type": "default", "entityId": device });
     admin.post("/api/entityView", &view).await;
     let field = crate::calculated_fields::doubling(device, "walled");

@@ -1,14 +1,18 @@
 //! Stores of what people look at and set, which no unit test of this crate asks for.
 
 use async_trait::async_trait;
-use fieldline_model::entity::{AdminSettings, AuditLog, Dashboard, DashboardInfo, UserSettingsType};
+use fieldline_model::entity::{
+    AdminSettings, ApiKeyInfo, AuditLog, Dashboard, DashboardInfo, UserSettingsType,
+};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{CustomerId, DashboardId, TenantId, UserId};
+use fieldline_model::{ApiKeyId, CustomerId, DashboardId, TenantId, UserId};
 use serde_json::Value;
 
 use super::absent;
 use super::absent::Absent;
-use crate::ports::{AuditFilter, AuditStore, DashboardFilter, DashboardStore, SettingsStore, StoreResult};
+use crate::ports::{
+    ApiKeyStore, AuditFilter, AuditStore, DashboardFilter, DashboardStore, SettingsStore, StoreResult,
+};
 
 #[async_trait]
 impl DashboardStore for Absent {
@@ -71,6 +75,28 @@ impl AuditStore for Absent {
         absent()
     }
     async fn delete_before(&self, _: i64) -> StoreResult<u64> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl ApiKeyStore for Absent {
+    async fn create(&self, _: ApiKeyInfo, _: &str) -> StoreResult<ApiKeyInfo> {
+        absent()
+    }
+    async fn update(&self, _: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>> {
+        absent()
+    }
+    async fn get(&self, _: ApiKeyId) -> StoreResult<Option<ApiKeyInfo>> {
+        absent()
+    }
+    async fn by_hash(&self, _: &str) -> StoreResult<Option<ApiKeyInfo>> {
+        absent()
+    }
+    async fn list(&self, _: UserId, _: &PageLink) -> StoreResult<PageData<ApiKeyInfo>> {
+        absent()
+    }
+    async fn delete(&self, _: ApiKeyId) -> StoreResult<bool> {
         absent()
     }
 }

@@ -15,7 +15,7 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
 
 use super::{
-    AlarmStore, AssetProfileStore, AssetStore, AuditStore, CalculatedFieldStore, DashboardStore,
+    AlarmStore, ApiKeyStore, AssetProfileStore, AssetStore, AuditStore, CalculatedFieldStore, DashboardStore,
     EntityViewStore, EventStore, QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
 };
 
@@ -42,6 +42,7 @@ pub struct EntityStores {
     pub dashboards: Arc<dyn DashboardStore>,
     pub settings: Arc<dyn SettingsStore>,
     pub audit: Arc<dyn AuditStore>,
+    pub api_keys: Arc<dyn ApiKeyStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.

@@ -71,6 +71,7 @@ pub(super) fn dry_stores(
                 dashboards: real.dashboards.clone(),
                 settings: real.settings.clone(),
                 audit: real.audit.clone(),
+                api_keys: real.api_keys.clone(),
             }
         };
     }

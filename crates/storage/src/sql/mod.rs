@@ -18,6 +18,7 @@ mod alarm_changes;
 mod alarm_comments;
 mod alarm_rows;
 mod alarms;
+mod api_keys;
 mod asset_profiles;
 mod assets;
 mod audit;
@@ -80,6 +81,7 @@ impl Database {
             alarms: Arc::new(alarms::Alarms(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
+            api_keys: Arc::new(api_keys::ApiKeys(self.clone())),
             audit: Arc::new(audit::Audit(self.clone())),
             settings: Arc::new(settings::Settings(self.clone())),
             dashboards: Arc::new(dashboards::Dashboards(self.clone())),

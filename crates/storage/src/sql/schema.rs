@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_dashboards.sql"),
     include_str!("migrations/0006_settings.sql"),
     include_str!("migrations/0007_audit_log.sql"),
+    include_str!("migrations/0008_api_keys.sql"),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

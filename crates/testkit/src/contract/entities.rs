@@ -3,6 +3,7 @@
 
 mod alarms;
 mod alarms_kept;
+mod api_keys;
 mod audit;
 mod calculated_fields;
 mod dashboards;
@@ -28,6 +29,7 @@ pub use alarms::{
 pub use alarms_kept::{
     alarms_stay_within_their_tenant, comments_stand_under_their_alarm, deleted_alarms_are_gone,
 };
+pub use api_keys::keys_are_found_by_their_hash_and_go_with_their_user;
 pub use audit::{what_people_did_is_forgotten_in_time, what_people_did_is_found_by_who_and_what};
 pub use calculated_fields::{
     calculated_fields_are_found_by_what_they_are, calculated_fields_are_kept_like_devices,
@@ -105,6 +107,7 @@ macro_rules! entity_contract {
             what_people_did_is_forgotten_in_time
             of_many_devices_the_good_ones_are_stored
             of_many_assets_the_good_ones_are_stored
+            keys_are_found_by_their_hash_and_go_with_their_user
             owners_read_back_whole
             devices_read_back_whole
             versions_count_up_and_guard_updates
