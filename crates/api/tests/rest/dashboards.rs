@@ -273,3 +273,42 @@ async fn what_is_public_is_seen_without_a_password() {
         "the session ends with the customer"
     );
 }
+
+#[tokio::test]
+async fn queries_of_entities_find_the_dashboards_that_one_may_see() {
+    let world = World::demo().await;
+    let (admin, user) = (world.admin().await, world.customer_user().await);
+    let saved = admin.post("/api/dashboard", &office()).await;
+    admin.post("/api/dashboard", &json!({ "title": "Other" })).await;
+    let customer = admin
+        .get("/api/tenant/customers?customerTitle=Customer%20A")
+        .await;
+    let query = json!({
+        "entityFilter": { "type": "entityType", "entityType": "DASHBOARD" },
+        "entityFields": [{ "type": "ENTITY_FIELD", "key": "name" }],
+        "pageLink": {
+            "pageSize": 10, "page": 0,
+            "sortOrder": { "key": { "type": "ENTITY_FIELD", "key": "name" }, "direction": "ASC" },
+        },
+    });
+    let found = async |who: &crate::world::Client<'_>| -> Vec<String> {
+        let page = who.post("/api/entitiesQuery/find", &query).await;
+        let rows = page["data"].as_array().unwrap().iter();
+        rows.map(|row| {
+            row["latest"]["ENTITY_FIELD"]["name"]["value"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect()
+    };
+    assert_eq!(found(&admin).await, ["Office", "Other"]);
+    assert!(found(&user).await.is_empty());
+    let assign = format!("/api/customer/{}/dashboard/{}", id(&customer), id(&saved));
+    admin.post(&assign, &Value::Null).await;
+    assert_eq!(found(&user).await, ["Office"]);
+    admin.delete(&assign).await;
+    assert!(found(&user).await.is_empty());
+    admin.delete(&format!("/api/dashboard/{}", id(&saved))).await;
+    assert_eq!(found(&admin).await, ["Other"]);
+}

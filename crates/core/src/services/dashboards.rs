@@ -7,6 +7,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{DashboardId, EntityId, EntityType, Subject, TenantId};
 
 use super::{Context, ServiceError, ServiceResult, limits, validate};
+use crate::events::EntityChange;
 
 /// Profiles read at once while looking for one that names a dashboard.
 const PAGE: u32 = 1_000;
@@ -48,7 +49,9 @@ impl Dashboards {
                 true
             }
         };
-        Ok(stores.save(dashboard, create).await?)
+        let saved = stores.save(dashboard, create).await?;
+        self.tell(tenant, saved.info.id.unwrap_or_default());
+        Ok(saved)
     }
 
     /// Assigns the dashboard to a customer of the same tenant, beside those it is assigned to already. Returns whether
@@ -63,7 +66,9 @@ impl Dashboards {
         customer: &Customer,
     ) -> ServiceResult<bool> {
         let customer = customer.id.unwrap_or_default();
-        Ok(self.0.stores.dashboards.assign(tenant, id, customer).await?)
+        let changed = self.0.stores.dashboards.assign(tenant, id, customer).await?;
+        self.tell(tenant, id);
+        Ok(changed)
     }
 
     /// Takes the dashboard back from a customer. Returns whether it was assigned to it.
@@ -77,7 +82,9 @@ impl Dashboards {
         customer: &Customer,
     ) -> ServiceResult<bool> {
         let customer = customer.id.unwrap_or_default();
-        Ok(self.0.stores.dashboards.unassign(tenant, id, customer).await?)
+        let changed = self.0.stores.dashboards.unassign(tenant, id, customer).await?;
+        self.tell(tenant, id);
+        Ok(changed)
     }
 
     /// Deletes a dashboard with its data and relations.
@@ -93,8 +100,13 @@ impl Dashboards {
         };
         self.0.forget_data(subject).await?;
         self.0.stores.dashboards.delete(tenant, id).await?;
+        self.tell(tenant, id);
         self.0.forget_links(subject).await?;
         Ok(())
+    }
+
+    fn tell(&self, tenant: TenantId, id: DashboardId) {
+        self.0.tell(EntityChange::DashboardChanged(tenant, id));
     }
 
     async fn refuse_named(&self, tenant: TenantId, dashboard: EntityId) -> ServiceResult<()> {

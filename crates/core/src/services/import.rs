@@ -17,7 +17,7 @@ use futures::stream::{self, StreamExt as _};
 use serde_json::value::RawValue;
 
 use super::{Actions, Context, ServiceError, ServiceResult, limits};
-use crate::access::{self, Entity, Principal};
+use crate::access::{Entity, Kind as _, Principal};
 use crate::audit::raw;
 use crate::events::EntityChange;
 use crate::ports::{Assignable, AttributeRow, ImportRow, RowParts, TelemetryRow};
@@ -67,8 +67,8 @@ struct Stored<E> {
     entity: E,
 }
 
-/// What is particular to devices, and to assets.
-trait Kind: Send + Sync {
+/// What is particular to imports of devices, and of assets.
+trait Import: Send + Sync {
     /// The kind.
     type Entity: Assignable;
 
@@ -125,7 +125,7 @@ impl Imports {
         self.run(kind, who, usage, request).await
     }
 
-    async fn run<K: Kind>(
+    async fn run<K: Import>(
         &self,
         mut kind: K,
         who: &Principal,
@@ -147,7 +147,7 @@ impl Imports {
             }
         }
         let store = K::Entity::store(&self.context.stores);
-        let kind_of = <K::Entity as access::Kind>::TYPE;
+        let kind_of = K::Entity::TYPE;
         let mut room = limits::room(&self.context, who.tenant, kind_of).await?;
         while !lines.is_empty() {
             let (batch, later) = next_batch(lines);
@@ -201,7 +201,7 @@ impl Imports {
     }
 
     /// Saves attributes and points of what was stored, and tells everybody about it.
-    async fn finish<K: Kind>(
+    async fn finish<K: Import>(
         &self,
         kind: &mut K,
         who: &Principal,

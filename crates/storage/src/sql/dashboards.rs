@@ -167,19 +167,15 @@ impl DashboardStore for Dashboards {
     async fn infos(&self, tenant: TenantId, ids: &[DashboardId]) -> StoreResult<Vec<DashboardInfo>> {
         let mut found = Vec::new();
         for some in ids.chunks(IDS_A_STATEMENT) {
-            let query = Query::new(concat!(
-                "SELECT ",
-                info_columns!(),
-                " FROM dashboard WHERE id IN ("
-            ))
-            .bind_list(some.iter().map(|id| id.0))
-            .push(")")
-            .owned_by(Owner::Tenant(tenant.0));
-            for row in &self.0.read(query).await? {
-                found.push(read_info(&mut row.columns())?);
-            }
+            let named = |query: Query| {
+                query
+                    .push("id IN (")
+                    .bind_list(some.iter().map(|id| id.0))
+                    .push(")")
+                    .owned_by(Owner::Tenant(tenant.0))
+            };
+            found.append(&mut self.selected(tenant, named).await?);
         }
-        self.complete(tenant, &mut found).await?;
         Ok(found)
     }
 
@@ -236,6 +232,22 @@ impl DashboardStore for Dashboards {
 }
 
 impl Dashboards {
+    /// Those of a tenant that a condition selects, without what they show.
+    pub(super) async fn selected(
+        &self,
+        tenant: TenantId,
+        condition: impl FnOnce(Query) -> Query,
+    ) -> StoreResult<Vec<DashboardInfo>> {
+        let select = Query::new(concat!("SELECT ", info_columns!(), " FROM dashboard WHERE "));
+        let rows = self.0.read(condition(select)).await?;
+        let mut found = Vec::with_capacity(rows.len());
+        for row in &rows {
+            found.push(read_info(&mut row.columns())?);
+        }
+        self.complete(tenant, &mut found).await?;
+        Ok(found)
+    }
+
     /// Runs a statement on assignments, and counts the dashboard's version up if it changed any.
     async fn change_assignment(&self, tenant: TenantId, id: DashboardId, change: Query) -> StoreResult<bool> {
         let mut changes = self.0.begin().await?;

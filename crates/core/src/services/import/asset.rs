@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fieldline_model::entity::{Asset, AssetProfile, ImportColumnType as Column};
 use fieldline_model::{AssetId, CustomerId, TenantId};
 
-use super::{Kind, Line, Stored, note, tenant_ttl};
+use super::{Import, Line, Stored, note, tenant_ttl};
 use crate::events::EntityChange;
 use crate::ports::ImportRow;
 use crate::services::{Context, ServiceResult, assets, profiles};
@@ -39,7 +39,7 @@ impl AssetImport {
     }
 }
 
-impl Kind for AssetImport {
+impl Import for AssetImport {
     type Entity = Asset;
 
     async fn draft(&mut self, line: &Line, old: Option<Asset>) -> ServiceResult<ImportRow<Asset>> {

@@ -9,7 +9,7 @@ use fieldline_model::entity::{
 use fieldline_model::{CustomerId, DeviceCredentialsId, DeviceId, TenantId, kv, new_uuid};
 use serde_json::{Map, Value, json};
 
-use super::{Fields, Kind, Line, Stored, note, tenant_ttl};
+use super::{Fields, Import, Line, Stored, note, tenant_ttl};
 use crate::events::EntityChange;
 use crate::ports::ImportRow;
 use crate::services::devices::{self, TOKEN_LENGTH};
@@ -66,7 +66,7 @@ impl DeviceImport {
     }
 }
 
-impl Kind for DeviceImport {
+impl Import for DeviceImport {
     type Entity = Device;
 
     async fn draft(&mut self, line: &Line, old: Option<Device>) -> ServiceResult<ImportRow<Device>> {
