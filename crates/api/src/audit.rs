@@ -24,6 +24,9 @@ mod table;
 
 pub(crate) use table::Audited;
 
+/// Larger bodies are not looked into, in bytes.
+const MAX_BODY: usize = 65_536;
+
 /// Why a request failed, for the audit log. Answers that say no carry it.
 #[derive(Debug, Clone)]
 pub(crate) struct FailureText(pub(crate) String);
@@ -95,7 +98,11 @@ impl About {
         succeeded: bool,
         details: String,
     ) -> Option<AuditLog> {
-        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        // A tree of a large body would be many times its size.
+        let body: Value = match self.body.len() {
+            0..=MAX_BODY => serde_json::from_slice(&self.body).unwrap_or_default(),
+            _ => Value::Null,
+        };
         let params = Params {
             pattern: &self.pattern,
             path: &self.path,

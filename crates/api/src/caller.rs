@@ -67,18 +67,17 @@ pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
 pub(crate) async fn authenticate(api: &Api, headers: &HeaderMap) -> ApiResult<Authenticated> {
     let (scheme, secret) = shown(headers).ok_or_else(ApiError::unauthenticated)?;
     let now = api.clock.now_ms();
-    let ticket = if scheme.eq_ignore_ascii_case("Bearer") {
-        api.tokens.read_access(secret, now)?.ticket()
+    let (principal, ticket) = if scheme.eq_ignore_ascii_case("Bearer") {
+        let claims = api.tokens.read_access(secret, now)?;
+        (api.sessions.user(&claims).await?, claims.ticket())
     } else if scheme.eq_ignore_ascii_case("ApiKey") {
-        api.keys.ticket(secret, now).await?
+        let ticket = api.keys.ticket(secret, now).await?;
+        let known = api.sessions.redeem(ticket).await?;
+        (Principal::of(&known.user), ticket)
     } else {
         return Err(ApiError::unauthenticated());
     };
-    let known = api.sessions.redeem(ticket).await?;
-    Ok(Authenticated {
-        principal: Principal::of(&known.user),
-        ticket,
-    })
+    Ok(Authenticated { principal, ticket })
 }
 
 /// Scheme and secret of `X-Authorization`, or of `Authorization` where that header is absent.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use fieldline_core::access::Principal;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::{CustomerStore, EntityStores, UserStore};
@@ -11,7 +12,7 @@ use fieldline_model::{CustomerId, UserId};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::tokens::{Ticket, outdated, public_user};
+use super::tokens::{AccessClaims, Ticket, outdated, public_user};
 use crate::error::ApiResult;
 
 const CACHED_USERS: usize = 10_000;
@@ -50,6 +51,12 @@ impl Sessions {
             logged_out: Cache::new(LOGGED_OUT_SESSIONS),
             changes: AtomicU64::new(0),
         }
+    }
+
+    /// Who an access token speaks for, if it still counts.
+    pub(crate) async fn user(&self, claims: &AccessClaims) -> ApiResult<Principal> {
+        let known = self.redeem(claims.ticket()).await?;
+        Ok(Principal::of(&known.user))
     }
 
     /// The user of a token, if it still counts.

@@ -6,6 +6,7 @@ mod csv;
 mod device;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use fieldline_model::entity::{ImportColumnType, ImportMapping, ImportRequest, ImportResult};
@@ -27,8 +28,6 @@ use crate::usage::{ApiUsage, Feature, UsageKey, storage_points};
 const BATCH: usize = 500;
 /// Messages on their way to the rule engine at the same time.
 const TELLING: usize = 256;
-/// Columns at most.
-const MAX_COLUMNS: usize = 1_000;
 
 /// Imports of many entities.
 #[derive(Clone)]
@@ -136,22 +135,23 @@ impl Imports {
         check(&mapping)?;
         let mut result = ImportResult::default();
         let mut problems = Vec::new();
-        let rows = csv::rows(&request.file, mapping.delimiter.unwrap_or(','));
-        let skipped = usize::from(mapping.header == Some(true));
         let mut lines = Vec::new();
-        for row in rows.into_iter().skip(skipped) {
+        let mut is_header = mapping.header == Some(true);
+        let delimiter = mapping.delimiter.unwrap_or(',');
+        csv::each_row(&request.file, delimiter, |row| {
             let number = row.line;
-            match read(row, &mapping) {
-                Ok(line) => lines.push(line),
-                Err(problem) => problems.push((number, problem)),
+            match (std::mem::take(&mut is_header), read(row, &mapping)) {
+                (true, _) => {}
+                (false, Ok(line)) => lines.push(line),
+                (false, Err(problem)) => problems.push((number, problem)),
             }
-        }
+        })
+        .map_err(too_much)?;
         let store = K::Entity::store(&self.context.stores);
-        let kind_of = K::Entity::TYPE;
-        let mut room = limits::room(&self.context, who.tenant, kind_of).await?;
-        while !lines.is_empty() {
-            let (batch, later) = next_batch(lines);
-            lines = later;
+        let mut room = limits::room(&self.context, who.tenant, K::Entity::TYPE).await?;
+        let mut lines = lines.into_iter().peekable();
+        while lines.peek().is_some() {
+            let batch = next_batch(&mut lines);
             let names: Vec<&str> = batch.iter().filter_map(Line::name).collect();
             let found = store.by_names(who.tenant, &names).await?;
             let mut known: HashMap<String, K::Entity> = found
@@ -324,9 +324,10 @@ fn check(mapping: &ImportMapping) -> ServiceResult<()> {
             "Exactly one column should be of type NAME!",
         ));
     }
-    if columns.len() > MAX_COLUMNS {
+    if columns.len() > csv::MAX_CELLS {
         return Err(ServiceError::invalid(format!(
-            "There must not be more than {MAX_COLUMNS} columns!"
+            "There must not be more than {} columns!",
+            csv::MAX_CELLS
         )));
     }
     if mapping
@@ -340,17 +341,28 @@ fn check(mapping: &ImportMapping) -> ServiceResult<()> {
     Ok(())
 }
 
-/// The longest beginning of the lines in which no name repeats, up to a batch; and the rest. A name that comes again changes
-/// what the line before has made.
-fn next_batch(mut lines: Vec<Line>) -> (Vec<Line>, Vec<Line>) {
+fn too_much(problem: csv::TooMuch) -> ServiceError {
+    ServiceError::invalid(match problem {
+        csv::TooMuch::Rows => format!("There must not be more than {} lines!", csv::MAX_ROWS),
+        csv::TooMuch::Cells(line) => format!("Line {line} has more than {} cells!", csv::MAX_CELLS),
+    })
+}
+
+/// The next lines up to a batch, as long as no name repeats: a name that comes again changes what the line before has made.
+fn next_batch(lines: &mut Peekable<impl Iterator<Item = Line>>) -> Vec<Line> {
     let mut names = HashSet::new();
-    let repeats = lines.iter().take(BATCH).position(|line| match line.name() {
-        Some(name) => !names.insert(name.to_owned()),
-        None => false,
-    });
-    let end = repeats.unwrap_or(BATCH).min(lines.len());
-    let later = lines.split_off(end);
-    (lines, later)
+    let mut batch = Vec::new();
+    while batch.len() < BATCH {
+        let is_new = |line: &Line| match line.name() {
+            Some(name) => names.insert(name.to_owned()),
+            None => true,
+        };
+        match lines.next_if(is_new) {
+            Some(line) => batch.push(line),
+            None => break,
+        }
+    }
+    batch
 }
 
 /// What a row says, by the columns.
@@ -481,6 +493,12 @@ mod tests {
         }
     }
 
+    fn row(text: &str) -> csv::Row {
+        let mut rows = Vec::new();
+        csv::each_row(text, ',', |row| rows.push(row)).unwrap();
+        rows.remove(0)
+    }
+
     #[test]
     fn cells_become_values_of_their_own_type() {
         let mapping = mapping(vec![
@@ -492,15 +510,14 @@ mod tests {
             column(ImportColumnType::ServerAttribute, Some("t")),
             column(ImportColumnType::Timeseries, Some("s")),
         ]);
-        let row = csv::rows("a,12,1.5,TRUE,\"{\"\"x\"\":[1]}\",\"{no json\",", ',').remove(0);
+        let row = self::row("a,12,1.5,TRUE,\"{\"\"x\"\":[1]}\",\"{no json\",");
         let line = read(row, &mapping).unwrap();
         assert_eq!(
             object(&line.server).get(),
             r#"{"n":12,"f":1.5,"b":true,"j":{"x":[1]},"t":"{no json"}"#
         );
         assert!(line.series.is_empty());
-        let row = csv::rows("a,1,2,3,4,5,6,7", ',').remove(0);
-        assert!(read(row, &mapping).is_err());
+        assert!(read(self::row("a,1,2,3,4,5,6,7"), &mapping).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{LastVisitedDashboard, StarredDashboard, UserDashboards, UserSettingsType};
 use fieldline_model::{DashboardId, TenantId, UserId};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -11,6 +12,8 @@ use super::{Context, ServiceError, ServiceResult};
 
 /// Largest settings of one type, in bytes.
 const MAX_SETTINGS: usize = 262_144;
+/// Parts of a path to a setting.
+const MAX_PATH: usize = 32;
 /// Dashboards that are remembered as visited.
 const LAST_VISITED: usize = 10;
 /// Dashboards that may be starred.
@@ -56,10 +59,15 @@ impl UserSettings {
                 "Json field name should not contain \".\" or \",\" symbols",
             ));
         }
-        if settings.to_string().len() > MAX_SETTINGS {
+        let text = settings.to_string();
+        if text.len() > MAX_SETTINGS {
             return Err(ServiceError::invalid(format!(
                 "User settings take more than {MAX_SETTINGS} bytes!"
             )));
+        }
+        // What could not be read again is not stored.
+        if serde_json::from_str::<IgnoredAny>(&text).is_err() {
+            return Err(ServiceError::invalid("User settings are nested too deeply!"));
         }
         self.0.stores.settings.save_of_user(user, kind, &settings).await?;
         Ok(settings)
@@ -75,6 +83,11 @@ impl UserSettings {
         };
         let mut settings = self.get(user, kind).await?;
         for (path, value) in changes {
+            if path.split('.').count() > MAX_PATH {
+                return Err(ServiceError::invalid(format!(
+                    "A path of user settings must not have more than {MAX_PATH} parts!"
+                )));
+            }
             *place(&mut settings, path.trim()) = value;
         }
         self.save(user, kind, settings).await.map(drop)

@@ -7,10 +7,25 @@ pub(super) struct Row {
     pub(super) cells: Vec<String>,
 }
 
-/// The rows of a text. Empty lines are left out; a quote that is never closed reaches to the end.
-pub(super) fn rows(text: &str, delimiter: char) -> Vec<Row> {
+/// Why a text is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TooMuch {
+    /// It has more rows than may be read at once.
+    Rows,
+    /// The row that begins in this line has more cells than any mapping.
+    Cells(usize),
+}
+
+/// Rows of one text at most.
+pub(super) const MAX_ROWS: usize = 200_000;
+/// Cells of one row at most.
+pub(super) const MAX_CELLS: usize = 1_000;
+
+/// Hands over the rows of a text one by one: all of them at once would be many times its size. Empty lines are left out; a
+/// quote that is never closed reaches to the end.
+pub(super) fn each_row(text: &str, delimiter: char, mut take: impl FnMut(Row)) -> Result<(), TooMuch> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut rows = Vec::new();
+    let mut count = 0;
     let mut chars = text.chars().peekable();
     let (mut line, mut begun) = (1, 1);
     let (mut cells, mut cell) = (Vec::new(), String::new());
@@ -41,14 +56,21 @@ pub(super) fn rows(text: &str, delimiter: char) -> Vec<Row> {
             }
         } else if ends_line {
             if !cells.is_empty() || !cell.is_empty() || had_quotes {
+                count += 1;
+                if count > MAX_ROWS {
+                    return Err(TooMuch::Rows);
+                }
                 cells.push(std::mem::take(&mut cell));
-                rows.push(Row {
+                take(Row {
                     line: begun,
                     cells: std::mem::take(&mut cells),
                 });
             }
             (begun, had_quotes) = (line, false);
         } else if char == delimiter {
+            if cells.len() >= MAX_CELLS {
+                return Err(TooMuch::Cells(begun));
+            }
             cells.push(std::mem::take(&mut cell));
             had_quotes = false;
         } else if char == '"' && cell.is_empty() && !had_quotes {
@@ -58,10 +80,13 @@ pub(super) fn rows(text: &str, delimiter: char) -> Vec<Row> {
         }
     }
     if !cells.is_empty() || !cell.is_empty() || had_quotes {
+        if count >= MAX_ROWS {
+            return Err(TooMuch::Rows);
+        }
         cells.push(cell);
-        rows.push(Row { line: begun, cells });
+        take(Row { line: begun, cells });
     }
-    rows
+    Ok(())
 }
 
 #[cfg(test)]
@@ -69,8 +94,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn rows(text: &str, delimiter: char) -> Result<Vec<Row>, TooMuch> {
+        let mut rows = Vec::new();
+        each_row(text, delimiter, |row| rows.push(row))?;
+        Ok(rows)
+    }
+
     fn cells(text: &str, delimiter: char) -> Vec<(usize, Vec<String>)> {
         rows(text, delimiter)
+            .unwrap()
             .into_iter()
             .map(|row| (row.line, row.cells))
             .collect()
@@ -101,6 +133,14 @@ mod tests {
         assert_eq!(cells("", ','), []);
     }
 
+    #[test]
+    fn what_is_too_large_is_not_read() {
+        assert_eq!(rows(&"a\n".repeat(MAX_ROWS + 1), ','), Err(TooMuch::Rows));
+        assert_eq!(rows(&"a\n".repeat(MAX_ROWS), ',').unwrap().len(), MAX_ROWS);
+        let wide = format!("a\n{}", ",".repeat(MAX_CELLS + 1));
+        assert_eq!(rows(&wide, ','), Err(TooMuch::Cells(2)));
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read(table in prop::collection::vec(prop::collection::vec(".{0,8}", 1..4), 0..6)) {
@@ -112,7 +152,7 @@ mod tests {
                     quoted.join(",") + "\n"
                 })
                 .collect();
-            let read: Vec<Vec<String>> = rows(&text, ',').into_iter().map(|row| row.cells).collect();
+            let read: Vec<Vec<String>> = rows(&text, ',').unwrap().into_iter().map(|row| row.cells).collect();
             prop_assert_eq!(read, table);
         }
     }
