@@ -50,8 +50,8 @@ row(
 
 # -- of people --
 
-row("GET /api/user/dashboards", "- + o o o")
-row("GET /api/user/lastVisitedDashboards", "- + o o o")
+row("GET /api/user/dashboards", "- + o o o", shows="")
+row("GET /api/user/lastVisitedDashboards", "- + o o o", shows="")
 row(
     "GET /api/user/dashboards/{dashboardId}/{action}",
     "- + + - -",
