@@ -60,11 +60,12 @@ test-rust:
 test-postgres:
 	tests/services/with-postgres.sh cargo test --package fieldline-storage --locked --quiet -- --ignored postgres
 
-# The clients of outside services, each against a real one.
+# The clients of outside services and the rule nodes that use them, each against a real one.
 test-services: test-install
 	for pair in mosquitto:mqtt smtp:smtp rabbitmq:rabbitmq kafka:kafka; do \
-		tests/services/with-$${pair%:*}.sh cargo test --package fieldline-connectors --test services --locked --quiet \
-			-- --ignored $${pair#*:} || exit 1; \
+		tests/services/with-$${pair%:*}.sh sh -ec " \
+			cargo test --package fieldline-connectors --test services --locked --quiet -- --ignored $${pair#*:}; \
+			cargo test --package fieldline-rules --lib --locked --quiet -- --ignored $${pair#*:}_node" || exit 1; \
 	done
 
 # With the built binary, real clients, crashes and full disks.

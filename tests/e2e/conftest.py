@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness.certificates import Authority  # noqa: E402
+from harness.people import create_tenancy  # noqa: E402
 from harness.rest import Rest  # noqa: E402
 from harness.server import BINARY, SYSADMIN, Server  # noqa: E402
 from harness.wire import Wire  # noqa: E402
@@ -72,6 +73,8 @@ def shared(tmp_path_factory, authority: Authority):
             "FIELDLINE_MQTTS_LISTEN": "127.0.0.1:0",
             "FIELDLINE_MQTTS_CERTIFICATE": identity.certificate,
             "FIELDLINE_MQTTS_PRIVATE_KEY": identity.key,
+            # Tests of limits wait for it.
+            "FIELDLINE_USAGE_REPORT_INTERVAL": "1s",
         },
     )
     _servers.append(server)
@@ -93,6 +96,12 @@ def tenant(shared: Server) -> Rest:
 def sysadmin(shared: Server) -> Rest:
     """The system administrator."""
     return shared.rest(*SYSADMIN)
+
+
+@pytest.fixture
+def rest(sysadmin: Rest) -> Rest:
+    """An administrator of a tenant that no other test uses: its rule chains are its own."""
+    return create_tenancy(sysadmin).admin
 
 
 @pytest.fixture

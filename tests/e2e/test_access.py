@@ -5,7 +5,7 @@ import re
 import pytest
 import requests
 
-from access_table import ROLES, TABLE, Row, World
+from access import ROLES, TABLE, Row, World
 from harness.rest import Rest
 
 # Refused: not allowed, or as if it was not there.
@@ -71,18 +71,52 @@ def test_each_role_is_served_or_refused_as_the_table_says(world, shared, row):
             caller = world.logged_in_anew(role) if row.ends_session else world.callers[role]
             answer = send(caller, row, row.call(world, True))
             assert answer.status_code == row.status, f"{role}: {answer.status_code} {answer.text[:300]}"
-            if row.expected[role] == "o":
-                assert_shows_nothing(world, role, answer)
+            assert_shows_own(world, role, row, answer)
     if row.public:
         answer = send(Rest(shared.http), row, row.call(world, True))
         expected = {row.status} if row.expected["tenant"] == "+" else REFUSED[row.expected["tenant"]]
         assert answer.status_code in expected, f"nobody: {answer.status_code} {answer.text[:300]}"
 
 
-def assert_shows_nothing(world: World, role: str, answer: requests.Response) -> None:
+def assert_shows_own(world: World, role: str, row: Row, answer: requests.Response) -> None:
+    """What is served is one's own, and all of it."""
+    expects_own = row.expected[role] == "+"
+    if not expects_own:
+        assert_shows_nothing(world, role, answer)
+    if role not in ("sysadmin", "other"):
+        assert_shows_nothing(world, role, answer, world.foreign())
+    if expects_own and is_list(answer):
+        assert row.shows is not None, f"say what {row.endpoint} has to show: {answer.text[:500]}"
+    if not row.shows:
+        return
+    treasure = getattr(world, row.shows, row.shows)
+    if expects_own:
+        assert treasure in answer.text, f"{role} is not shown {row.shows} {treasure}: {answer.text[:500]}"
+        return
+    # What was asked for by name is the tenant's; in a list of all there is, the other tenant's administrator finds theirs.
+    asks_for_treasure = "{" in row.path or any(s in asked(answer) for s in (treasure, *world.secrets()))
+    if role == "other" and hasattr(world, row.shows) and not asks_for_treasure:
+        own = getattr(world, f"other_{row.shows}")
+        assert own in answer.text, f"{role} is not shown their own {row.shows} {own}: {answer.text[:500]}"
+
+
+def is_list(answer: requests.Response) -> bool:
+    """Whether it is a list, or a page of one."""
+    try:
+        body = answer.json()
+    except ValueError:
+        return False
+    return isinstance(body, list) or (isinstance(body, dict) and "data" in body and "totalElements" in body)
+
+
+def asked(answer: requests.Response) -> str:
+    return answer.request.url + str(answer.request.body or "")
+
+
+def assert_shows_nothing(world: World, role: str, answer: requests.Response, secrets: list[str] | None = None) -> None:
     # An answer may repeat the id that was asked for, but nothing that belongs to it.
-    asked = answer.request.url + str(answer.request.body or "")
-    seen = [secret for secret in world.secrets() if secret in answer.text and secret not in asked]
+    hidden = world.secrets() if secrets is None else secrets
+    seen = [secret for secret in hidden if secret in answer.text and secret not in asked(answer)]
     assert not seen, f"{role} is shown {seen}: {answer.text[:500]}"
 
 

@@ -4,14 +4,22 @@ import threading
 import time
 
 import pytest
-import requests
 
-from harness.chains import SAVE, SWITCH, Chain, Service, events, script
-from harness.people import create_tenancy
-from harness.rest import telemetry, unique
+from harness.chains import (
+    CALL,
+    SAVE,
+    SWITCH,
+    Chain,
+    Service,
+    alarms,
+    change_default_profile,
+    events,
+    post,
+    queue,
+    script,
+)
+from harness.rest import telemetry
 from harness.server import eventually
-
-CALL = {"requestMethod": "POST", "headers": {"Content-Type": "application/json"}, "readTimeoutMs": 0}
 
 
 @pytest.fixture
@@ -23,17 +31,6 @@ def server(shared):
 def device(rest):
     """A device that is there before the chain of the test, which else would hear of its creation."""
     return rest.create_device()
-
-
-@pytest.fixture
-def rest(sysadmin):
-    """An administrator of a tenant that no other test uses: chains are its own."""
-    return create_tenancy(sysadmin).admin
-
-
-def post(server, device, body, kind="telemetry") -> None:
-    answer = requests.post(f"{server.http}/api/v1/{device.token}/{kind}", json=body, timeout=30)
-    assert answer.status_code == 200, answer.text
 
 
 def test_a_new_tenant_has_the_default_chain_and_it_stores_telemetry_and_attributes(server, rest, device):
@@ -115,21 +112,21 @@ def test_alarms_are_created_updated_and_cleared_by_nodes(server, rest, device):
     chain.connect(hot, "True", create).connect(hot, "False", clear)
     chain.save(rest, root=True)
 
-    def alarms() -> list[dict]:
-        return rest.get(f"/api/alarm/DEVICE/{device.id}", pageSize=10, page=0).json()["data"]
+    def raised() -> list[dict]:
+        return alarms(rest, device.id)
 
     post(server, device, {"temperature": 60})
-    [first] = eventually(alarms)
+    [first] = eventually(raised)
     assert (first["type"], first["severity"], first["status"]) == ("Overheated", "MAJOR", "ACTIVE_UNACK")
     post(server, device, {"temperature": 70})
-    eventually(lambda: alarms()[0]["details"] == {"temperature": 70})
-    assert alarms()[0]["id"] == first["id"]
+    eventually(lambda: raised()[0]["details"] == {"temperature": 70})
+    assert raised()[0]["id"] == first["id"]
     post(server, device, {"temperature": 20})
-    eventually(lambda: alarms()[0]["status"] == "CLEARED_UNACK")
+    eventually(lambda: raised()[0]["status"] == "CLEARED_UNACK")
     rest.post(f"/api/alarm/{first['id']['id']}/ack")
-    assert alarms()[0]["status"] == "CLEARED_ACK"
+    assert raised()[0]["status"] == "CLEARED_ACK"
     post(server, device, {"temperature": 80})
-    eventually(lambda: len(alarms()) == 2)
+    eventually(lambda: len(raised()) == 2)
 
 
 def test_alarm_rules_of_a_device_profile_run_in_the_device_profile_node(server, rest, device):
@@ -141,9 +138,7 @@ def test_alarm_rules_of_a_device_profile_run_in_the_device_profile_node(server, 
 
     simple = {"type": "SIMPLE"}
     repeating = {"type": "REPEATING", "predicate": {"defaultValue": 3}}
-    profile = rest.get("/api/deviceProfileInfo/default").json()
-    whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
-    whole["profileData"]["alarms"] = [
+    rules = [
         {
             "id": "low",
             "alarmType": "Low",
@@ -152,13 +147,12 @@ def test_alarm_rules_of_a_device_profile_run_in_the_device_profile_node(server, 
         },
         {"id": "often", "alarmType": "Often", "createRules": {"MINOR": rule("LESS", 20, repeating)}, "clearRule": None},
     ]
-    rest.post("/api/deviceProfile", whole)
+    change_default_profile(rest, profileData={"alarms": rules})
     chain = Chain().line((("profile.TbDeviceProfileNode", {}), "Success"), (SAVE, "Success"))
     chain.save(rest, root=True)
 
     def found(kind: str) -> list[tuple]:
-        page = rest.get(f"/api/alarm/DEVICE/{device.id}", pageSize=10, page=0).json()["data"]
-        return [(alarm["severity"], alarm["status"]) for alarm in page if alarm["type"] == kind]
+        return [(alarm["severity"], alarm["status"]) for alarm in alarms(rest, device.id) if alarm["type"] == kind]
 
     for number, level in enumerate((60, 15, 3)):
         post(server, device, {"ts": 1_700_000_000_000 + number * 1000, "values": {"level": level}})
@@ -233,10 +227,10 @@ def test_a_slow_service_holds_back_its_own_queue_only(server, rest, device):
     with Service(wait) as service:
         chain = Chain()
         slow = chain.node(script("filter.TbJsFilterNode", "TBEL", "return msg.slow == true;"))
-        queue = chain.node(("flow.TbCheckpointNode", {"queueName": "HighPriority"}), queueName="HighPriority")
+        moved = chain.node(("flow.TbCheckpointNode", {"queueName": "HighPriority"}), queueName="HighPriority")
         call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
         save = chain.node(SAVE)
-        chain.connect(slow, "True", queue).connect(queue, "Success", call).connect(call, "Success", save)
+        chain.connect(slow, "True", moved).connect(moved, "Success", call).connect(call, "Success", save)
         chain.connect(slow, "False", save)
         chain.save(rest, root=True)
         for _ in range(20):
@@ -258,28 +252,9 @@ def test_a_queue_that_retries_gives_up_nothing(server, rest, device, sysadmin):
             return 503
         return 200
 
-    profile = rest.get("/api/deviceProfileInfo/default").json()
-    whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
-    name = unique("Retry").replace("-", "")
-    queue = {
-        "name": name,
-        "topic": f"tb_rule_engine.{name.lower()}",
-        "pollInterval": 25,
-        "partitions": 2,
-        "consumerPerPartition": True,
-        "packProcessingTimeout": 10_000,
-        "submitStrategy": {"type": "SEQUENTIAL_BY_ORIGINATOR", "batchSize": 10},
-        "processingStrategy": {
-            "type": "RETRY_FAILED",
-            "retries": 0,
-            "failurePercentage": 0,
-            "pauseBetweenRetries": 0,
-            "maxPauseBetweenRetries": 0,
-        },
-    }
-    sysadmin.post("/api/queues", queue, serviceType="TB_RULE_ENGINE")
-    whole["defaultQueueName"] = name
-    rest.post("/api/deviceProfile", whole)
+    retrying = queue(submit="SEQUENTIAL_BY_ORIGINATOR", processing="RETRY_FAILED")
+    sysadmin.post("/api/queues", retrying, serviceType="TB_RULE_ENGINE")
+    change_default_profile(rest, defaultQueueName=retrying["name"])
     with Service(answer) as service:
         chain = Chain()
         call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
@@ -336,6 +311,28 @@ def test_a_calculated_field_follows_what_devices_send(server, rest, device):
     )
     post(server, device, {"celsius": 21.5})
     eventually(lambda: rest.latest(device.id, "fahrenheit") == {"fahrenheit": 70.7})
+
+
+def test_a_calculated_field_is_reprocessed_over_what_was_sent_before_it_was_there(server, rest, device):
+    begin = 1_700_000_000_000
+    for n in range(10):
+        post(server, device, {"ts": begin + n * 1000, "values": {"celsius": n}})
+    eventually(lambda: len(rest.values(device.id, "celsius")) == 10)
+    argument = {"refEntityKey": {"key": "celsius", "type": "TS_LATEST"}}
+    configuration = {
+        "type": "SIMPLE",
+        "arguments": {"c": argument},
+        "expression": "c * 10",
+        "output": {"type": "TIME_SERIES", "name": "tenfold", "decimalsByDefault": 0},
+    }
+    body = {"entityId": {"entityType": "DEVICE", "id": device.id}, "type": "SIMPLE", "name": "tenfold"}
+    saved = rest.post("/api/calculatedField", body | {"configuration": configuration}).json()
+    path = f"/api/calculatedField/{saved['id']['id']}/reprocess"
+    assert rest.post(path, {"startTs": begin + 2000, "endTs": begin + 6000}).json()["status"] == "RUNNING"
+    eventually(lambda: rest.get(path).json()["status"] == "COMPLETED")
+    done = rest.get(path).json()
+    assert (done["entities"], done["processedEntities"], done["values"], done["results"]) == (1, 1, 4, 4), done
+    assert [value for value in rest.values(device.id, "tenfold") if value < 90] == [20, 30, 40, 50]
 
 
 def test_a_draft_is_tried_on_what_was_sent_and_changes_nothing(server, rest, device):

@@ -2,20 +2,12 @@
 
 import time
 
-import requests
-
-from harness.chains import SAVE, Chain, Service
+from harness.chains import CALL, SAVE, Chain, Service, alarms, change_default_profile, post
 from harness.rest import Rest
 from harness.server import Server, eventually
 
 # So often that a kill finds what is kept durable.
 QUICK = {"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "50ms"}
-CALL = {"requestMethod": "POST", "headers": {"Content-Type": "application/json"}, "readTimeoutMs": 0}
-
-
-def post(server: Server, device, body) -> None:
-    answer = requests.post(f"{server.http}/api/v1/{device.token}/telemetry", json=body, timeout=30)
-    assert answer.status_code == 200, answer.text
 
 
 def restart(server: Server) -> Rest:
@@ -65,8 +57,6 @@ def test_a_window_of_deduplication_survives_a_kill(make_server):
 def test_a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_once(make_server):
     server = make_server(env=QUICK)
     rest = server.start().rest()
-    profile = rest.get("/api/deviceProfileInfo/default").json()
-    whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
     key = {"type": "TIME_SERIES", "key": "level"}
     predicate = {"type": "NUMERIC", "operation": "LESS", "value": {"defaultValue": 20}}
     condition = {
@@ -74,30 +64,71 @@ def test_a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_
         "spec": {"type": "DURATION", "unit": "SECONDS", "predicate": {"defaultValue": 6}},
     }
     rule = {"condition": condition, "schedule": None, "alarmDetails": None}
-    whole["profileData"]["alarms"] = [
-        {"id": "low", "alarmType": "Low", "createRules": {"MAJOR": rule}, "clearRule": None}
-    ]
-    rest.post("/api/deviceProfile", whole)
+    low = {"id": "low", "alarmType": "Low", "createRules": {"MAJOR": rule}, "clearRule": None}
+    change_default_profile(rest, profileData={"alarms": [low]})
     Chain().line((("profile.TbDeviceProfileNode", {}), "Success"), (SAVE, "Success")).save(rest, root=True)
     device = rest.create_device()
     begun = time.time()
     post(server, device, {"level": 10})
     eventually(lambda: rest.values(device.id, "level") == [10])
     rest = restart(server)
-
-    def alarms() -> list[dict]:
-        return rest.get(f"/api/alarm/DEVICE/{device.id}", pageSize=10, page=0).json()["data"]
-
-    assert alarms() == []
+    assert alarms(rest, device.id) == []
     # A later message is one that the condition has lasted for.
     while time.time() < begun + 7:
         post(server, device, {"level": 11})
         time.sleep(0.5)
-    [alarm] = eventually(alarms, within=20)
+    [alarm] = eventually(lambda: alarms(rest, device.id), within=20)
     rest = restart(server)
     post(server, device, {"level": 12})
     eventually(lambda: 12 in rest.values(device.id, "level"))
-    assert [found["id"] for found in alarms()] == [alarm["id"]], "it was raised twice"
+    assert [found["id"] for found in alarms(rest, device.id)] == [alarm["id"]], "it was raised twice"
+
+
+def test_a_calculated_alarm_that_has_to_last_goes_on_after_a_kill_and_is_raised_once(make_server):
+    server = make_server(env=QUICK)
+    rest = server.start().rest()
+    device = rest.create_device()
+    filters = [
+        {
+            "argument": "level",
+            "valueType": "NUMERIC",
+            "operation": "AND",
+            "predicates": [{"type": "NUMERIC", "operation": "LESS", "value": {"staticValue": 20}}],
+        }
+    ]
+    condition = {
+        "type": "DURATION",
+        "unit": "SECONDS",
+        "value": {"staticValue": 6},
+        "expression": {"type": "SIMPLE", "operation": "AND", "filters": filters},
+    }
+    rest.post(
+        "/api/alarm/rule",
+        {
+            "entityId": device.json["id"],
+            "name": "Low",
+            "configuration": {
+                "type": "ALARM",
+                "arguments": {"level": {"refEntityKey": {"key": "level", "type": "TS_LATEST"}}},
+                "createRules": {"CRITICAL": {"condition": condition}},
+            },
+        },
+    )
+    begun = time.monotonic()
+    post(server, device, {"level": 10})
+    eventually(lambda: rest.values(device.id, "level") == [10] and is_processed(server))
+    rest = restart(server)
+    assert alarms(rest, device.id) == [], "it has not lasted"
+    # Nothing more is sent: a timer that was kept raises it.
+    [alarm] = eventually(lambda: alarms(rest, device.id), within=30)
+    lasted = time.monotonic() - begun
+    assert lasted > 5, f"it was raised after {lasted} s"
+    assert (alarm["type"], alarm["severity"], alarm["status"]) == ("Low", "CRITICAL", "ACTIVE_UNACK")
+    eventually(lambda: is_processed(server))
+    rest = restart(server)
+    post(server, device, {"level": 11})
+    eventually(lambda: 11 in rest.values(device.id, "level") and is_processed(server))
+    assert [found["id"] for found in alarms(rest, device.id)] == [alarm["id"]], "it was raised twice"
 
 
 def test_retries_go_on_after_a_kill(make_server):
@@ -105,10 +136,7 @@ def test_retries_go_on_after_a_kill(make_server):
     rest = server.start().rest()
     status = {"now": 503}
     with Service(lambda _: status["now"]) as service:
-        profile = rest.get("/api/deviceProfileInfo/default").json()
-        whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
-        whole["defaultQueueName"] = "HighPriority"
-        rest.post("/api/deviceProfile", whole)
+        change_default_profile(rest, defaultQueueName="HighPriority")
         device = rest.create_device()
         chain = Chain()
         call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))

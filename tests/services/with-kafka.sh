@@ -8,16 +8,9 @@
 # Its programs come from Maven the first time and are kept under target/services.
 set -eu
 
-if [ $# -eq 0 ]; then
-    echo "usage: $0 COMMAND [ARGUMENT...]" >&2
-    exit 2
-fi
-for program in java mvn openssl; do
-    if ! command -v "$program" >/dev/null 2>&1; then
-        echo "$0: $program not found; on Debian: apt-get install openjdk-17-jre-headless maven openssl" >&2
-        exit 127
-    fi
-done
+service=kafka
+. "$(dirname "$0")/common.sh"
+needs "openjdk-17-jre-headless maven openssl" java mvn openssl
 
 here=$(cd "$(dirname "$0")" && pwd)
 library=${CARGO_TARGET_DIR:-$here/../../target}/services/kafka-4.1.2
@@ -29,23 +22,6 @@ if [ ! -f "$library/complete" ]; then
     touch "$library/complete"
 fi
 library=$(cd "$library" && pwd)
-
-directory=$(mktemp -d "${TMPDIR:-/tmp}/fieldline-kafka.XXXXXX")
-broker=
-
-clean_up() {
-    status=$?
-    trap - EXIT INT TERM
-    if [ -n "$broker" ]; then
-        kill -9 "$broker" 2>/dev/null || true
-        wait "$broker" 2>/dev/null || true
-    fi
-    rm -rf "$directory"
-    exit "$status"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
 "$here/make-certificates.sh" "$directory"
 cat "$directory/server.key" "$directory/server.pem" "$directory/ca.pem" >"$directory/keystore.pem"
@@ -82,15 +58,10 @@ log.cleaner.dedupe.buffer.size=4194304
 SETTINGS
 }
 
-# Any port may be taken by the time the broker binds it: others are tried.
-attempt=0
-started=
-while [ -z "$started" ]; do
-    attempt=$((attempt + 1))
-    base=$((20000 + ($$ * 7 + attempt * 1237) % 12000))
-    plain=$base
-    sasl=$((base + 1))
-    controller=$((base + 2))
+start() {
+    plain=$port
+    sasl=$((port + 1))
+    controller=$((port + 2))
     rm -rf "$directory/data"
     write_settings
     cluster=$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | tr -d =)
@@ -103,26 +74,10 @@ while [ -z "$started" ]; do
     java -Djava.awt.headless=true -Xms256m -Xmx512m -XX:+UseSerialGC -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
         -Dorg.slf4j.simpleLogger.log.kafka.server=info -cp "$library/*" kafka.Kafka "$directory/server.properties" \
         >"$directory/log" 2>&1 &
-    broker=$!
-    waited=0
-    while kill -0 "$broker" 2>/dev/null && [ "$waited" -lt 1200 ]; do
-        if grep -q "Kafka Server started" "$directory/log"; then
-            started=yes
-            break
-        fi
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-    if [ -z "$started" ]; then
-        kill -9 "$broker" 2>/dev/null || true
-        wait "$broker" 2>/dev/null || true
-        broker=
-        if [ "$attempt" -ge 5 ]; then
-            cat "$directory/log" >&2
-            exit 1
-        fi
-    fi
-done
+    server_pid=$!
+    comes_up "$directory/log" "Kafka Server started" 120
+}
+on_a_free_port start 5 "$directory/log"
 
 FIELDLINE_TEST_KAFKA=127.0.0.1:$plain
 FIELDLINE_TEST_KAFKA_SASL=127.0.0.1:$sasl

@@ -5,10 +5,8 @@
 # in a temporary directory, and is stopped and removed with it when the command ends. Nothing is installed.
 set -eu
 
-if [ $# -eq 0 ]; then
-    echo "usage: $0 COMMAND [ARGUMENT...]" >&2
-    exit 2
-fi
+service=postgres
+. "$(dirname "$0")/common.sh"
 
 # Debian keeps the server's programs out of PATH, one directory a version; the newest is taken.
 bin=
@@ -35,7 +33,6 @@ if [ "$(id -u)" -eq 0 ]; then
     as_server="runuser -u postgres --"
 fi
 
-directory=$(mktemp -d "${TMPDIR:-/tmp}/fieldline-postgres.XXXXXX")
 chmod 711 "$directory"
 mkdir "$directory/server"
 if [ -n "$as_server" ]; then
@@ -50,39 +47,25 @@ server() {
     (cd "$directory/server" && exec $as_server "$@")
 }
 
-clean_up() {
-    status=$?
-    trap - EXIT INT TERM
+# The server is a child of a program that has ended.
+stop() {
     if [ -n "$started" ]; then
         server "$bin/pg_ctl" -D "$data" -m immediate -w stop >/dev/null 2>&1 || true
     fi
-    rm -rf "$directory"
-    exit "$status"
 }
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
 
 server "$bin/initdb" -D "$data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$directory/initdb.log" 2>&1 || {
     cat "$directory/initdb.log" >&2
     exit 1
 }
 
-# Any port may be taken by the time the server binds it: another is tried.
-attempt=0
-while [ -z "$started" ]; do
-    attempt=$((attempt + 1))
-    port=$((20000 + ($$ * 7 + attempt * 1237) % 12000))
+start() {
     settings="-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200"
     # What is thrown away need not survive a crash.
     settings="$settings -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c shared_buffers=64MB"
-    if server "$bin/pg_ctl" -D "$data" -l "$log" -w -t 60 -o "$settings" start >/dev/null 2>&1; then
-        started=yes
-    elif [ "$attempt" -ge 10 ]; then
-        cat "$log" >&2
-        exit 1
-    fi
-done
+    server "$bin/pg_ctl" -D "$data" -l "$log" -w -t 60 -o "$settings" start >/dev/null 2>&1 && started=yes
+}
+on_a_free_port start 10 "$log"
 
 FIELDLINE_TEST_POSTGRES_URL="postgres://postgres@127.0.0.1:$port/postgres?sslmode=disable"
 export FIELDLINE_TEST_POSTGRES_URL

@@ -5,10 +5,8 @@
 # Everything it keeps is in a temporary directory, and is removed when the command ends.
 set -eu
 
-if [ $# -eq 0 ]; then
-    echo "usage: $0 COMMAND [ARGUMENT...]" >&2
-    exit 2
-fi
+service=rabbitmq
+. "$(dirname "$0")/common.sh"
 # Debian's program in PATH insists on the user rabbitmq; what it starts does not.
 server=
 for candidate in /usr/lib/rabbitmq/bin/rabbitmq-server "$(command -v rabbitmq-server || true)"; do
@@ -22,15 +20,12 @@ if [ -z "$server" ]; then
     exit 127
 fi
 
-directory=$(mktemp -d "${TMPDIR:-/tmp}/fieldline-rabbitmq.XXXXXX")
-broker=
-
 stop() {
-    if [ -n "$broker" ]; then
+    if [ -n "$server_pid" ]; then
         # The broker is a child of a script, and has children itself: they are one group.
-        kill -s KILL -- "-$broker" 2>/dev/null || kill -s KILL "$broker" 2>/dev/null || true
-        wait "$broker" 2>/dev/null || true
-        broker=
+        kill -s KILL -- "-$server_pid" 2>/dev/null || kill -s KILL "$server_pid" 2>/dev/null || true
+        wait "$server_pid" 2>/dev/null || true
+        server_pid=
     fi
     # The name server of Erlang stays on its own, and goes only when it has noticed that the broker is gone.
     waited=0
@@ -43,26 +38,10 @@ stop() {
     done
 }
 
-clean_up() {
-    status=$?
-    trap - EXIT INT TERM
-    stop
-    rm -rf "$directory"
-    exit "$status"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
 : >"$directory/rabbitmq.conf"
 echo '[].' >"$directory/enabled_plugins"
 
-# Any port may be taken by the time the broker binds it: others are tried.
-attempt=0
-started=
-while [ -z "$started" ]; do
-    attempt=$((attempt + 1))
-    port=$((20000 + ($$ * 7 + attempt * 1237) % 12000))
+start() {
     ERL_EPMD_PORT=$((port + 2))
     export ERL_EPMD_PORT
     rm -rf "$directory/data"
@@ -73,24 +52,10 @@ while [ -z "$started" ]; do
         RABBITMQ_ENABLED_PLUGINS_FILE="$directory/enabled_plugins" \
         RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="+S 2:2 +sbwt none" \
         setsid "$server" >"$directory/output" 2>&1 &
-    broker=$!
-    waited=0
-    while kill -0 "$broker" 2>/dev/null && [ "$waited" -lt 900 ]; do
-        if grep -q "completed with" "$directory/output"; then
-            started=yes
-            break
-        fi
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-    if [ -z "$started" ]; then
-        stop
-        if [ "$attempt" -ge 5 ]; then
-            cat "$directory/output" >&2
-            exit 1
-        fi
-    fi
-done
+    server_pid=$!
+    comes_up "$directory/output" "completed with" 90
+}
+on_a_free_port start 5 "$directory/output"
 
 FIELDLINE_TEST_RABBITMQ=127.0.0.1:$port
 export FIELDLINE_TEST_RABBITMQ

@@ -6,10 +6,8 @@
 # arrive. SSL_CERT_FILE makes the authority of the server's certificate the only one of the system.
 set -eu
 
-if [ $# -eq 0 ]; then
-    echo "usage: $0 COMMAND [ARGUMENT...]" >&2
-    exit 2
-fi
+service=smtp
+. "$(dirname "$0")/common.sh"
 # Debian's own Python has the package, where another one stands before it in PATH.
 python=
 for candidate in python3 /usr/bin/python3; do
@@ -24,35 +22,14 @@ if [ -z "$python" ] || ! command -v openssl >/dev/null 2>&1; then
 fi
 
 here=$(cd "$(dirname "$0")" && pwd)
-directory=$(mktemp -d "${TMPDIR:-/tmp}/fieldline-smtp.XXXXXX")
-server=
-
-clean_up() {
-    status=$?
-    trap - EXIT INT TERM
-    if [ -n "$server" ]; then
-        kill -9 "$server" 2>/dev/null || true
-        wait "$server" 2>/dev/null || true
-    fi
-    rm -rf "$directory"
-    exit "$status"
-}
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
 "$here/make-certificates.sh" "$directory"
 "$python" "$here/smtp_server.py" "$directory" >"$directory/log" 2>&1 &
-server=$!
-waited=0
-while [ ! -f "$directory/ports" ]; do
-    if ! kill -0 "$server" 2>/dev/null || [ "$waited" -ge 600 ]; then
-        cat "$directory/log" >&2
-        exit 1
-    fi
-    sleep 0.05
-    waited=$((waited + 1))
-done
+server_pid=$!
+# It writes its ports when it listens.
+if ! comes_up "$directory/ports" . 30; then
+    cat "$directory/log" >&2
+    exit 1
+fi
 read -r FIELDLINE_TEST_SMTP_PORT FIELDLINE_TEST_SMTPS_PORT <"$directory/ports"
 FIELDLINE_TEST_SMTP_MAILS=$directory/mails
 SSL_CERT_FILE=$directory/ca.pem

@@ -12,11 +12,13 @@ mod api_key;
 mod asset;
 mod asset_list;
 mod asset_profile;
+mod assigned;
 mod audit_log;
 mod auth;
 mod bulk_import;
 mod calculated_field;
 mod calculated_field_list;
+mod calculated_field_reprocess;
 mod conflict;
 mod customer;
 mod dashboard;
@@ -33,12 +35,14 @@ mod entity_view_list;
 mod event;
 mod login;
 mod password_reset;
+mod profile;
 mod queue;
 mod queue_stats;
 mod relation;
 mod relation_list;
 mod rule_chain;
 mod rule_chain_replay;
+mod rule_engine;
 mod rule_node;
 mod tenant;
 mod tenant_profile;
@@ -66,6 +70,7 @@ pub(crate) fn routes() -> Routes {
         .merge(alarm_rule::routes())
         .merge(calculated_field::routes())
         .merge(calculated_field_list::routes())
+        .merge(calculated_field_reprocess::routes())
         .merge(tenant::routes())
         .merge(tenant_profile::routes())
         .merge(customer::routes())
@@ -94,6 +99,7 @@ pub(crate) fn routes() -> Routes {
         .merge(alarm_comment::routes())
         .merge(rule_chain::routes())
         .merge(rule_chain_replay::routes())
+        .merge(rule_engine::routes())
         .merge(rule_node::routes())
         .merge(queue::routes())
         .merge(queue_stats::routes())

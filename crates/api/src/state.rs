@@ -1,19 +1,22 @@
 //! What handlers work with.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use fieldline_core::access::{self, AccessError, Entity, Operation, Principal};
+use fieldline_core::access::{self, AccessError, Entity, Kind, Operation, Principal};
 use fieldline_core::audit::AuditTrail;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester,
-    TimeSeriesStore,
+    AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
+    ScriptTester, StoreError, TimeSeriesStore,
 };
+use fieldline_core::rest_calls::RestCallers;
 use fieldline_core::services::{Context, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
+use uuid::Uuid;
 
 use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
 use crate::mails::Mails;
@@ -43,12 +46,16 @@ pub struct Deps {
     pub usage: Arc<ApiUsage>,
     /// Takes messages about what is changed.
     pub rule_engine: Arc<dyn RuleEngine>,
+    /// Clients that wait for answers of rule chains.
+    pub rest_calls: Arc<RestCallers>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
     /// Says what rule chains would have done.
     pub replays: Arc<dyn RuleReplay>,
+    /// Reprocesses history by calculated fields.
+    pub reprocess: Arc<dyn FieldReprocess>,
 }
 
 /// State shared by all handlers.
@@ -64,9 +71,12 @@ pub(crate) struct ApiState {
     pub(crate) usage: Arc<ApiUsage>,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
+    pub(crate) rule_engine: Arc<dyn RuleEngine>,
+    pub(crate) rest_calls: Arc<RestCallers>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) replays: Arc<dyn RuleReplay>,
+    pub(crate) reprocess: Arc<dyn FieldReprocess>,
     pub(crate) passwords: Passwords,
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Arc<Sessions>,
@@ -113,9 +123,12 @@ impl ApiState {
             telemetry,
             clock: deps.clock,
             services,
+            rule_engine: deps.rule_engine,
+            rest_calls: deps.rest_calls,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
             replays: deps.replays,
+            reprocess: deps.reprocess,
             passwords,
             sessions,
             options,
@@ -131,5 +144,26 @@ impl ApiState {
         operation: Operation,
     ) -> Result<Entity, AccessError> {
         access::lookup(&self.entities, caller, id.into(), operation).await
+    }
+
+    /// Those of the entities that the caller may read.
+    pub(crate) async fn readable(
+        &self,
+        caller: &Principal,
+        ids: impl IntoIterator<Item = EntityId>,
+    ) -> Result<HashSet<EntityId>, StoreError> {
+        access::permitted(&self.entities, caller, Operation::Read, ids).await
+    }
+
+    /// The entity of a kind and a bare id, if the caller may do that with it.
+    pub(crate) async fn load<K: Kind>(
+        &self,
+        caller: &Principal,
+        id: Uuid,
+        operation: Operation,
+    ) -> Result<K, AccessError> {
+        let id: EntityId = K::typed(id).into();
+        let found = self.check(caller, id, operation).await?;
+        K::of(found).ok_or(AccessError::NotFound(id))
     }
 }

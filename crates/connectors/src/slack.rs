@@ -59,6 +59,12 @@ impl Default for SlackConfig {
 impl NodeConfig for SlackConfig {
     fn validate(&self) -> Result<(), ConfigError> {
         require("messageTemplate", &self.message_template)?;
+        if !["PUBLIC_CHANNEL", "PRIVATE_CHANNEL", "DIRECT"].contains(&self.conversation_type.as_str()) {
+            return Err(ConfigError::new(
+                "conversationType",
+                "must be PUBLIC_CHANNEL, PRIVATE_CHANNEL or DIRECT",
+            ));
+        }
         require("conversation.id", &self.conversation.id)?;
         if !self.use_system_settings {
             require("botToken", self.bot_token.expose())?;

@@ -3,6 +3,9 @@
 //! Every lookup carries the tenant of the one who asks, so that what belongs to another tenant is not found; and every
 //! entity that is found passes [`allows`] before it is handed out.
 
+mod kind;
+mod permitted;
+
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
     EntityView, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
@@ -12,10 +15,12 @@ use fieldline_model::{
     EntityId, EntityType, EntityViewId, QueueId, QueueStatsId, RuleChainId, RuleNodeId, Subject, TenantId,
     TenantProfileId, UserId,
 };
-
 use serde_json::Value;
 
-use crate::ports::{EntityStores, StoreError};
+pub use kind::Kind;
+pub use permitted::permitted;
+
+use crate::ports::{Assignable as _, EntityStores, StoreError};
 use crate::queue_stats;
 use crate::services::owner_of;
 use crate::usage::ApiUsageState;
@@ -204,26 +209,14 @@ impl Entity {
                     user.customer_id,
                 )
             },
-            Self::Device(device) => resource(
-                device.id.unwrap_or_default().into(),
-                device.tenant_id,
-                device.customer_id,
-            ),
-            Self::Asset(asset) => resource(
-                asset.id.unwrap_or_default().into(),
-                asset.tenant_id,
-                asset.customer_id,
-            ),
+            Self::Device(device) => device.resource(),
+            Self::Asset(asset) => asset.resource(),
             Self::AssetProfile(profile) => resource(
                 profile.id.unwrap_or_default().into(),
                 profile.tenant_id,
                 CustomerId::NULL,
             ),
-            Self::EntityView(view) => resource(
-                view.id.unwrap_or_default().into(),
-                view.tenant_id,
-                view.customer_id,
-            ),
+            Self::EntityView(view) => view.resource(),
             Self::Alarm(alarm) => resource(
                 alarm.id.unwrap_or_default().into(),
                 alarm.tenant_id,
@@ -453,9 +446,14 @@ async fn queue(stores: &EntityStores, who: &Principal, id: QueueId) -> Result<Op
     stores.queues.get(TenantId::NULL, id).await
 }
 
+/// How a kind of entity is called within a message: `device profile`.
+pub fn noun(entity_type: EntityType) -> String {
+    entity_type.name().replace('_', " ").to_lowercase()
+}
+
 /// How a kind of entity is called in messages: `Device profile`.
 pub fn title(entity_type: &EntityType) -> String {
-    let name = entity_type.name().replace('_', " ").to_lowercase();
+    let name = noun(*entity_type);
     let mut letters = name.chars();
     letters
         .next()

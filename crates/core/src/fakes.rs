@@ -27,8 +27,8 @@ use serde_json::json;
 
 use crate::clock::Clock;
 use crate::ports::{
-    AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore, DeviceFilter,
-    DeviceImportRow, DeviceProfileStore, DeviceStore, EntityStores, StoreError, StoreErrorKind, StoreResult,
+    AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
+    DeviceFilter, DeviceStore, EntityStores, ProfileStore, StoreError, StoreErrorKind, StoreResult,
     TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
 };
 
@@ -36,6 +36,7 @@ use crate::ports::{
 pub(crate) enum Call<'a> {
     ListTenants,
     FindCredentials,
+    ReadDevices,
     GetProfile,
     GetAttributes(Subject),
     SaveAttributes(&'a [Subject]),
@@ -105,6 +106,7 @@ impl FakeStores {
             settings: Arc::new(absent::Absent),
             audit: Arc::new(absent::Absent),
             api_keys: Arc::new(absent::Absent),
+            imports: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
@@ -318,20 +320,12 @@ impl UserStore for FakeStores {
 }
 
 #[async_trait]
-impl DeviceStore for FakeStores {
-    async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Device>> {
-        absent()
-    }
-    async fn import(&self, _: Vec<DeviceImportRow>) -> StoreResult<Vec<StoreResult<Device>>> {
-        absent()
-    }
+impl AssignableStore<Device> for FakeStores {
     async fn save(&self, _: Device, _: bool) -> StoreResult<Device> {
         absent()
     }
-    async fn create(&self, _: Device, _: DeviceCredentials) -> StoreResult<Device> {
-        absent()
-    }
     async fn get(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<Device>> {
+        self.show(Call::ReadDevices)?;
         let known = tenant == self.tenant && self.held.lock().devices.contains_key(&id);
         Ok(known.then(|| self.device(id)))
     }
@@ -344,6 +338,7 @@ impl DeviceStore for FakeStores {
         absent()
     }
     async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>> {
+        self.show(Call::ReadDevices)?;
         let known = |id: &&DeviceId| tenant == self.tenant && self.held.lock().devices.contains_key(*id);
         Ok(ids.iter().filter(known).map(|id| self.device(*id)).collect())
     }
@@ -373,6 +368,13 @@ impl DeviceStore for FakeStores {
     async fn count(&self, _: TenantId) -> StoreResult<u64> {
         absent()
     }
+}
+
+#[async_trait]
+impl DeviceStore for FakeStores {
+    async fn create(&self, _: Device, _: DeviceCredentials) -> StoreResult<Device> {
+        absent()
+    }
     async fn set_active(&self, changes: &[(DeviceId, bool)]) -> StoreResult<()> {
         self.show(Call::SetActive(changes))?;
         let mut held = self.held.lock();
@@ -386,7 +388,7 @@ impl DeviceStore for FakeStores {
 }
 
 #[async_trait]
-impl DeviceProfileStore for FakeStores {
+impl ProfileStore<DeviceProfile> for FakeStores {
     async fn save(&self, _: DeviceProfile, _: bool) -> StoreResult<DeviceProfile> {
         absent()
     }
@@ -409,6 +411,12 @@ impl DeviceProfileStore for FakeStores {
         absent()
     }
     async fn set_default(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
+        absent()
+    }
+    async fn by_ids(&self, _: TenantId, _: &[DeviceProfileId]) -> StoreResult<Vec<DeviceProfile>> {
+        absent()
+    }
+    async fn names(&self, _: TenantId, _: bool) -> StoreResult<Vec<(DeviceProfileId, String)>> {
         absent()
     }
     async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<DeviceProfile>> {

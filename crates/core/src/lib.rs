@@ -14,6 +14,7 @@ pub mod password;
 pub mod ports;
 pub mod queue_stats;
 pub mod rate_limits;
+pub mod rest_calls;
 pub mod services;
 pub mod sessions;
 pub mod usage;

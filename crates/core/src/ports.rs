@@ -2,21 +2,23 @@
 
 mod alarms;
 mod api_keys;
-mod assets;
+mod assigned;
 mod attributes;
 mod audit;
 mod calculated_fields;
 mod dashboards;
 mod entities;
-mod entity_views;
 mod error;
 mod events;
+mod imports;
 mod ingest;
 mod journal;
 mod mail;
+mod profiles;
 mod queues;
 mod relations;
 mod replay;
+mod reprocess;
 mod rpc;
 mod rule_chains;
 mod rule_nodes;
@@ -29,27 +31,32 @@ pub use alarms::{
     MAX_ALARM_ENTITIES, Propagation,
 };
 pub use api_keys::ApiKeyStore;
-pub use assets::{AssetFilter, AssetImportRow, AssetProfileStore, AssetStore};
+pub use assigned::{
+    AssetFilter, Assignable, AssignableStore, DeviceFilter, DeviceStore, EntityViewFilter, EntityViewStore,
+    Head, HeadMut,
+};
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceImportRow, DeviceProfileStore, DeviceStore,
-    EntityStores, TenantProfileStore, TenantStore, UserFilter, UserStore,
+    CustomerStore, DeviceCredentialsStore, EntityStores, TenantProfileStore, TenantStore, UserFilter,
+    UserStore,
 };
-pub use entity_views::{EntityViewFilter, EntityViewStore};
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
+pub use imports::{AssetImportRow, DeviceImportRow, ImportStore};
 pub use ingest::{AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow, TelemetryRow};
 pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
 pub use mail::{Mail, MailSender, NoMails};
+pub use profiles::{Profile, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};
+pub use reprocess::{FieldReprocess, NoFieldReprocess};
 pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, RestCalls};
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{

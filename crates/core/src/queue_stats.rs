@@ -2,7 +2,7 @@
 //! messages go through, and its id follows from tenant, queue and server.
 
 use fieldline_model::entity::QueueStats;
-use fieldline_model::{QueueStatsId, TenantId};
+use fieldline_model::{QueueStatsId, TenantId, fnv};
 use uuid::Uuid;
 
 use crate::ports::{EntityStores, StoreResult};
@@ -13,16 +13,8 @@ pub const SERVICE_ID: &str = "fieldline";
 
 /// Id of the entity that carries the statistics of a tenant in a queue on a server: always the same.
 pub fn stats_id(tenant: TenantId, queue: &str, service: &str) -> QueueStatsId {
-    // FNV-1a of 128 bits.
-    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let named = queue.bytes().chain([0]).chain(service.bytes());
-    let hash = tenant
-        .0
-        .into_bytes()
-        .into_iter()
-        .chain(named)
-        .fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
+    let hash = fnv::hash_128(tenant.0.into_bytes().into_iter().chain(named));
     QueueStatsId(uuid::Builder::from_custom_bytes(Uuid::from_u128(hash).into_bytes()).into_uuid())
 }
 

@@ -21,7 +21,7 @@ use chrono::{DateTime, Datelike as _, NaiveDate};
 use fieldline_model::kv::Value;
 use parking_lot::Mutex;
 
-pub use book::ApiUsage;
+pub use book::{ApiUsage, Options};
 pub use entity::{ApiUsageState, usage_id, usage_subject};
 pub use key::{Feature, UsageKey, UsageState, storage_points};
 pub use limits::UsageLimits;

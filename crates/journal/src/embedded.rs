@@ -218,6 +218,11 @@ impl Journal for EmbeddedJournal {
         self.shared.registry.lock().partitions(queue)
     }
 
+    fn queues(&self) -> Vec<String> {
+        let registry = self.shared.registry.lock();
+        registry.queues.iter().map(|queue| queue.name.clone()).collect()
+    }
+
     fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
         if records.is_empty() {
             return Ok(Append::durable());

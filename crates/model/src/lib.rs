@@ -4,6 +4,7 @@
 
 pub mod entity;
 pub mod expression;
+pub mod fnv;
 mod id;
 pub mod json;
 pub mod kv;
@@ -11,6 +12,7 @@ pub mod message;
 pub mod page;
 pub mod record;
 pub mod replay;
+pub mod reprocess;
 pub mod timeseries;
 
 pub use id::{

@@ -1,15 +1,15 @@
 //! The compiled chains of all tenants, and the nodes among them that work by themselves.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::{RuleChain, RuleChainType};
 use fieldline_model::page::PageLink;
-use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
-use parking_lot::{Mutex, RwLock};
+use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
@@ -17,8 +17,10 @@ use tracing::{info, warn};
 use crate::chain::Chain;
 use crate::events::{Events, Life};
 use crate::fields::FieldBook;
+use crate::gone::{Gone, GoneLog};
 use crate::node::Source;
 use crate::services::Services;
+use crate::tenants::{Load, Stale, Tenants};
 
 const PAGE: u32 = 1000;
 
@@ -88,34 +90,23 @@ impl TenantChains {
 pub struct Book {
     services: Arc<Services>,
     events: Arc<Events>,
-    tenants: RwLock<HashMap<TenantId, Arc<TenantChains>>>,
-    stale: Mutex<HashMap<TenantId, Stale>>,
-    loading: tokio::sync::Mutex<()>,
-    generation: AtomicU64,
+    tenants: Tenants<TenantChains, RuleChainId>,
     sources: Mutex<HashMap<RuleNodeId, (usize, JoinHandle<()>)>>,
     fields: Arc<FieldBook>,
-}
-
-#[derive(Clone, Default)]
-struct Stale {
-    /// Grows with every mark.
-    count: u64,
-    everything: bool,
-    chains: HashSet<RuleChainId>,
+    gone: Arc<GoneLog>,
 }
 
 impl Book {
     /// An empty book; register it as a listener of entity events.
     pub fn new(services: Arc<Services>, events: Arc<Events>) -> Arc<Self> {
-        let fields = FieldBook::new(services.clone(), events.clone());
+        let gone = Arc::<GoneLog>::default();
+        let fields = FieldBook::new(services.clone(), events.clone(), gone.clone());
         Arc::new(Self {
             services,
             events,
             fields,
-            tenants: RwLock::default(),
-            stale: Mutex::default(),
-            loading: tokio::sync::Mutex::default(),
-            generation: AtomicU64::new(1),
+            gone,
+            tenants: Tenants::default(),
             sources: Mutex::default(),
         })
     }
@@ -125,9 +116,14 @@ impl Book {
         &self.fields
     }
 
+    /// Nodes, fields and entities that are no more.
+    pub fn gone(&self) -> &GoneLog {
+        &self.gone
+    }
+
     /// Grows with every change: whoever keeps the chains of a tenant asks again when it has grown.
     pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        self.tenants.generation()
     }
 
     /// The chains of a tenant as they are now.
@@ -135,73 +131,23 @@ impl Book {
     /// # Errors
     /// The store failed.
     pub async fn tenant(&self, tenant: TenantId) -> StoreResult<Arc<TenantChains>> {
-        if let Some(known) = self.known(tenant) {
-            return Ok(known);
-        }
-        let _one = self.loading.lock().await;
-        if let Some(known) = self.known(tenant) {
-            return Ok(known);
-        }
-        loop {
-            let before = self.tenants.read().get(&tenant).cloned();
-            let stale = self.stale.lock().get(&tenant).cloned();
-            let loaded = Arc::new(self.load(tenant, before.as_deref(), stale.as_ref()).await?);
-            self.tenants.write().insert(tenant, loaded.clone());
-            let mut marks = self.stale.lock();
-            // What was marked while it was loaded is loaded again: until then nobody takes it for current.
-            if marks.get(&tenant).map(|mark| mark.count) == stale.map(|stale| stale.count) {
-                marks.remove(&tenant);
-                drop(marks);
-                self.start_sources(tenant, &loaded);
-                return Ok(loaded);
-            }
-        }
+        self.tenants.get(tenant, self).await
     }
 
     /// Puts chains in force that no store has. Their nodes do not work by themselves.
     pub(crate) fn put(&self, tenant: TenantId, chains: TenantChains) {
-        self.tenants.write().insert(tenant, Arc::new(chains));
+        let chains = Arc::new(chains);
+        let before = self.tenants.put(tenant, chains.clone());
+        self.note_gone(before.as_deref(), &chains);
     }
 
-    fn known(&self, tenant: TenantId) -> Option<Arc<TenantChains>> {
-        if self.stale.lock().contains_key(&tenant) {
-            return None;
-        }
-        self.tenants.read().get(&tenant).cloned()
-    }
-
-    async fn load(
-        &self,
-        tenant: TenantId,
-        before: Option<&TenantChains>,
-        stale: Option<&Stale>,
-    ) -> StoreResult<TenantChains> {
-        let stores = &self.services.stores;
-        let mut chains = Vec::new();
-        let mut root = None;
-        for chain in self.list(tenant).await? {
-            let Some(id) = chain.id else { continue };
-            if chain.root {
-                root = Some(id);
+    /// Workers drop the states of nodes that are no more.
+    fn note_gone(&self, before: Option<&TenantChains>, now: &TenantChains) {
+        for id in before.into_iter().flat_map(|before| before.nodes.keys()) {
+            if !now.nodes.contains_key(id) {
+                self.gone.note(Gone::Keeper(id.0));
             }
-            let before = before.and_then(|before| before.chain(id));
-            let is_current = stale.is_some_and(|stale| !stale.everything && !stale.chains.contains(&id));
-            if let Some(current) = before.filter(|_| is_current) {
-                chains.push(current.clone());
-                continue;
-            }
-            let Some(metadata) = stores.rule_chains.metadata(tenant, id).await? else {
-                continue;
-            };
-            let compiled = Chain::compile(&self.services, tenant, &chain, &metadata, before.map(Arc::as_ref));
-            self.tell(tenant, &compiled, before.is_some());
-            chains.push(Arc::new(compiled));
         }
-        let (max_hops, ttl_seconds) = self.limits(tenant).await?;
-        Ok(TenantChains {
-            ttl_seconds,
-            ..TenantChains::of(root, chains, max_hops)
-        })
     }
 
     async fn list(&self, tenant: TenantId) -> StoreResult<Vec<RuleChain>> {
@@ -313,19 +259,8 @@ impl Book {
     }
 
     fn mark(self: &Arc<Self>, tenant: TenantId, chain: Option<RuleChainId>) {
-        let known = self.tenants.read().get(&tenant).cloned();
-        {
-            let mut stale = self.stale.lock();
-            let mark = stale.entry(tenant).or_default();
-            mark.count += 1;
-            match chain {
-                Some(chain) => {
-                    mark.chains.insert(chain);
-                }
-                None => mark.everything = true,
-            }
-        }
-        self.generation.fetch_add(1, Ordering::AcqRel);
+        let known = self.tenants.peek(tenant);
+        self.tenants.mark(tenant, chain);
         if let (Some(known), Some(chain)) = (known, chain) {
             self.end_sources(|id| known.node(*id).is_some_and(|(of, _)| of.id == chain));
         }
@@ -340,19 +275,62 @@ impl Book {
 
     /// Drops everything, because what all chains depend on has changed.
     fn mark_all(self: &Arc<Self>) {
-        let tenants: Vec<TenantId> = self.tenants.read().keys().copied().collect();
-        for tenant in tenants {
+        for tenant in self.tenants.all() {
             self.mark(tenant, None);
         }
     }
 
     fn forget(&self, tenant: TenantId) {
-        let known = self.tenants.write().remove(&tenant);
-        self.stale.lock().remove(&tenant);
-        self.generation.fetch_add(1, Ordering::AcqRel);
-        if let Some(known) = known {
+        if let Some(known) = self.tenants.forget(tenant) {
             self.end_sources(|id| known.node(*id).is_some());
         }
+        self.gone.note(Gone::Tenant(tenant));
+    }
+
+    fn note_entity(&self, tenant: TenantId, entity: EntityId) {
+        self.gone.note(Gone::Entity(Subject { tenant, entity }));
+    }
+}
+
+#[async_trait]
+impl Load<TenantChains, RuleChainId> for Book {
+    async fn load(
+        &self,
+        tenant: TenantId,
+        before: Option<&TenantChains>,
+        stale: Option<&Stale<RuleChainId>>,
+    ) -> StoreResult<TenantChains> {
+        let stores = &self.services.stores;
+        let mut chains = Vec::new();
+        let mut root = None;
+        for chain in self.list(tenant).await? {
+            let Some(id) = chain.id else { continue };
+            if chain.root {
+                root = Some(id);
+            }
+            let before = before.and_then(|before| before.chain(id));
+            let is_current = stale.is_some_and(|stale| !stale.everything && !stale.parts.contains(&id));
+            if let Some(current) = before.filter(|_| is_current) {
+                chains.push(current.clone());
+                continue;
+            }
+            let Some(metadata) = stores.rule_chains.metadata(tenant, id).await? else {
+                continue;
+            };
+            let compiled = Chain::compile(&self.services, tenant, &chain, &metadata, before.map(Arc::as_ref));
+            self.tell(tenant, &compiled, before.is_some());
+            chains.push(Arc::new(compiled));
+        }
+        let (max_hops, ttl_seconds) = self.limits(tenant).await?;
+        Ok(TenantChains {
+            ttl_seconds,
+            ..TenantChains::of(root, chains, max_hops)
+        })
+    }
+
+    fn in_force(&self, tenant: TenantId, before: Option<&TenantChains>, now: &Arc<TenantChains>) {
+        self.note_gone(before, now);
+        self.start_sources(tenant, now);
     }
 }
 
@@ -369,6 +347,9 @@ impl EntityListener for BookListener {
             EntityChange::TenantSaved(tenant) => self.0.mark(tenant, None),
             EntityChange::TenantProfileChanged(_) => self.0.mark_all(),
             EntityChange::TenantDeleted(tenant) => self.0.forget(tenant),
+            EntityChange::DeviceDeleted(tenant, device) => self.0.note_entity(tenant, device.into()),
+            EntityChange::AssetDeleted(tenant, asset) => self.0.note_entity(tenant, asset.into()),
+            EntityChange::CustomerDeleted(tenant, customer) => self.0.note_entity(tenant, customer.into()),
             _ => {}
         }
     }

@@ -38,7 +38,6 @@ mod outcome;
 pub mod perimeter;
 mod propagation;
 mod related;
-mod reprocess;
 mod rolling;
 mod script;
 mod state;
@@ -60,7 +59,6 @@ pub use number::rolling_number;
 pub use outcome::{
     EvalError, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, RelationChange, Row, Targets,
 };
-pub use reprocess::{HistoricValue, Reprocess, Step};
 pub use script::{NoScripts, ScriptCalls};
 pub use state::State;
 pub use tester::test_script;

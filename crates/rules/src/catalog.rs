@@ -9,15 +9,15 @@ use fieldline_core::ports::{
 use fieldline_model::TenantId;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{
-    CalculatedField, ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope,
-    ComponentType, ConfigurationDescriptor, NodeDefinition, RuleChainMetaData, RuleChainType, RuleNode,
+    CalculatedField, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ConfigurationDescriptor,
+    NodeDefinition, RuleChainMetaData, RuleNode,
 };
 use fieldline_script::{Arg, Host, Lang, Limits, Script};
 use serde_json::Value;
 
 use crate::calculated_fields;
 use crate::chain;
-use crate::registry::{self, Category, NodeType};
+use crate::registry::{self, NodeType};
 use crate::services::Services;
 
 /// The node types of the engine.
@@ -74,34 +74,27 @@ fn describe(node: &NodeType) -> ComponentDescriptor {
     ComponentDescriptor {
         id: ComponentDescriptorId::of_class(&class),
         created_time: 0,
-        component_type: match node.category {
-            Category::Filter => ComponentType::Filter,
-            Category::Enrichment => ComponentType::Enrichment,
-            Category::Transformation => ComponentType::Transformation,
-            Category::Action | Category::Analytics => ComponentType::Action,
-            Category::External => ComponentType::External,
-            Category::Flow => ComponentType::Flow,
-        },
+        component_type: node.category,
         scope: ComponentScope::Tenant,
-        clustering_mode: ClusteringMode::Enabled,
+        clustering_mode: node.clustering,
         name: node.name.to_owned(),
         configuration_descriptor: ConfigurationDescriptor {
             node_definition: NodeDefinition {
                 details: node.description.to_owned(),
                 description: node.description.to_owned(),
                 in_enabled: node.has_input,
-                out_enabled: !node.relations.is_empty() || node.custom_relations,
+                out_enabled: node.has_output,
                 relation_types: node.relations.iter().map(|&label| label.to_owned()).collect(),
                 custom_relations: node.custom_relations,
-                rule_chain_node: node.class == "flow.TbRuleChainInputNode",
+                rule_chain_node: node.enters_chain,
                 default_configuration: (node.default_configuration)(),
                 ..NodeDefinition::default()
             },
         },
         configuration_version: node.version,
         actions: None,
-        has_queue_name: node.class == "flow.TbCheckpointNode",
-        rule_chain_types: vec![RuleChainType::Core, RuleChainType::Edge],
+        has_queue_name: node.has_queue,
+        rule_chain_types: node.chain_types.to_vec(),
         class,
     }
 }

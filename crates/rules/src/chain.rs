@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{DebugSettings, RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::node::{Label, Node, NodeConfig};
+use crate::node::{CONFIGURATION, Label, Node, NodeConfig};
 use crate::registry::{self, NodeType};
 use crate::services::Services;
 
@@ -223,7 +223,11 @@ pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Val
 pub fn make(services: &Arc<Services>, tenant: TenantId, node: &RuleNode) -> Result<Arc<dyn Node>, String> {
     let node_type =
         registry::find(&node.node_type).ok_or_else(|| format!("unknown node type `{}`", node.node_type))?;
-    let configuration = upgrade(node_type, node.configuration_version, &node.configuration);
+    let configuration = match upgrade(node_type, node.configuration_version, &node.configuration) {
+        Value::Null => Value::Object(Map::new()),
+        configuration @ Value::Object(_) => configuration,
+        _ => return Err(format!("{CONFIGURATION}: must be a JSON object")),
+    };
     let config = NodeConfig {
         value: &configuration,
         name: &node.name,

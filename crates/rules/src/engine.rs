@@ -18,7 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use crate::accounts::StoredAccounts;
 use crate::book::{Book, BookListener};
@@ -256,14 +256,52 @@ impl Engine {
         Ok(())
     }
 
+    /// Routes messages to the queues that are configured, before anybody processes them: what workers begin with goes where
+    /// it always went.
+    ///
+    /// # Errors
+    /// The stores or the journal failed.
+    pub async fn route_queues(&self) -> Result<(), StartError> {
+        for queue in self.common.services.stores.queues.of_all_tenants().await? {
+            self.uplink
+                .open_other(queue.tenant_id, &queue.name, partitions_of(&queue))?;
+        }
+        Ok(())
+    }
+
+    /// Lets what is left in queues that were deleted be processed, by rules of no queue's own. To be called once, after the
+    /// queues there are have been opened.
+    ///
+    /// # Errors
+    /// The stores or the journal failed.
+    pub async fn drain_deleted_queues(&self, ingest: &IngestService) -> Result<(), StartError> {
+        let _one = self.opening.lock().await;
+        for key in self.uplink.stored() {
+            if self.queues.lock().contains_key(&key) {
+                continue;
+            }
+            let uplink = self.uplink.open_unrouted(key.0, &key.1, 1)?;
+            if !ingest.holds_something(&uplink).await? {
+                continue;
+            }
+            info!(tenant = %key.0, queue = key.1, "queue is gone and not empty, it is emptied");
+            let handle = QueueHandle::new(&key.1, uplink.partitions(), Strategy::default());
+            let processors = handle.processors(&self.common);
+            ingest
+                .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
+                .await?;
+            self.retired.lock().insert(key, handle);
+        }
+        Ok(())
+    }
+
     async fn open_queue(
         &self,
         key: QueueKey,
         queue: &Queue,
         ingest: &IngestService,
     ) -> Result<(), StartError> {
-        let partitions = u16::try_from(queue.partitions).unwrap_or(1).clamp(1, 64);
-        let uplink = self.uplink.open_other(key.0, &key.1, partitions)?;
+        let uplink = self.uplink.open_other(key.0, &key.1, partitions_of(queue))?;
         if let Some(handle) = self.retired.lock().remove(&key) {
             *handle.strategy.write() = Strategy::of(queue);
             self.queues.lock().insert(key, handle);
@@ -293,6 +331,10 @@ impl Engine {
     }
 }
 
+fn partitions_of(queue: &Queue) -> u16 {
+    u16::try_from(queue.partitions).unwrap_or(1).clamp(1, 64)
+}
+
 /// Opens and changes queues when they are saved.
 pub struct QueueListener {
     /// The engine.
@@ -318,13 +360,5 @@ impl EntityListener for QueueListener {
     }
 }
 
-/// Says once at the start which tenants cannot process anything.
-pub async fn check_roots(engine: &Engine, tenants: &[TenantId]) {
-    for tenant in tenants {
-        match engine.common.book.tenant(*tenant).await {
-            Ok(chains) if chains.root().is_none() => warn!(%tenant, "the tenant has no root rule chain"),
-            Ok(_) => {}
-            Err(error) => warn!(%tenant, %error, "cannot load rule chains"),
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

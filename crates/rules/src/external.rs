@@ -18,6 +18,17 @@ pub struct External {
     pub rest: RestSettings,
     /// Accounts that are kept outside of rule chains.
     pub accounts: Arc<dyn Accounts>,
+    /// Where cloud services are.
+    pub endpoints: Endpoints,
+}
+
+/// Where cloud services are, if not at their own addresses.
+#[derive(Debug, Clone, Default)]
+pub struct Endpoints {
+    /// Base URL of those that speak HTTP.
+    pub http: Option<String>,
+    /// Port of Azure IoT hubs.
+    pub azure_port: Option<u16>,
 }
 
 impl Default for External {
@@ -26,6 +37,7 @@ impl Default for External {
             force_ack: false,
             rest: RestSettings::default(),
             accounts: Arc::new(NoAccounts),
+            endpoints: Endpoints::default(),
         }
     }
 }

@@ -7,10 +7,9 @@
 pub mod entry;
 pub mod news;
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use fieldline_core::events::EntityChange;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{CalculatedFieldFilter, StoreError, StoreErrorKind, StoreResult};
@@ -18,19 +17,17 @@ use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{CalculatedFieldId, EntityId, EntityType, Subject, TenantId, new_uuid};
-use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracing::warn;
-use uuid::Uuid;
 
 pub use self::entry::{Entry, Kind, Of, Watch};
 pub use self::news::{Change, FIELD_MESSAGE, News, Page, Task};
 use crate::events::{Events, Life};
+use crate::gone::{Gone, GoneLog};
 use crate::services::Services;
+use crate::tenants::{Load, Stale, Tenants};
 
 const PAGE: u32 = 1000;
-/// Fields that are gone and whose states workers have yet to drop.
-const MAX_GONE: usize = 10_000;
 static GATE: LogGate = LogGate::new(1);
 
 /// The fields of one tenant.
@@ -149,52 +146,28 @@ impl TenantFields {
     }
 }
 
-#[derive(Default)]
-struct Stale {
-    everything: bool,
-    fields: HashSet<CalculatedFieldId>,
-}
-
 /// The fields of all tenants. They are compiled when first needed and whenever they are saved.
 pub struct FieldBook {
     services: Arc<Services>,
     events: Arc<Events>,
-    tenants: RwLock<HashMap<TenantId, Arc<TenantFields>>>,
-    stale: Mutex<HashMap<TenantId, Stale>>,
-    /// Those that are being loaded: what is known of them is no longer true.
-    busy: Mutex<HashSet<TenantId>>,
-    loading: tokio::sync::Mutex<()>,
-    generation: AtomicU64,
-    gone: Mutex<VecDeque<(u64, Uuid)>>,
+    tenants: Tenants<TenantFields, CalculatedFieldId>,
+    gone: Arc<GoneLog>,
 }
 
 impl FieldBook {
-    /// An empty book.
-    pub fn new(services: Arc<Services>, events: Arc<Events>) -> Arc<Self> {
+    /// An empty book, which notes fields that are no more.
+    pub fn new(services: Arc<Services>, events: Arc<Events>, gone: Arc<GoneLog>) -> Arc<Self> {
         Arc::new(Self {
             services,
             events,
-            tenants: RwLock::default(),
-            stale: Mutex::default(),
-            busy: Mutex::default(),
-            loading: tokio::sync::Mutex::default(),
-            generation: AtomicU64::new(1),
-            gone: Mutex::default(),
+            tenants: Tenants::default(),
+            gone,
         })
     }
 
     /// Grows with every change: whoever keeps the fields of a tenant asks again when it has grown.
     pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// Fields that have gone after a generation.
-    pub fn gone_since(&self, generation: u64) -> Vec<Uuid> {
-        let gone = self.gone.lock();
-        gone.iter()
-            .filter(|(at, _)| *at > generation)
-            .map(|(_, id)| *id)
-            .collect()
+        self.tenants.generation()
     }
 
     /// The fields of a tenant as they are now.
@@ -202,101 +175,16 @@ impl FieldBook {
     /// # Errors
     /// The store failed.
     pub async fn tenant(&self, tenant: TenantId) -> StoreResult<Arc<TenantFields>> {
-        if let Some(known) = self.known(tenant) {
-            return Ok(known);
-        }
-        let _one = self.loading.lock().await;
-        if let Some(known) = self.known(tenant) {
-            return Ok(known);
-        }
-        let before = self.tenants.read().get(&tenant).cloned();
-        // In this order, so that nobody takes the old ones for current meanwhile.
-        self.busy.lock().insert(tenant);
-        let stale = self.stale.lock().remove(&tenant);
-        let loaded = match self.load(tenant, before.as_deref(), stale.as_ref()).await {
-            Ok(loaded) => {
-                let loaded = Arc::new(loaded);
-                self.note_gone(before.as_deref(), &loaded);
-                self.tenants.write().insert(tenant, loaded.clone());
-                Ok(loaded)
-            }
-            Err(error) => {
-                let mut marks = self.stale.lock();
-                let mark = marks.entry(tenant).or_default();
-                mark.everything |= stale.as_ref().is_none_or(|stale| stale.everything);
-                mark.fields
-                    .extend(stale.into_iter().flat_map(|stale| stale.fields));
-                Err(error)
-            }
-        };
-        self.busy.lock().remove(&tenant);
-        loaded
-    }
-
-    fn known(&self, tenant: TenantId) -> Option<Arc<TenantFields>> {
-        if self.stale.lock().contains_key(&tenant) || self.busy.lock().contains(&tenant) {
-            return None;
-        }
-        self.tenants.read().get(&tenant).cloned()
+        self.tenants.get(tenant, self).await
     }
 
     /// Workers drop the states of fields that are no more.
     fn note_gone(&self, before: Option<&TenantFields>, now: &TenantFields) {
-        let ids: Vec<Uuid> = before
-            .into_iter()
-            .flat_map(TenantFields::all)
-            .filter(|entry| now.get(entry.id).is_none())
-            .map(|entry| entry.id.0)
-            .collect();
-        if ids.is_empty() {
-            return;
-        }
-        let mut gone = self.gone.lock();
-        let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
-        gone.extend(ids.into_iter().map(|id| (generation, id)));
-        while gone.len() > MAX_GONE {
-            gone.pop_front();
-        }
-    }
-
-    async fn load(
-        &self,
-        tenant: TenantId,
-        before: Option<&TenantFields>,
-        stale: Option<&Stale>,
-    ) -> StoreResult<TenantFields> {
-        let (limits, ttl_seconds) = self.limits(tenant).await?;
-        let stores = &self.services.stores;
-        let current = before.zip(stale).filter(|(_, stale)| !stale.everything);
-        let Some((before, stale)) = current else {
-            let mut fields = FxHashMap::default();
-            for page in 0.. {
-                let link = PageLink {
-                    page,
-                    page_size: PAGE,
-                    ..PageLink::default()
-                };
-                let filter = CalculatedFieldFilter::default();
-                let found = stores.calculated_fields.list(tenant, &filter, &link).await?;
-                for info in found.data {
-                    let is_new =
-                        before.is_none_or(|before| info.field.id.is_none_or(|id| before.get(id).is_none()));
-                    self.add(tenant, &info.field, &limits, is_new, &mut fields);
-                }
-                if !found.has_next {
-                    break;
-                }
-            }
-            return Ok(TenantFields::of(fields, ttl_seconds));
-        };
-        let mut fields = before.fields.clone();
-        for id in &stale.fields {
-            let is_new = fields.remove(id).is_none();
-            if let Some(field) = stores.calculated_fields.get(tenant, *id).await? {
-                self.add(tenant, &field, &limits, is_new, &mut fields);
+        for entry in before.into_iter().flat_map(TenantFields::all) {
+            if now.get(entry.id).is_none() {
+                self.gone.note(Gone::Keeper(entry.id.0));
             }
         }
-        Ok(TenantFields::of(fields, ttl_seconds))
     }
 
     fn add(
@@ -338,24 +226,11 @@ impl FieldBook {
         Ok((CalculatedFieldLimits::of(&profile), ttl))
     }
 
-    fn mark(&self, tenant: TenantId, field: Option<CalculatedFieldId>) {
-        let mut stale = self.stale.lock();
-        let mark = stale.entry(tenant).or_default();
-        match field {
-            Some(field) => {
-                mark.fields.insert(field);
-            }
-            None => mark.everything = true,
-        }
-        drop(stale);
-        self.generation.fetch_add(1, Ordering::AcqRel);
-    }
-
     /// Takes note of a change of entities.
     pub fn on_change(self: &Arc<Self>, change: EntityChange) {
         match change {
             EntityChange::CalculatedFieldChanged(tenant, entity, field) => {
-                self.mark(tenant, Some(field));
+                self.tenants.mark(tenant, Some(field));
                 let book = Arc::clone(self);
                 self.services.runtime.spawn(async move {
                     if let Err(error) = book.start(tenant, entity, field).await {
@@ -363,19 +238,14 @@ impl FieldBook {
                     }
                 });
             }
-            EntityChange::TenantSaved(tenant) if self.tenants.read().contains_key(&tenant) => {
-                self.mark(tenant, None);
-            }
+            EntityChange::TenantSaved(tenant) => self.tenants.mark(tenant, None),
             EntityChange::TenantProfileChanged(_) => {
-                let tenants: Vec<TenantId> = self.tenants.read().keys().copied().collect();
-                for tenant in tenants {
-                    self.mark(tenant, None);
+                for tenant in self.tenants.all() {
+                    self.tenants.mark(tenant, None);
                 }
             }
             EntityChange::TenantDeleted(tenant) => {
-                self.tenants.write().remove(&tenant);
-                self.stale.lock().remove(&tenant);
-                self.generation.fetch_add(1, Ordering::AcqRel);
+                self.tenants.forget(tenant);
             }
             _ => {}
         }
@@ -403,6 +273,53 @@ impl FieldBook {
         };
         let message = task.message(entity, self.services.now_ms());
         push(&self.services, tenant, vec![message]).await
+    }
+}
+
+#[async_trait]
+impl Load<TenantFields, CalculatedFieldId> for FieldBook {
+    async fn load(
+        &self,
+        tenant: TenantId,
+        before: Option<&TenantFields>,
+        stale: Option<&Stale<CalculatedFieldId>>,
+    ) -> StoreResult<TenantFields> {
+        let (limits, ttl_seconds) = self.limits(tenant).await?;
+        let stores = &self.services.stores;
+        let current = before.zip(stale).filter(|(_, stale)| !stale.everything);
+        let Some((before, stale)) = current else {
+            let mut fields = FxHashMap::default();
+            for page in 0.. {
+                let link = PageLink {
+                    page,
+                    page_size: PAGE,
+                    ..PageLink::default()
+                };
+                let filter = CalculatedFieldFilter::default();
+                let found = stores.calculated_fields.list(tenant, &filter, &link).await?;
+                for info in found.data {
+                    let is_new =
+                        before.is_none_or(|before| info.field.id.is_none_or(|id| before.get(id).is_none()));
+                    self.add(tenant, &info.field, &limits, is_new, &mut fields);
+                }
+                if !found.has_next {
+                    break;
+                }
+            }
+            return Ok(TenantFields::of(fields, ttl_seconds));
+        };
+        let mut fields = before.fields.clone();
+        for id in &stale.parts {
+            let is_new = fields.remove(id).is_none();
+            if let Some(field) = stores.calculated_fields.get(tenant, *id).await? {
+                self.add(tenant, &field, &limits, is_new, &mut fields);
+            }
+        }
+        Ok(TenantFields::of(fields, ttl_seconds))
+    }
+
+    fn in_force(&self, _: TenantId, before: Option<&TenantFields>, now: &Arc<TenantFields>) {
+        self.note_gone(before, now);
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `message`, `originators` | a message on its way, and whom it is about |
 //! | `node`, `registry`, `nodes` | what a node is, which there are, and what each does |
-//! | `chain`, `book` | chains compiled into index graphs; those of all tenants, swapped as they are saved |
+//! | `chain`, `book`, `gone` | chains compiled into index graphs; those of all tenants, swapped as they are saved; what is no more |
 //! | `worker` | takes packs of records through the chains, and stores what they do |
 //! | `strategy`, `stats`, `events` | retries of queues; what is counted; what people who look for mistakes are shown |
 //! | `alarm_rules`, `calculated_fields` | evaluators of alarm rules and of fields, without I/O |
@@ -25,6 +25,7 @@ pub mod events;
 pub mod external;
 pub mod feed;
 pub mod fields;
+pub mod gone;
 pub mod message;
 pub mod node;
 pub mod nodes;
@@ -35,5 +36,6 @@ pub mod replay;
 pub mod services;
 pub mod stats;
 pub mod strategy;
+mod tenants;
 mod values;
 pub mod worker;

@@ -329,6 +329,9 @@ impl ConfigError {
     }
 }
 
+/// Name of a configuration as a whole, where no field of it is to blame.
+pub(crate) const CONFIGURATION: &str = "configuration";
+
 /// What a node is made from.
 pub struct NodeConfig<'a> {
     /// Its configuration, upgraded to the newest version.
@@ -352,8 +355,19 @@ impl NodeConfig<'_> {
     /// A field is missing or of another type.
     pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, ConfigError> {
         serde_path_to_error::deserialize(self.value).map_err(|error| {
-            let field = error.path().to_string();
-            ConfigError::new(field, error.into_inner().to_string())
+            let path = error.path().to_string();
+            let problem = error.into_inner().to_string();
+            // The path of a missing field ends at the object that should have it; the path of the whole is a dot.
+            let missing = problem
+                .strip_prefix("missing field `")
+                .and_then(|rest| rest.strip_suffix('`'));
+            let field = match (path.as_str(), missing) {
+                (".", Some(name)) => name.to_owned(),
+                (_, Some(name)) => format!("{path}.{name}"),
+                (".", None) => CONFIGURATION.to_owned(),
+                _ => path,
+            };
+            ConfigError::new(field, problem)
         })
     }
 }

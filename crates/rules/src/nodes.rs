@@ -9,6 +9,8 @@ pub(crate) mod fence;
 mod filter;
 mod flow;
 pub(crate) mod json_path;
+mod kept;
+mod later;
 pub(crate) mod part;
 pub(crate) mod pattern;
 mod profile;

@@ -9,7 +9,6 @@ use fieldline_model::{
     Subject, TenantId,
 };
 use quick_cache::sync::Cache;
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 use tracing::warn;
 use uuid::Uuid;
@@ -281,6 +280,3 @@ impl EntityListener for Originators {
         }
     }
 }
-
-/// Originators that are looked up once, for those who need several of them.
-pub type Found = FxHashMap<EntityId, Arc<Originator>>;

@@ -1,42 +1,12 @@
 //! The node types there are.
 
+use fieldline_model::entity::{ClusteringMode, RuleChainType};
 use serde_json::Value;
 
 use crate::node::Factory;
 
 /// Where the editor of rule chains shows a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Category {
-    /// Lets messages through, or sends them different ways.
-    Filter,
-    /// Adds to messages.
-    Enrichment,
-    /// Changes messages.
-    Transformation,
-    /// Does something in the platform.
-    Action,
-    /// Talks to something outside.
-    External,
-    /// Leads to other chains and queues.
-    Flow,
-    /// Makes values of many messages.
-    Analytics,
-}
-
-impl Category {
-    /// Name in the REST API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Filter => "FILTER",
-            Self::Enrichment => "ENRICHMENT",
-            Self::Transformation => "TRANSFORMATION",
-            Self::Action => "ACTION",
-            Self::External => "EXTERNAL",
-            Self::Flow => "FLOW",
-            Self::Analytics => "ANALYTICS",
-        }
-    }
-}
+pub use fieldline_model::entity::ComponentType;
 
 /// A type of node.
 pub struct NodeType {
@@ -47,7 +17,7 @@ pub struct NodeType {
     /// One sentence for the editor.
     pub description: &'static str,
     /// Where the editor shows it.
-    pub category: Category,
+    pub category: ComponentType,
     /// Version of its configuration.
     pub version: i32,
     /// Labels of the connections that leave it.
@@ -56,6 +26,16 @@ pub struct NodeType {
     pub custom_relations: bool,
     /// Whether messages can come to it.
     pub has_input: bool,
+    /// Whether connections can leave it.
+    pub has_output: bool,
+    /// Whether it leads into another chain.
+    pub enters_chain: bool,
+    /// Whether a node of it may name a queue.
+    pub has_queue: bool,
+    /// On how many servers it runs.
+    pub clustering: ClusteringMode,
+    /// Kinds of chains that it may be part of.
+    pub chain_types: &'static [RuleChainType],
     /// Its configuration where a person sets nothing.
     pub default_configuration: fn() -> Value,
     /// Brings a configuration of an older version up to date.
@@ -66,7 +46,12 @@ pub struct NodeType {
 
 impl NodeType {
     /// A type with the outputs `Success` and `Failure` and version 0; the others are set by the struct update syntax.
-    pub const fn new(class: &'static str, name: &'static str, category: Category, make: Factory) -> Self {
+    pub const fn new(
+        class: &'static str,
+        name: &'static str,
+        category: ComponentType,
+        make: Factory,
+    ) -> Self {
         Self {
             class,
             name,
@@ -76,6 +61,11 @@ impl NodeType {
             relations: SUCCESS_FAILURE,
             custom_relations: false,
             has_input: true,
+            has_output: true,
+            enters_chain: false,
+            has_queue: false,
+            clustering: ClusteringMode::Enabled,
+            chain_types: &[RuleChainType::Core, RuleChainType::Edge],
             default_configuration: empty,
             upgrade: same,
             make,

@@ -8,12 +8,14 @@
 
 mod alarms;
 mod difference;
+mod dry;
 mod entities;
 mod history;
 mod plan;
 mod play;
 mod record;
 mod report;
+mod reprocess;
 mod series;
 #[cfg(test)]
 mod tests;
@@ -23,33 +25,27 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fieldline_core::activity::ActivityTracker;
-use fieldline_core::events::EntityEvents;
-use fieldline_core::password::Passwords;
-use fieldline_core::ports::{NoDeviceRpc, NoRestCalls, NoRuleNodes, RuleReplay};
-use fieldline_core::services::{Context, ServiceError, ServiceErrorKind, ServiceResult, Services as Rules};
-use fieldline_core::usage::ApiUsage;
+use fieldline_core::ports::RuleReplay;
+use fieldline_core::services::{ServiceError, ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use fieldline_model::{RuleChainId, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use self::alarms::DryAlarms;
-use self::entities::{Drafts, dry_stores};
+use self::dry::{Dry, Setup};
+use self::entities::Drafts;
 use self::history::{History, Source};
 use self::plan::Plan;
-use self::play::{Play, PlayError, Progress, Pushes, ReplayClock};
+use self::play::{Play, PlayError, Progress};
 use self::record::Record;
-use self::series::{DryAttributes, DrySeries};
-use crate::book::{Book, TenantChains};
+pub use self::reprocess::Reprocessor;
+use crate::book::TenantChains;
 use crate::chain::{self, Chain};
 use crate::engine::Common;
-use crate::events::{DebugLimit, Events};
 use crate::message::Msg;
 use crate::node::{Ctx, Node, Step};
-use crate::originators::Originators;
-use crate::registry::{self, Category};
+use crate::registry::{self, ComponentType};
 use crate::services::Services;
 use crate::worker::watch::Watch;
 
@@ -67,7 +63,7 @@ const NOT_EXECUTED: [&str; 4] = [
 /// Whether nodes of a class do in a replay what they do.
 fn is_executed(class: &str) -> bool {
     registry::find(class)
-        .is_none_or(|node| node.category != Category::External && !NOT_EXECUTED.contains(&node.class))
+        .is_none_or(|node| node.category != ComponentType::External && !NOT_EXECUTED.contains(&node.class))
 }
 
 /// A node that is not executed.
@@ -114,7 +110,22 @@ impl RuleReplay for Replayer {
         let bounds = (plan.start, plan.end);
         let (active, begun_alarms, is_cut) =
             difference::stored_alarms(&real.stores.alarms, tenant, &devices, bounds).await?;
-        let dry = self.dry(&plan, active.clone());
+        let dry = Dry::new(
+            real,
+            Setup {
+                start: plan.start,
+                drafts: Drafts {
+                    profiles: plan.profiles(),
+                    alarms: plan.alarm_rules.clone(),
+                    fields: plan.fields.clone(),
+                },
+                active: active.clone(),
+                replayed: plan.series.keys().copied().collect(),
+                // What is tried out uses nothing up.
+                usage: None,
+                script_limits: self.common.script_limits.clone(),
+            },
+        );
         let chains = self.chains(&plan, &dry.common.services).await?;
         let shown = report::nodes_of(&chains, plan.chain_id());
         dry.common.book.put(tenant, chains);
@@ -152,10 +163,7 @@ impl RuleReplay for Replayer {
             max_messages: plan.limits.messages,
             max_time: Duration::from_millis(plan.limits.time_ms),
         };
-        play::play(play).await.map_err(|error| match error {
-            PlayError::Store(error) => ServiceError::from(error),
-            PlayError::Thread(error) => ServiceError::new(ServiceErrorKind::Internal, error),
-        })?;
+        play::play(play).await?;
         let progress = played.progress.lock().clone();
         // What was written is compared without its lock: nobody writes any more, but for one that hangs.
         let record = std::mem::take(&mut *played.record.lock());
@@ -188,6 +196,15 @@ impl RuleReplay for Replayer {
     }
 }
 
+impl From<PlayError> for ServiceError {
+    fn from(error: PlayError) -> Self {
+        match error {
+            PlayError::Store(error) => error.into(),
+            PlayError::Thread(error) => Self::new(ServiceErrorKind::Internal, error),
+        }
+    }
+}
+
 /// What a replay leaves behind.
 struct Played {
     record: Arc<Mutex<Record>>,
@@ -195,102 +212,7 @@ struct Played {
     progress: Arc<Mutex<Progress>>,
 }
 
-/// What a replay works with.
-struct Dry {
-    common: Arc<Common>,
-    record: Arc<Mutex<Record>>,
-    series: Arc<DrySeries>,
-    alarms: Arc<DryAlarms>,
-    clock: Arc<ReplayClock>,
-    pushes: Arc<Pushes>,
-}
-
 impl Replayer {
-    fn dry(&self, plan: &Plan, active: Vec<fieldline_model::entity::Alarm>) -> Dry {
-        let real = &self.common.services;
-        let record = Arc::new(Mutex::new(Record::default()));
-        let clock = ReplayClock::at(plan.start);
-        let alarms = Arc::new(DryAlarms::new(clock.clone(), active));
-        let drafts = Arc::new(Drafts {
-            profiles: plan.profiles(),
-            alarms: plan.alarm_rules.clone(),
-            fields: plan.fields.clone(),
-        });
-        let stores = dry_stores(&real.stores, &record, alarms.clone(), &drafts);
-        let replayed = Arc::new(plan.series.keys().copied().collect());
-        let series = Arc::new(DrySeries::new(
-            real.series.clone(),
-            record.clone(),
-            clock.clone(),
-            replayed,
-            plan.start,
-        ));
-        let attributes = Arc::new(DryAttributes {
-            real: real.attributes.clone(),
-            record: record.clone(),
-        });
-        let pushes = Arc::new(Pushes::default());
-        let rules = Rules::new(Context {
-            stores: stores.clone(),
-            series: series.clone(),
-            attributes: attributes.clone(),
-            events: Arc::new(EntityEvents::default()),
-            clock: clock.clone(),
-            passwords: Passwords::new(1),
-            rule_engine: pushes.clone(),
-            rule_nodes: Arc::new(NoRuleNodes),
-        });
-        let activity = ActivityTracker::new(
-            stores.clone(),
-            attributes.clone(),
-            clock.clone(),
-            &Default::default(),
-        );
-        let limit = DebugLimit {
-            events: 0,
-            ..DebugLimit::default()
-        };
-        let events = Events::start(
-            stores.events.clone(),
-            clock.clone(),
-            &real.service_id,
-            limit,
-            &real.runtime,
-        );
-        let stores_of_usage = stores.clone();
-        let services = Arc::new(Services {
-            originators: Originators::new(stores.clone(), plan.series.len() + 1000),
-            stores,
-            rules,
-            series: series.clone(),
-            attributes,
-            engine: pushes.clone(),
-            rpc: Arc::new(NoDeviceRpc),
-            rest_calls: Arc::new(NoRestCalls),
-            activity,
-            // What is tried out uses nothing up.
-            usage: ApiUsage::new(stores_of_usage, series.clone(), clock.clone()),
-            external: real.external.clone(),
-            clock: clock.clone(),
-            runtime: real.runtime.clone(),
-            service_id: real.service_id.clone(),
-        });
-        let common = Arc::new(Common {
-            book: Book::new(services.clone(), events.clone()),
-            services,
-            events,
-            script_limits: self.common.script_limits.clone(),
-        });
-        Dry {
-            common,
-            record,
-            series,
-            alarms,
-            clock,
-            pushes,
-        }
-    }
-
     /// The chains of the tenant, compiled for a replay, with the draft in its place.
     async fn chains(&self, plan: &Plan, services: &Arc<Services>) -> ServiceResult<TenantChains> {
         let tenant = plan.tenant;

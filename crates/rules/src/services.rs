@@ -15,6 +15,7 @@ use crate::external::External;
 use crate::originators::Originators;
 
 /// Everything that is the same for all nodes of the program.
+#[derive(Clone)]
 pub struct Services {
     /// Entities as they are stored.
     pub stores: EntityStores,

@@ -1,5 +1,7 @@
 //! The scripts of one worker thread.
 
+use std::time::Duration;
+
 use rquickjs::{Ctx, Value};
 
 use crate::arg::Arg;
@@ -15,6 +17,7 @@ pub struct Host {
     clock: Clock,
     javascript: Option<Engine>,
     tbel: Option<Engine>,
+    has_blocked: bool,
 }
 
 impl Host {
@@ -30,7 +33,14 @@ impl Host {
             clock,
             javascript: None,
             tbel: None,
+            has_blocked: false,
         }
+    }
+
+    /// How long the script does not run that a call since the last question has blocked. Of several hosts that run a script,
+    /// the one whose call was one too many is told.
+    pub fn take_blocked(&mut self) -> Option<Duration> {
+        std::mem::take(&mut self.has_blocked).then_some(self.limits.blocked_for)
     }
 
     /// The limits.
@@ -113,7 +123,7 @@ impl Host {
         if let Err(error) = &result
             && error.counts()
         {
-            script.count_error(self.clock.now(), &self.limits);
+            self.has_blocked |= script.count_error(self.clock.now(), &self.limits);
             if matches!(error, ScriptError::Memory { .. } | ScriptError::Time { .. }) {
                 // What the script left half done, or keeps in its closure, goes with the runtime.
                 *self.slot(script.lang()) = None;

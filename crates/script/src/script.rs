@@ -107,16 +107,18 @@ impl Script {
         &self.0.source
     }
 
-    /// Counts an error of a call.
-    pub(crate) fn count_error(&self, now: Instant, limits: &Limits) {
+    /// Counts an error of a call. Returns whether the script is blocked because of this one.
+    pub(crate) fn count_error(&self, now: Instant, limits: &Limits) -> bool {
         let mut errors = self.0.errors.lock();
         if errors.expire.is_some_and(|until| until <= now) {
-            errors.count = 0;
+            (errors.count, errors.blocked) = (0, false);
         }
+        let was_blocked = errors.blocked;
         errors.count += 1;
         errors.expire = Some(now + limits.blocked_for);
         errors.blocked = errors.count >= limits.max_errors.max(1);
         self.0.suspect.store(true, Ordering::Relaxed);
+        errors.blocked && !was_blocked
     }
 }
 

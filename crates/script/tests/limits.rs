@@ -67,34 +67,25 @@ fn built_in_loops_end_too() {
         "Promise.resolve().then(function again() { Promise.resolve().then(again); }); return 1;",
         "var s = 'a'.repeat(1000000); return s.indexOf(s.slice(500000) + 'b');",
     ];
-    for body in bodies {
+    let ends = |lang: Lang, body: &str| {
         let mut host = Host::new(tight());
         let start = Instant::now();
-        let result = host.call(&script(Lang::JavaScript, body), &[]);
+        let result = host.call(&script(lang, body), &[]);
         assert!(result.is_err(), "{body} {result:?}");
         assert!(
             start.elapsed() < Duration::from_secs(8),
             "{body} took {:?}",
             start.elapsed()
         );
-        one(&mut host, Lang::JavaScript);
-    }
+        one(&mut host, lang);
+    };
+    bodies.iter().for_each(|body| ends(Lang::JavaScript, body));
     let bodies = [
         "return 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.matches('(a+)+');",
         "var l = []; l[4294967294] = 1; return l.indexOf(2);",
         "return new int[2000000000];",
     ];
-    for body in bodies {
-        let mut host = Host::new(tight());
-        let start = Instant::now();
-        let result = host.call(&script(Lang::Tbel, body), &[]);
-        assert!(result.is_err(), "{body} {result:?}");
-        assert!(
-            start.elapsed() < Duration::from_secs(8),
-            "{body} took {:?}",
-            start.elapsed()
-        );
-    }
+    bodies.iter().for_each(|body| ends(Lang::Tbel, body));
 }
 
 #[test]
@@ -237,6 +228,7 @@ fn offenders_are_blocked_on_all_hosts_for_a_while() {
                 Err(ScriptError::ResultTooLarge { .. })
             ));
             assert_eq!(bad.blocked_until(clock.now()), None);
+            assert_eq!(first.take_blocked(), None);
         }
         assert!(matches!(
             second.call(&bad, &[]),
@@ -244,6 +236,11 @@ fn offenders_are_blocked_on_all_hosts_for_a_while() {
         ));
         let until = start + Duration::from_secs(60);
         assert_eq!(bad.blocked_until(clock.now()), Some(until));
+        assert_eq!(
+            (first.take_blocked(), second.take_blocked()),
+            (None, Some(Duration::from_secs(60)))
+        );
+        assert_eq!(second.take_blocked(), None, "it is told once");
         assert_eq!(first.call(&bad, &[]), Err(ScriptError::Blocked { until }));
         assert_eq!(
             second.call(&bad.clone(), &[]),

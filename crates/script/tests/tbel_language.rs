@@ -20,6 +20,10 @@ fn ints_longs_and_doubles_are_kept_apart() {
     gives("'' + 4 / 2", "\"2.0\"");
     gives("var x = 3; x / 3", "1.0");
     gives("9223372036854775807", "9223372036854775807");
+    gives(
+        "var l = Long.MAX_VALUE; var d = 1e300; [-l, -d, -5, -(-5), -(-(5)), - -5, -(-0.5)]",
+        "[-9223372036854775807,-1e+300,-5,5,5,5,0.5]",
+    );
     gives("int i = 5.7; i", "5");
     gives("double d = 5; d", "5.0");
     gives("long l = 3; l + 1", "4");

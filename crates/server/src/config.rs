@@ -55,6 +55,8 @@ pub(crate) struct Config {
     pub ingest: ingest::Options,
     /// The rule engine.
     pub rules: rules::Options,
+    /// How the use of tenants is counted.
+    pub usage: fieldline_core::usage::Options,
     /// How long events are kept.
     pub events: housekeeping::Options,
     /// Time series, latest values and attributes.
@@ -81,6 +83,7 @@ impl Default for Config {
             journal: fieldline_journal::Options::default(),
             ingest: ingest::Options::default(),
             rules: rules::Options::default(),
+            usage: fieldline_core::usage::Options::default(),
             events: housekeeping::Options::default(),
             series: fieldline_storage::series::Options::default(),
             sql: fieldline_storage::sql::Options::default(),

@@ -153,6 +153,7 @@ impl Platform<'_> {
             Err(error) => Err(error),
         };
         stopping.send_replace(true);
+        core.end_rest_calls();
         if let Err(error) = self.dir.remove_listening() {
             warn!(%error, "cannot take back where the servers listen");
         }

@@ -9,8 +9,9 @@ use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{Journal, NoDeviceRpc, NoRestCalls, NoRuleEngine, NoRuleNodes};
+use fieldline_core::ports::{Journal, NoDeviceRpc, NoRuleEngine, NoRuleNodes};
 use fieldline_core::queue_stats::SERVICE_ID;
+use fieldline_core::rest_calls::{RestCallers, WaitLimits};
 use fieldline_core::services::{self, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
@@ -19,7 +20,7 @@ use fieldline_model::json::JsonRules;
 use fieldline_rules::accounts::SmtpMails;
 use fieldline_rules::catalog::{Catalog, Tester};
 use fieldline_rules::engine::{Engine, QueueListener};
-use fieldline_rules::replay::Replayer;
+use fieldline_rules::replay::{Replayer, Reprocessor};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql::Database;
 use tokio::sync::watch;
@@ -110,10 +111,12 @@ impl Stores {
                 .await?,
             mailer: Arc::new(SmtpMails),
             rule_engine: core.rules.pusher(),
+            rest_calls: core.rest_calls.clone(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
             scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
             replays: Arc::new(Replayer::new(core.rules.common().clone())),
+            reprocess: Arc::new(Reprocessor::new(core.rules.common().clone())),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
@@ -140,6 +143,7 @@ pub(crate) struct Core {
     usage: Arc<ApiUsage>,
     uplink: Uplink,
     rules: Arc<Engine>,
+    rest_calls: Arc<RestCallers>,
     catalog: Arc<Catalog>,
     ingest: Arc<IngestService>,
     /// Ends the activity tracker. Not before ingest has ended, or what is heard last is never written.
@@ -177,6 +181,7 @@ impl Core {
         stores.events.listen(sessions.clone());
         stores.events.listen(activity.clone());
         let uplink = open_uplink(stores, config)?;
+        let rest_calls = RestCallers::new(SERVICE_ID, WaitLimits::default());
         let rules = Engine::new(
             fieldline_rules::engine::Deps {
                 stores: stores.database.entity_stores(),
@@ -185,7 +190,7 @@ impl Core {
                 events: stores.events.clone(),
                 clock: stores.clock.clone(),
                 rpc: Arc::new(NoDeviceRpc),
-                rest_calls: Arc::new(NoRestCalls),
+                rest_calls: rest_calls.clone(),
                 activity: activity.clone(),
                 usage: usage.clone(),
                 uplink: uplink.clone(),
@@ -200,8 +205,10 @@ impl Core {
             activity: activity.clone(),
             processors: rules.main_processors(),
         };
+        rules.route_queues().await?;
         let ingest = Arc::new(IngestService::start(&uplink, ingest_stores, &config.ingest).await?);
         rules.open_queues(&ingest).await?;
+        rules.drain_deleted_queues(&ingest).await?;
         stores.events.listen(Arc::new(QueueListener {
             engine: rules.clone(),
             ingest: ingest.clone(),
@@ -219,7 +226,7 @@ impl Core {
         let stop_activity = watch::Sender::new(false);
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
-        let reporting = tokio::spawn(usage.clone().run(stop_activity.subscribe()));
+        let reporting = tokio::spawn(usage.clone().run(config.usage.clone(), stop_activity.subscribe()));
         Ok(Self {
             sessions,
             directory,
@@ -227,6 +234,7 @@ impl Core {
             usage,
             uplink,
             rules,
+            rest_calls,
             catalog,
             ingest,
             stop_activity,
@@ -251,6 +259,11 @@ impl Core {
                 ..JsonRules::default()
             },
         }
+    }
+
+    /// Ends the calls of clients that wait for rule chains: the program stops.
+    pub(crate) fn end_rest_calls(&self) {
+        self.rest_calls.close();
     }
 
     /// Asks why ingest has ended for good, `None` while it works.

@@ -1,4 +1,9 @@
-//! What tests share: contract suites that every backend must pass, a clock that is moved by hand, fixtures.
+//! What tests share: contract suites that every backend must pass, a clock that is moved by hand, fixtures, and the other
+//! side of outside services.
 
 pub mod clock;
 pub mod contract;
+#[cfg(feature = "services")]
+pub mod services;
+#[cfg(feature = "services")]
+pub mod stand_ins;

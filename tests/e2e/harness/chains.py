@@ -7,11 +7,16 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import requests
+
 from harness.rest import Rest, unique
 
 PREFIX = "org.thingsboard.rule.engine."
 
 SAVE = ("telemetry.TbMsgTimeseriesNode", {"defaultTTL": 0, "useServerTs": False})
+REPLY = ("rest.TbSendRestApiCallReplyNode", {})
+CALL = {"requestMethod": "POST", "headers": {"Content-Type": "application/json"}, "readTimeoutMs": 0}
+"""Settings of a node that calls a [`Service`], but its address."""
 SWITCH = ("filter.TbMsgTypeSwitchNode", {"version": 0})
 
 
@@ -69,6 +74,53 @@ class Chain:
             "ruleChainConnections": None,
         }
         return rest.post("/api/ruleChain/metadata", body, expect=expect).json()
+
+
+def post(server, device, body, kind: str = "telemetry") -> None:
+    """Sends telemetry or attributes of a device over HTTP."""
+    answer = requests.post(f"{server.http}/api/v1/{device.token}/{kind}", json=body, timeout=30)
+    assert answer.status_code == 200, answer.text
+
+
+def transform(lang: str, body: str) -> tuple[str, dict]:
+    """A node that makes another body by a script; what it returns is telemetry."""
+    turned = f"return {{msg: {body}, metadata: metadata, msgType: 'POST_TELEMETRY_REQUEST'}};"
+    return script("transform.TbTransformMsgNode", lang, turned)
+
+
+def change_default_profile(rest: Rest, **fields) -> dict:
+    """Changes the default device profile; fields of `profileData` are merged with what is there."""
+    profile = rest.get("/api/deviceProfileInfo/default").json()
+    whole = rest.get(f"/api/deviceProfile/{profile['id']['id']}").json()
+    whole["profileData"] |= fields.pop("profileData", {})
+    return rest.post("/api/deviceProfile", whole | fields).json()
+
+
+def queue(name: str | None = None, submit: str = "BURST", processing: str = "SKIP_ALL_FAILURES", **fields) -> dict:
+    """A queue of a name of its own, with these strategies."""
+    name = name or unique("Queue").replace("-", "")
+    return {
+        "name": name,
+        "topic": f"tb_rule_engine.{name.lower()}",
+        "pollInterval": 25,
+        "partitions": 2,
+        "consumerPerPartition": True,
+        "packProcessingTimeout": 10_000,
+        "submitStrategy": {"type": submit, "batchSize": 10},
+        "processingStrategy": {
+            "type": processing,
+            "retries": 0,
+            "failurePercentage": 0,
+            "pauseBetweenRetries": 0,
+            "maxPauseBetweenRetries": 0,
+        },
+    } | fields
+
+
+def alarms(rest: Rest, entity: str, kind: str = "DEVICE") -> list[dict]:
+    """Alarms that are shown at an entity, newest first."""
+    page = {"pageSize": 100, "page": 0, "sortProperty": "createdTime", "sortOrder": "DESC"}
+    return rest.get(f"/api/alarm/{kind}/{entity}", **page).json()["data"]
 
 
 def script(class_name: str, lang: str, body: str) -> tuple[str, dict]:

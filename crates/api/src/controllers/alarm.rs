@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{Operation, Principal};
 use fieldline_model::entity::{Alarm, AlarmInfo};
 use fieldline_model::{AlarmId, UserId};
 use utoipa_axum::routes;
@@ -26,18 +26,6 @@ pub(super) fn routes() -> Routes {
         .add(TC, routes!(unassign))
 }
 
-pub(super) async fn load(
-    api: &ApiState,
-    caller: &Principal,
-    id: Uuid,
-    operation: Operation,
-) -> ApiResult<Alarm> {
-    match api.check(caller, AlarmId(id), operation).await? {
-        Entity::Alarm(alarm) => Ok(alarm),
-        _ => Err(ApiError::not_found("Alarm not found")),
-    }
-}
-
 /// The alarm with what lists show beside it, if the caller may do that with it.
 pub(super) async fn load_info(
     api: &ApiState,
@@ -45,7 +33,7 @@ pub(super) async fn load_info(
     id: Uuid,
     operation: Operation,
 ) -> ApiResult<AlarmInfo> {
-    load(api, caller, id, operation).await?;
+    api.load::<Alarm>(caller, id, operation).await?;
     let info = api.entities.alarms.info(caller.tenant, AlarmId(id)).await?;
     info.ok_or_else(|| ApiError::not_found(format!("Alarm with id [{id}] is not found")))
 }
@@ -54,7 +42,7 @@ pub(super) async fn load_info(
 #[utoipa::path(get, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "getAlarmById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = Alarm)))]
 async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Alarm>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(api.load::<Alarm>(&caller, id, Operation::Read).await?))
 }
 
 /// The alarm of an id with what lists show beside it.
@@ -80,7 +68,7 @@ async fn save(
         .originator
         .ok_or_else(|| ApiError::bad_request("Alarm originator should be specified!"))?;
     if let Some(id) = alarm.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
+        api.load::<Alarm>(&caller, id.0, Operation::Write).await?;
     }
     api.check(&caller, originator, Operation::Read).await?;
     if let Some(assignee) = alarm.assignee_id {
@@ -93,7 +81,7 @@ async fn save(
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "deleteAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<bool>> {
-    let alarm = load(&api, &caller, id, Operation::Delete).await?;
+    let alarm = api.load::<Alarm>(&caller, id, Operation::Delete).await?;
     Ok(Json(api.services.alarms.delete_by(&caller, alarm).await?))
 }
 
@@ -105,7 +93,7 @@ async fn acknowledge(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    load(&api, &caller, id, Operation::Write).await?;
+    api.load::<Alarm>(&caller, id, Operation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.acknowledge_by(&caller, AlarmId(id), 0).await?))
 }
@@ -118,7 +106,7 @@ async fn clear(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    load(&api, &caller, id, Operation::Write).await?;
+    api.load::<Alarm>(&caller, id, Operation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.clear_by(&caller, AlarmId(id), 0).await?))
 }
@@ -131,7 +119,7 @@ async fn assign(
     Caller(caller): Caller,
     Ids([id, user]): Ids<2>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    load(&api, &caller, id, Operation::Write).await?;
+    api.load::<Alarm>(&caller, id, Operation::Write).await?;
     api.check(&caller, UserId(user), Operation::Read).await?;
     let alarms = &api.services.alarms;
     Ok(Json(
@@ -147,7 +135,7 @@ async fn unassign(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    load(&api, &caller, id, Operation::Write).await?;
+    api.load::<Alarm>(&caller, id, Operation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.unassign_by(&caller, AlarmId(id), 0).await?))
 }

@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::Operation;
 use fieldline_model::AlarmId;
-use fieldline_model::entity::{AlarmComment, AlarmCommentId, AlarmCommentInfo, Authority};
+use fieldline_model::entity::{Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, Authority};
 use fieldline_model::page::PageData;
 use utoipa_axum::routes;
 
-use super::alarm::{load, load_info};
+use super::alarm::load_info;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, STC, TC};
 use crate::error::ApiResult;
@@ -44,7 +44,7 @@ async fn list(
     Ids([id]): Ids<1>,
     Query(page): Query<PageParams>,
 ) -> ApiResult<Json<PageData<AlarmCommentInfo>>> {
-    load(&api, &caller, id, Operation::Read).await?;
+    api.load::<Alarm>(&caller, id, Operation::Read).await?;
     let comments = api
         .entities
         .alarms

@@ -1,14 +1,14 @@
 //! Queries of alarms by a filter of entities.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessError, Operation, Principal};
+use fieldline_core::access::Principal;
 use fieldline_core::ports::{AlarmQuery, AlarmScope};
 use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity};
 use fieldline_model::page::{PageData, PageLink, SortOrder};
-use fieldline_model::{EntityId, EntityType, UserId};
+use fieldline_model::{AlarmId, EntityId, EntityType, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::routes;
@@ -135,14 +135,9 @@ async fn scope(
             "entityList must not hold more than {MAX_LISTED} ids!"
         )));
     }
-    let mut readable = Vec::with_capacity(listed.len());
-    for entity in listed {
-        match api.check(caller, entity, Operation::Read).await {
-            Ok(_) => readable.push(entity),
-            Err(AccessError::NotFound(_) | AccessError::Denied) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let seen = api.readable(caller, listed.iter().copied()).await?;
+    let mut readable = listed;
+    readable.retain(|entity| seen.contains(entity));
     Ok(if propagated {
         AlarmScope::AffectingAny(readable)
     } else {
@@ -311,17 +306,18 @@ async fn find(
         total_elements,
         has_next,
     } = alarms;
-    let mut shown = Vec::with_capacity(data.len());
-    for info in data {
-        let entity_id = found_at(&api, &caller, &query.scope, &info).await?;
-        shown.push(AlarmData {
+    let places = found_at(&api, &caller, &query.scope, &data).await?;
+    let data = data
+        .into_iter()
+        .zip(places)
+        .map(|(info, entity_id)| AlarmData {
             latest: described(&fields, &info),
             entity_id,
             info,
-        });
-    }
+        })
+        .collect();
     Ok(Json(PageData {
-        data: shown,
+        data,
         total_pages,
         total_elements,
         has_next,
@@ -336,29 +332,35 @@ fn narrowed(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
     }
 }
 
-/// The entity of the filter that an alarm was found at.
+/// The entity of the filter that each of the alarms was found at.
 async fn found_at(
     api: &ApiState,
     caller: &Principal,
     scope: &AlarmScope,
-    info: &AlarmInfo,
-) -> ApiResult<Option<EntityId>> {
-    let originator = info.alarm.originator;
-    let fits = |entity: EntityId, listed: &HashSet<EntityId>| match scope {
-        AlarmScope::AffectingType(kind) => entity.entity_type == *kind,
-        AlarmScope::AffectingAny(_) => listed.contains(&entity),
-        _ => true,
-    };
+    infos: &[AlarmInfo],
+) -> ApiResult<Vec<Option<EntityId>>> {
     let listed: HashSet<EntityId> = match scope {
         AlarmScope::AffectingAny(entities) => entities.iter().copied().collect(),
         _ => HashSet::new(),
     };
-    if originator.is_none_or(|entity| fits(entity, &listed)) {
-        return Ok(originator);
-    }
-    let id = info.alarm.id.unwrap_or_default();
-    let shown = api.entities.alarms.propagated(caller.tenant, id).await?;
-    Ok(shown.into_iter().find(|entity| fits(*entity, &listed)))
+    let fits = |entity: EntityId| match scope {
+        AlarmScope::AffectingType(kind) => entity.entity_type == *kind,
+        AlarmScope::AffectingAny(_) => listed.contains(&entity),
+        _ => true,
+    };
+    // Those that only show at the entities of the filter.
+    let elsewhere: Vec<AlarmId> = infos
+        .iter()
+        .filter(|info| info.alarm.originator.is_some_and(|entity| !fits(entity)))
+        .filter_map(|info| info.alarm.id)
+        .collect();
+    let shown = api.entities.alarms.propagated(caller.tenant, &elsewhere).await?;
+    let shown: HashMap<AlarmId, EntityId> = shown.into_iter().filter(|(_, entity)| fits(*entity)).collect();
+    let place = |info: &AlarmInfo| match info.alarm.originator.filter(|entity| fits(*entity)) {
+        Some(originator) => Some(originator),
+        None => shown.get(&info.alarm.id?).copied(),
+    };
+    Ok(infos.iter().map(place).collect())
 }
 
 /// The fields of the originator that were asked for.

@@ -2,19 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, allows};
 use fieldline_core::ports::AssetFilter;
-use fieldline_model::entity::{Asset, AssetInfo};
+use fieldline_model::entity::{Asset, AssetInfo, AssetProfile};
 use fieldline_model::page::PageData;
-use fieldline_model::{AssetId, AssetProfileId, CustomerId, EntityType};
+use fieldline_model::{AssetProfileId, CustomerId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::{Either, EntitySubtype};
+use super::assigned::{self, Narrow, present};
+use super::{Either, EntitySubtype, profile};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
-use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query, missing, parse_uuid, parse_uuids};
+use crate::error::ApiResult;
+use crate::extract::{Ids, PageParams, Query, parse_uuid};
 use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
@@ -40,9 +40,8 @@ struct FilterParams {
     asset_profile_id: Option<String>,
 }
 
-impl FilterParams {
+impl Narrow<Asset> for FilterParams {
     fn filter(self, customer: Option<CustomerId>) -> ApiResult<AssetFilter> {
-        let present = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let asset_type = present(self.asset_type);
         let profile = match present(self.asset_profile_id).filter(|_| asset_type.is_none()) {
             Some(id) => Some(AssetProfileId(parse_uuid(&id)?)),
@@ -69,22 +68,13 @@ struct NameParams {
     params(PageParams, FilterParams, NameParams), responses((status = 200, body = PageData<Asset>)))]
 async fn of_tenant(
     State(api): State<Api>,
-    caller: Caller,
+    Caller(caller): Caller,
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
     Query(name): Query<NameParams>,
 ) -> ApiResult<Json<Either<PageData<Asset>, Asset>>> {
-    if name.asset_name.is_some() {
-        let Json(asset) = by_name(State(api), caller, Query(name)).await?;
-        return Ok(Json(Either::Right(asset)));
-    }
-    let filter = params.filter(None)?;
-    let assets = api
-        .entities
-        .assets
-        .list(caller.0.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(Either::Left(assets.map(|info| info.asset))))
+    let name = ("assetName", name.asset_name);
+    assigned::of_tenant(&api, &caller, params, page, name).await
 }
 
 /// A page of assets of the tenant with what lists show beside them.
@@ -96,13 +86,7 @@ async fn infos_of_tenant(
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<AssetInfo>>> {
-    let filter = params.filter(None)?;
-    let assets = api
-        .entities
-        .assets
-        .list(caller.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(assets))
+    assigned::infos_of_tenant::<Asset>(&api, &caller, params, page).await
 }
 
 /// The asset of a name.
@@ -113,11 +97,7 @@ async fn by_name(
     Caller(caller): Caller,
     Query(name): Query<NameParams>,
 ) -> ApiResult<Json<Asset>> {
-    let name = name.asset_name.ok_or_else(|| missing("assetName"))?;
-    let found = api.entities.assets.by_name(caller.tenant, &name).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    assigned::by_name(&api, &caller, ("assetName", name.asset_name)).await
 }
 
 /// A page of assets of a customer with what lists show beside them.
@@ -127,19 +107,11 @@ async fn by_name(
 async fn infos_of_customer(
     State(api): State<Api>,
     Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    Ids([customer]): Ids<1>,
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<AssetInfo>>> {
-    let customer = CustomerId(id);
-    api.check(&caller, customer, Operation::Read).await?;
-    let filter = params.filter(Some(customer))?;
-    let assets = api
-        .entities
-        .assets
-        .list(caller.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(assets))
+    assigned::infos_of_customer::<Asset>(&api, &caller, customer, params, page).await
 }
 
 /// A page of assets of a customer.
@@ -147,14 +119,13 @@ async fn infos_of_customer(
     operation_id = "getCustomerAssets", params(("customerId" = Uuid, Path), PageParams, FilterParams),
     responses((status = 200, body = PageData<Asset>)))]
 async fn of_customer(
-    api: State<Api>,
-    caller: Caller,
-    id: Ids<1>,
-    page: Query<PageParams>,
-    params: Query<FilterParams>,
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([customer]): Ids<1>,
+    Query(page): Query<PageParams>,
+    Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<Asset>>> {
-    let Json(infos) = infos_of_customer(api, caller, id, page, params).await?;
-    Ok(Json(infos.map(|info| info.asset)))
+    assigned::of_customer(&api, &caller, customer, params, page).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -173,28 +144,12 @@ async fn by_ids(
     Caller(caller): Caller,
     Query(ids): Query<AssetIds>,
 ) -> ApiResult<Json<Vec<Asset>>> {
-    let ids = parse_uuids("assetIds", &ids.asset_ids.unwrap_or_default(), AssetId)?;
-    let assets = api.entities.assets.by_ids(caller.tenant, &ids).await?;
-    let readable = assets
-        .into_iter()
-        .filter(|asset| allows(&caller, Operation::Read, &Entity::Asset(asset.clone()).resource()))
-        .collect();
-    Ok(Json(readable))
+    assigned::by_ids(&api, &caller, ("assetIds", ids.asset_ids)).await
 }
 
 /// The asset types of the tenant: the names of its asset profiles.
 #[utoipa::path(get, path = "/api/asset/types", tag = "asset", operation_id = "getAssetTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
 async fn types(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Vec<EntitySubtype>>> {
-    let profiles = super::asset_profile::all(&api, caller.tenant).await?;
-    let mut types: Vec<EntitySubtype> = profiles
-        .into_iter()
-        .map(|profile| EntitySubtype {
-            tenant_id: caller.tenant,
-            entity_type: EntityType::Asset,
-            subtype: profile.name,
-        })
-        .collect();
-    types.sort_by(|a, b| a.subtype.cmp(&b.subtype));
-    Ok(Json(types))
+    profile::types::<AssetProfile>(&api, &caller, EntityType::Asset).await
 }

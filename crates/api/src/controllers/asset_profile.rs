@@ -2,25 +2,18 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
-use fieldline_core::ports::AssetFilter;
+use fieldline_core::access::Operation;
 use fieldline_model::entity::{AssetProfile, AssetProfileInfo};
-use fieldline_model::message::MsgType;
-use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AssetProfileId, TenantId};
+use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
-use super::{Either, EntityInfo};
+use super::{Either, EntityInfo, profile};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
-use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, parse_uuids};
-use crate::state::{Api, ApiState};
-
-/// Profiles read at once.
-const PAGE: u32 = 1_000;
+use crate::error::ApiResult;
+use crate::extract::{Body, Ids, PageParams, Query};
+use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -36,41 +29,6 @@ pub(super) fn routes() -> Routes {
         .add(TC, routes!(names))
 }
 
-async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<AssetProfile> {
-    match api.check(caller, AssetProfileId(id), operation).await? {
-        Entity::AssetProfile(profile) => Ok(profile),
-        _ => Err(ApiError::not_found("Asset profile not found")),
-    }
-}
-
-/// All asset profiles of a tenant.
-pub(super) async fn all(api: &ApiState, tenant: TenantId) -> ApiResult<Vec<AssetProfile>> {
-    let mut profiles = Vec::new();
-    let mut link = PageLink::first(PAGE);
-    loop {
-        let page = api.entities.asset_profiles.list(tenant, &link).await?;
-        profiles.extend(page.data);
-        if !page.has_next {
-            return Ok(profiles);
-        }
-        link.page += 1;
-    }
-}
-
-/// Whether an asset has the profile.
-async fn has_assets(api: &ApiState, tenant: TenantId, profile: AssetProfileId) -> ApiResult<bool> {
-    let filter = AssetFilter {
-        profile: Some(profile),
-        ..AssetFilter::default()
-    };
-    let assets = api
-        .entities
-        .assets
-        .list(tenant, &filter, &PageLink::first(1))
-        .await?;
-    Ok(assets.total_elements > 0)
-}
-
 /// The asset profile of an id.
 #[utoipa::path(get, path = "/api/assetProfile/{assetProfileId}", tag = "asset-profile",
     operation_id = "getAssetProfileById", params(("assetProfileId" = Uuid, Path)),
@@ -80,7 +38,9 @@ async fn get(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<AssetProfile>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(
+        api.load::<AssetProfile>(&caller, id, Operation::Read).await?,
+    ))
 }
 
 /// Creates an asset profile, or updates it where it has an id.
@@ -91,31 +51,14 @@ async fn save(
     Caller(caller): Caller,
     Body(profile): Body<AssetProfile>,
 ) -> ApiResult<Json<AssetProfile>> {
-    if let Some(id) = profile.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
-    }
-    let created = profile.id.is_none();
-    let saved = api.services.asset_profiles.save(caller.tenant, profile).await?;
-    let entity = Entity::AssetProfile(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
-    Ok(Json(saved))
+    profile::save(&api, &caller, profile).await
 }
 
 /// Deletes an asset profile that no asset has.
 #[utoipa::path(delete, path = "/api/assetProfile/{assetProfileId}", tag = "asset-profile",
     operation_id = "deleteAssetProfile", params(("assetProfileId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let profile = load(&api, &caller, id, Operation::Delete).await?;
-    api.services
-        .asset_profiles
-        .delete(caller.tenant, &profile)
-        .await?;
-    let entity = Entity::AssetProfile(profile);
-    api.services
-        .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
-    Ok(())
+    profile::delete::<AssetProfile>(&api, &caller, id).await
 }
 
 /// Makes an asset profile the default one.
@@ -127,11 +70,7 @@ async fn set_default(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<AssetProfile>> {
-    load(&api, &caller, id, Operation::Write).await?;
-    let profiles = &api.services.asset_profiles;
-    Ok(Json(
-        profiles.set_default(caller.tenant, AssetProfileId(id)).await?,
-    ))
+    profile::set_default(&api, &caller, id).await
 }
 
 /// A page of asset profiles.
@@ -142,8 +81,7 @@ async fn list(
     Caller(caller): Caller,
     Query(page): Query<PageParams>,
 ) -> ApiResult<Json<PageData<AssetProfile>>> {
-    let profiles = &api.entities.asset_profiles;
-    Ok(Json(profiles.list(caller.tenant, &page.link()?).await?))
+    profile::list(&api, &caller, page).await.map(Json)
 }
 
 /// The short form of an asset profile.
@@ -155,16 +93,14 @@ async fn info(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<AssetProfileInfo>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?.into()))
+    profile::info::<AssetProfile>(&api, &caller, id).await
 }
 
 /// The short form of the default asset profile.
 #[utoipa::path(get, path = "/api/assetProfileInfo/default", tag = "asset-profile",
     operation_id = "getDefaultAssetProfileInfo", responses((status = 200, body = AssetProfileInfo)))]
 async fn default_info(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<AssetProfileInfo>> {
-    let profile = api.entities.asset_profiles.default_profile(caller.tenant).await?;
-    let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
-    Ok(Json(profile.into()))
+    profile::default_info::<AssetProfile>(&api, &caller).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -188,12 +124,8 @@ async fn infos(
         let Json(infos) = infos_by_ids(State(api), caller, Query(params)).await?;
         return Ok(Json(Either::Right(infos)));
     }
-    let infos = api
-        .entities
-        .asset_profiles
-        .list(caller.0.tenant, &page.link()?)
-        .await?;
-    Ok(Json(Either::Left(infos.map(AssetProfileInfo::from))))
+    let profiles = profile::list::<AssetProfile>(&api, &caller.0, page).await?;
+    Ok(Json(Either::Left(profiles.map(AssetProfileInfo::from))))
 }
 
 /// Those of the asset profiles that the tenant has, in their short form.
@@ -205,10 +137,10 @@ async fn infos_by_ids(
     Caller(caller): Caller,
     Query(params): Query<InfoParams>,
 ) -> ApiResult<Json<Vec<AssetProfileInfo>>> {
-    let ids = params.asset_profile_ids.unwrap_or_default();
-    let ids = parse_uuids("assetProfileIds", &ids, AssetProfileId)?;
-    let profiles = api.entities.asset_profiles.by_ids(caller.tenant, &ids).await?;
-    Ok(Json(profiles.into_iter().map(AssetProfileInfo::from).collect()))
+    let ids = ("assetProfileIds", params.asset_profile_ids);
+    profile::infos_by_ids::<AssetProfile>(&api, &caller, ids)
+        .await
+        .map(Json)
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -228,18 +160,5 @@ async fn names(
     Caller(caller): Caller,
     Query(params): Query<NamesParams>,
 ) -> ApiResult<Json<Vec<EntityInfo>>> {
-    let active_only = params.active_only.as_deref() == Some("true");
-    let mut infos = Vec::new();
-    for profile in all(&api, caller.tenant).await? {
-        let id = profile.id.unwrap_or_default();
-        if active_only && !has_assets(&api, caller.tenant, id).await? {
-            continue;
-        }
-        infos.push(EntityInfo {
-            id: id.into(),
-            name: profile.name,
-        });
-    }
-    infos.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(Json(infos))
+    profile::names::<AssetProfile>(&api, &caller, params.active_only).await
 }

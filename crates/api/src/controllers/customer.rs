@@ -2,14 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{Entity, Operation};
 use fieldline_model::CustomerId;
 use fieldline_model::entity::Customer;
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use super::Either;
 use super::conflict::ConflictParams;
@@ -17,7 +16,7 @@ use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Body, Ids, PageParams, Query, missing, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -31,23 +30,11 @@ pub(super) fn routes() -> Routes {
         .add(T, routes!(by_title))
 }
 
-pub(super) async fn load(
-    api: &ApiState,
-    caller: &Principal,
-    id: Uuid,
-    operation: Operation,
-) -> ApiResult<Customer> {
-    match api.check(caller, CustomerId(id), operation).await? {
-        Entity::Customer(customer) => Ok(customer),
-        _ => Err(ApiError::not_found("Customer not found")),
-    }
-}
-
 /// The customer of an id.
 #[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
     params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
 async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Customer>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(api.load::<Customer>(&caller, id, Operation::Read).await?))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -68,7 +55,7 @@ async fn short_info(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<ShortCustomerInfo>> {
-    let customer = load(&api, &caller, id, Operation::Read).await?;
+    let customer = api.load::<Customer>(&caller, id, Operation::Read).await?;
     Ok(Json(ShortCustomerInfo {
         is_public: customer.is_public(),
         title: customer.title,
@@ -80,7 +67,7 @@ async fn short_info(
     operation_id = "getCustomerTitleById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = String, content_type = "text/plain")))]
 async fn title(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<String> {
-    Ok(load(&api, &caller, id, Operation::Read).await?.title)
+    Ok(api.load::<Customer>(&caller, id, Operation::Read).await?.title)
 }
 
 /// Creates a customer, or updates it where it has an id.
@@ -93,7 +80,7 @@ async fn save(
     Body(customer): Body<Customer>,
 ) -> ApiResult<Json<Customer>> {
     if let Some(id) = customer.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
+        api.load::<Customer>(&caller, id.0, Operation::Write).await?;
     }
     let created = customer.id.is_none();
     let names = names.policy()?;
@@ -111,7 +98,7 @@ async fn save(
 #[utoipa::path(delete, path = "/api/customer/{customerId}", tag = "customer", operation_id = "deleteCustomer",
     params(("customerId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let customer = load(&api, &caller, id, Operation::Delete).await?;
+    let customer = api.load::<Customer>(&caller, id, Operation::Delete).await?;
     api.services
         .customers
         .delete(caller.tenant, CustomerId(id))

@@ -11,7 +11,6 @@ use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::customer;
 use super::dashboard::{load, whole};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T};
@@ -91,7 +90,7 @@ impl<'a> Change<'a> {
         let mut customers = Vec::with_capacity(ids.len());
         let ids: ApiResult<BTreeSet<Uuid>> = ids.iter().map(|id| parse_uuid(id)).collect();
         for id in ids? {
-            customers.push(customer::load(self.api, self.caller, id, Operation::Read).await?);
+            customers.push(self.api.load(self.caller, id, Operation::Read).await?);
         }
         Ok(customers)
     }
@@ -112,7 +111,7 @@ async fn assign(
     Caller(caller): Caller,
     Ids([customer, dashboard]): Ids<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    let customer = customer::load(&api, &caller, customer, Operation::Read).await?;
+    let customer: Customer = api.load(&caller, customer, Operation::Read).await?;
     let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
     change.assign(&customer).await?;
     change.done().await
@@ -127,7 +126,7 @@ async fn unassign(
     Caller(caller): Caller,
     Ids([customer, dashboard]): Ids<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    let customer = customer::load(&api, &caller, customer, Operation::Read).await?;
+    let customer: Customer = api.load(&caller, customer, Operation::Read).await?;
     let change = Change::of(&api, &caller, dashboard, Operation::UnassignFromCustomer).await?;
     change.unassign(&customer).await?;
     change.done().await

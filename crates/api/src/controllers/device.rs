@@ -2,21 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{Entity, Operation};
 use fieldline_core::services::NewCredentials;
 use fieldline_model::DeviceId;
 use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
-use fieldline_model::message::MsgType;
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
+use super::assigned;
 use super::conflict::ConflictParams;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Body, Ids, Query};
-use crate::state::{Api, ApiState};
+use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -29,23 +28,11 @@ pub(super) fn routes() -> Routes {
         .add(T, routes!(save_credentials))
 }
 
-pub(super) async fn load(
-    api: &ApiState,
-    caller: &Principal,
-    id: Uuid,
-    operation: Operation,
-) -> ApiResult<Device> {
-    match api.check(caller, DeviceId(id), operation).await? {
-        Entity::Device(device) => Ok(device),
-        _ => Err(ApiError::not_found("Device not found")),
-    }
-}
-
 /// The device of an id.
 #[utoipa::path(get, path = "/api/device/{deviceId}", tag = "device", operation_id = "getDeviceById",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = Device)))]
 async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Device>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(api.load::<Device>(&caller, id, Operation::Read).await?))
 }
 
 /// The device of an id with what lists show beside it.
@@ -56,25 +43,7 @@ async fn info(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<DeviceInfo>> {
-    load(&api, &caller, id, Operation::Read).await?;
-    let info = api.entities.devices.info(caller.tenant, DeviceId(id)).await?;
-    info.map(Json)
-        .ok_or_else(|| ApiError::not_found(format!("Device with id [{id}] is not found")))
-}
-
-/// Whether the caller may save this device; customer users may change theirs, but not hand them over.
-async fn check_save(api: &ApiState, caller: &Principal, device: &mut Device) -> ApiResult<()> {
-    match device.id {
-        Some(id) => {
-            let stored = load(api, caller, id.0, Operation::Write).await?;
-            if caller.authority == Authority::CustomerUser {
-                device.customer_id = stored.customer_id;
-            }
-            Ok(())
-        }
-        None if caller.authority == Authority::CustomerUser => Err(ApiError::denied()),
-        None => Ok(()),
-    }
+    assigned::info::<Device>(&api, &caller, id).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -95,7 +64,7 @@ async fn save(
     Query(names): Query<ConflictParams>,
     Body(mut device): Body<Device>,
 ) -> ApiResult<Json<Device>> {
-    check_save(&api, &caller, &mut device).await?;
+    assigned::check_save(&api, &caller, &mut device).await?;
     let created = device.id.is_none();
     let credentials = NewCredentials::AccessToken(token.access_token);
     let names = names.policy()?;
@@ -127,11 +96,12 @@ async fn save_with_credentials(
     Query(names): Query<ConflictParams>,
     Body(mut request): Body<SaveDeviceWithCredentialsRequest>,
 ) -> ApiResult<Json<Device>> {
-    check_save(&api, &caller, &mut request.device).await?;
+    assigned::check_save(&api, &caller, &mut request.device).await?;
     if let Some(id) = request.device.id
         && caller.authority == Authority::CustomerUser
     {
-        load(&api, &caller, id.0, Operation::WriteCredentials).await?;
+        api.load::<Device>(&caller, id.0, Operation::WriteCredentials)
+            .await?;
     }
     let created = request.device.id.is_none();
     let credentials = NewCredentials::Given(request.credentials);
@@ -150,14 +120,7 @@ async fn save_with_credentials(
 #[utoipa::path(delete, path = "/api/device/{deviceId}", tag = "device", operation_id = "deleteDevice",
     params(("deviceId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let device = load(&api, &caller, id, Operation::Delete).await?;
-    api.services.devices.delete(caller.tenant, DeviceId(id)).await?;
-    let entity = Entity::Device(device);
-    api.services
-        .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
-    Ok(())
+    assigned::delete::<Device>(&api, &caller, id).await
 }
 
 /// The credentials of a device.
@@ -169,7 +132,8 @@ async fn credentials(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<DeviceCredentials>> {
-    load(&api, &caller, id, Operation::ReadCredentials).await?;
+    api.load::<Device>(&caller, id, Operation::ReadCredentials)
+        .await?;
     let found = api
         .entities
         .device_credentials
@@ -191,7 +155,8 @@ async fn save_credentials(
     let id = credentials
         .device_id
         .ok_or_else(|| ApiError::bad_request("Device credentials should be assigned to device!"))?;
-    load(&api, &caller, id.0, Operation::WriteCredentials).await?;
+    api.load::<Device>(&caller, id.0, Operation::WriteCredentials)
+        .await?;
     let saved = api
         .services
         .devices

@@ -2,19 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, allows};
 use fieldline_core::ports::DeviceFilter;
-use fieldline_model::entity::{Device, DeviceInfo};
+use fieldline_model::entity::{Device, DeviceInfo, DeviceProfile};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityType, TenantId};
+use fieldline_model::{CustomerId, DeviceProfileId, EntityType, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::{Either, EntitySubtype};
+use super::assigned::{self, Narrow, present};
+use super::{Either, EntitySubtype, profile};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query, missing, parse_uuid, parse_uuids};
+use crate::extract::{Ids, PageParams, Query, parse_uuid};
 use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
@@ -43,9 +43,8 @@ struct FilterParams {
     active: Option<String>,
 }
 
-impl FilterParams {
+impl Narrow<Device> for FilterParams {
     fn filter(self, customer: Option<CustomerId>) -> ApiResult<DeviceFilter> {
-        let present = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let device_type = present(self.device_type);
         let profile = match present(self.device_profile_id).filter(|_| device_type.is_none()) {
             Some(id) => Some(DeviceProfileId(parse_uuid(&id)?)),
@@ -83,22 +82,13 @@ struct NameParams {
     params(PageParams, FilterParams, NameParams), responses((status = 200, body = PageData<Device>)))]
 async fn of_tenant(
     State(api): State<Api>,
-    caller: Caller,
+    Caller(caller): Caller,
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
     Query(name): Query<NameParams>,
 ) -> ApiResult<Json<Either<PageData<Device>, Device>>> {
-    if name.device_name.is_some() {
-        let Json(device) = by_name(State(api), caller, Query(name)).await?;
-        return Ok(Json(Either::Right(device)));
-    }
-    let filter = params.filter(None)?;
-    let devices = api
-        .entities
-        .devices
-        .list(caller.0.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(Either::Left(devices.map(|info| info.device))))
+    let name = ("deviceName", name.device_name);
+    assigned::of_tenant(&api, &caller, params, page, name).await
 }
 
 /// A page of devices of the tenant with what lists show beside them.
@@ -110,13 +100,7 @@ async fn infos_of_tenant(
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<DeviceInfo>>> {
-    let filter = params.filter(None)?;
-    let devices = api
-        .entities
-        .devices
-        .list(caller.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(devices))
+    assigned::infos_of_tenant::<Device>(&api, &caller, params, page).await
 }
 
 /// The device of a name.
@@ -127,11 +111,7 @@ async fn by_name(
     Caller(caller): Caller,
     Query(name): Query<NameParams>,
 ) -> ApiResult<Json<Device>> {
-    let name = name.device_name.ok_or_else(|| missing("deviceName"))?;
-    let found = api.entities.devices.by_name(caller.tenant, &name).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    assigned::by_name(&api, &caller, ("deviceName", name.device_name)).await
 }
 
 /// A page of devices of a customer with what lists show beside them.
@@ -141,19 +121,11 @@ async fn by_name(
 async fn infos_of_customer(
     State(api): State<Api>,
     Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    Ids([customer]): Ids<1>,
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<DeviceInfo>>> {
-    let customer = CustomerId(id);
-    api.check(&caller, customer, Operation::Read).await?;
-    let filter = params.filter(Some(customer))?;
-    let devices = api
-        .entities
-        .devices
-        .list(caller.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(devices))
+    assigned::infos_of_customer::<Device>(&api, &caller, customer, params, page).await
 }
 
 /// A page of devices of a customer.
@@ -161,14 +133,13 @@ async fn infos_of_customer(
     operation_id = "getCustomerDevices", params(("customerId" = Uuid, Path), PageParams, FilterParams),
     responses((status = 200, body = PageData<Device>)))]
 async fn of_customer(
-    api: State<Api>,
-    caller: Caller,
-    id: Ids<1>,
-    page: Query<PageParams>,
-    params: Query<FilterParams>,
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([customer]): Ids<1>,
+    Query(page): Query<PageParams>,
+    Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<Device>>> {
-    let Json(infos) = infos_of_customer(api, caller, id, page, params).await?;
-    Ok(Json(infos.map(|info| info.device)))
+    assigned::of_customer(&api, &caller, customer, params, page).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -187,36 +158,14 @@ async fn by_ids(
     Caller(caller): Caller,
     Query(ids): Query<DeviceIds>,
 ) -> ApiResult<Json<Vec<Device>>> {
-    let ids = parse_uuids("deviceIds", &ids.device_ids.unwrap_or_default(), DeviceId)?;
-    let devices = api.entities.devices.by_ids(caller.tenant, &ids).await?;
-    let readable = devices
-        .into_iter()
-        .filter(|device| {
-            allows(
-                &caller,
-                Operation::Read,
-                &Entity::Device(device.clone()).resource(),
-            )
-        })
-        .collect();
-    Ok(Json(readable))
+    assigned::by_ids(&api, &caller, ("deviceIds", ids.device_ids)).await
 }
 
 /// The device types of the tenant: the names of its device profiles.
 #[utoipa::path(get, path = "/api/device/types", tag = "device", operation_id = "getDeviceTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
 async fn types(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Vec<EntitySubtype>>> {
-    let profiles = super::device_profile::all(&api, caller.tenant).await?;
-    let mut types: Vec<EntitySubtype> = profiles
-        .into_iter()
-        .map(|profile| EntitySubtype {
-            tenant_id: caller.tenant,
-            entity_type: EntityType::Device,
-            subtype: profile.name,
-        })
-        .collect();
-    types.sort_by(|a, b| a.subtype.cmp(&b.subtype));
-    Ok(Json(types))
+    profile::types::<DeviceProfile>(&api, &caller, EntityType::Device).await
 }
 
 /// A page of devices of a profile, or of any: a sample to learn names of series from.

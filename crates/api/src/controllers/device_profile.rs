@@ -4,23 +4,21 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{Operation, Principal};
+use fieldline_model::Subject;
 use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceProfileId, Subject, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use super::device_list::sample;
-use super::{Either, EntityInfo};
+use super::{Either, EntityInfo, profile};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
-use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, parse_uuid, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::error::ApiResult;
+use crate::extract::{Body, Ids, PageParams, Query, parse_uuid};
+use crate::state::Api;
 
 /// Devices that names of series and attributes are learned from.
 const SAMPLED_DEVICES: u32 = 100;
@@ -43,44 +41,6 @@ pub(super) fn routes() -> Routes {
         .add(T, routes!(attribute_keys))
 }
 
-async fn load(
-    api: &ApiState,
-    caller: &Principal,
-    id: Uuid,
-    operation: Operation,
-) -> ApiResult<DeviceProfile> {
-    match api.check(caller, DeviceProfileId(id), operation).await? {
-        Entity::DeviceProfile(profile) => Ok(profile),
-        _ => Err(ApiError::not_found("Device profile not found")),
-    }
-}
-
-fn short(profile: DeviceProfile) -> DeviceProfileInfo {
-    DeviceProfileInfo {
-        id: profile.id.unwrap_or_default(),
-        tenant_id: profile.tenant_id,
-        name: profile.name,
-        image: profile.image,
-        default_dashboard_id: profile.default_dashboard_id,
-        profile_type: profile.profile_type,
-        transport_type: profile.transport_type,
-    }
-}
-
-/// All device profiles of a tenant.
-pub(super) async fn all(api: &ApiState, tenant: TenantId) -> ApiResult<Vec<DeviceProfile>> {
-    let mut profiles = Vec::new();
-    let mut link = PageLink::first(PAGE);
-    loop {
-        let page = api.entities.device_profiles.list(tenant, &link).await?;
-        profiles.extend(page.data);
-        if !page.has_next {
-            return Ok(profiles);
-        }
-        link.page += 1;
-    }
-}
-
 /// The device profile of an id.
 #[utoipa::path(get, path = "/api/deviceProfile/{deviceProfileId}", tag = "device-profile",
     operation_id = "getDeviceProfileById", params(("deviceProfileId" = Uuid, Path)),
@@ -90,7 +50,9 @@ async fn get(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<DeviceProfile>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(
+        api.load::<DeviceProfile>(&caller, id, Operation::Read).await?,
+    ))
 }
 
 /// Creates a device profile, or updates it where it has an id.
@@ -101,31 +63,14 @@ async fn save(
     Caller(caller): Caller,
     Body(profile): Body<DeviceProfile>,
 ) -> ApiResult<Json<DeviceProfile>> {
-    if let Some(id) = profile.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
-    }
-    let created = profile.id.is_none();
-    let saved = api.services.device_profiles.save(caller.tenant, profile).await?;
-    let entity = Entity::DeviceProfile(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
-    Ok(Json(saved))
+    profile::save(&api, &caller, profile).await
 }
 
 /// Deletes a device profile that no device has.
 #[utoipa::path(delete, path = "/api/deviceProfile/{deviceProfileId}", tag = "device-profile",
     operation_id = "deleteDeviceProfile", params(("deviceProfileId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let profile = load(&api, &caller, id, Operation::Delete).await?;
-    api.services
-        .device_profiles
-        .delete(caller.tenant, &profile)
-        .await?;
-    let entity = Entity::DeviceProfile(profile);
-    api.services
-        .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
-    Ok(())
+    profile::delete::<DeviceProfile>(&api, &caller, id).await
 }
 
 /// Makes a device profile the default one.
@@ -137,11 +82,7 @@ async fn set_default(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<DeviceProfile>> {
-    load(&api, &caller, id, Operation::Write).await?;
-    let profiles = &api.services.device_profiles;
-    Ok(Json(
-        profiles.set_default(caller.tenant, DeviceProfileId(id)).await?,
-    ))
+    profile::set_default(&api, &caller, id).await
 }
 
 /// A page of device profiles.
@@ -152,8 +93,7 @@ async fn list(
     Caller(caller): Caller,
     Query(page): Query<PageParams>,
 ) -> ApiResult<Json<PageData<DeviceProfile>>> {
-    let profiles = &api.entities.device_profiles;
-    Ok(Json(profiles.list(caller.tenant, &page.link()?).await?))
+    profile::list(&api, &caller, page).await.map(Json)
 }
 
 /// The short form of a device profile.
@@ -165,20 +105,14 @@ async fn info(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<DeviceProfileInfo>> {
-    Ok(Json(short(load(&api, &caller, id, Operation::Read).await?)))
+    profile::info::<DeviceProfile>(&api, &caller, id).await
 }
 
 /// The short form of the default device profile.
 #[utoipa::path(get, path = "/api/deviceProfileInfo/default", tag = "device-profile",
     operation_id = "getDefaultDeviceProfileInfo", responses((status = 200, body = DeviceProfileInfo)))]
 async fn default_info(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<DeviceProfileInfo>> {
-    let profile = api
-        .entities
-        .device_profiles
-        .default_profile(caller.tenant)
-        .await?;
-    let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
-    Ok(Json(short(profile)))
+    profile::default_info::<DeviceProfile>(&api, &caller).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -207,7 +141,9 @@ async fn infos(
     let (tenant, link) = (caller.0.tenant, page.link()?);
     let stores = &api.entities.device_profiles;
     let Some(transport) = params.transport_type.filter(|text| !text.is_empty()) else {
-        return Ok(Json(Either::Left(stores.list(tenant, &link).await?.map(short))));
+        return Ok(Json(Either::Left(
+            stores.list(tenant, &link).await?.map(DeviceProfileInfo::from),
+        )));
     };
     // Tenants have few profiles, and the store does not filter by transport: the page is cut here.
     let mut fitting = Vec::new();
@@ -231,7 +167,7 @@ async fn infos(
         .into_iter()
         .skip(skipped)
         .take(link.page_size as usize)
-        .map(short)
+        .map(DeviceProfileInfo::from)
         .collect();
     Ok(Json(Either::Left(PageData::new(data, total, &link))))
 }
@@ -245,13 +181,10 @@ async fn infos_by_ids(
     Caller(caller): Caller,
     Query(params): Query<InfoParams>,
 ) -> ApiResult<Json<Vec<DeviceProfileInfo>>> {
-    let ids = params.device_profile_ids.unwrap_or_default();
-    let mut infos = Vec::new();
-    for id in parse_uuids("deviceProfileIds", &ids, DeviceProfileId)? {
-        let found = api.entities.device_profiles.get(caller.tenant, id).await?;
-        infos.extend(found.map(short));
-    }
-    Ok(Json(infos))
+    let ids = ("deviceProfileIds", params.device_profile_ids);
+    profile::infos_by_ids::<DeviceProfile>(&api, &caller, ids)
+        .await
+        .map(Json)
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -271,20 +204,7 @@ async fn names(
     Caller(caller): Caller,
     Query(params): Query<NamesParams>,
 ) -> ApiResult<Json<Vec<EntityInfo>>> {
-    let active_only = params.active_only.as_deref() == Some("true");
-    let mut infos = Vec::new();
-    for profile in all(&api, caller.tenant).await? {
-        let id = profile.id.unwrap_or_default();
-        if active_only && sample(&api, caller.tenant, Some(id), 1).await?.data.is_empty() {
-            continue;
-        }
-        infos.push(EntityInfo {
-            id: id.into(),
-            name: profile.name,
-        });
-    }
-    infos.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(Json(infos))
+    profile::names::<DeviceProfile>(&api, &caller, params.active_only).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -300,7 +220,11 @@ impl KeysParams {
     /// Devices of the profile to learn names from.
     async fn subjects(self, api: &Api, caller: &Principal) -> ApiResult<Vec<Subject>> {
         let profile = match self.device_profile_id.filter(|id| !id.is_empty()) {
-            Some(id) => load(api, caller, parse_uuid(&id)?, Operation::Read).await?.id,
+            Some(id) => {
+                api.load::<DeviceProfile>(caller, parse_uuid(&id)?, Operation::Read)
+                    .await?
+                    .id
+            }
             None => None,
         };
         let devices = sample(api, caller.tenant, profile, SAMPLED_DEVICES).await?;

@@ -2,14 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal, allows};
+use fieldline_core::access::{Operation, Principal, allows};
+use fieldline_core::ports::Assignable;
 use fieldline_model::entity::{
     Asset, Device, EntityView, RelationFilter, RelationsQuery, RelationsSearchParameters,
 };
-use fieldline_model::{AssetId, DeviceId, EntityType, EntityViewId};
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use crate::caller::Caller;
 use crate::endpoint::{Routes, TC};
@@ -40,13 +39,13 @@ struct EntitySearchQuery {
     entity_view_types: Option<Vec<String>>,
 }
 
-/// The ids of the related entities of a type.
-async fn related(
+/// The related entities of a kind and of some types that the caller may see.
+async fn related<E: Assignable>(
     api: &ApiState,
     caller: &Principal,
     query: EntitySearchQuery,
-    entity_type: EntityType,
-) -> ApiResult<Vec<Uuid>> {
+    types: Option<Vec<String>>,
+) -> ApiResult<Json<Vec<E>>> {
     api.check(caller, query.parameters.root(), Operation::Read)
         .await?;
     let relation_type = query.relation_type.unwrap_or_else(|| "Contains".to_owned());
@@ -54,24 +53,23 @@ async fn related(
         parameters: query.parameters,
         filters: vec![RelationFilter {
             relation_type: Some(relation_type),
-            entity_types: vec![entity_type],
+            entity_types: vec![E::TYPE],
             negate: false,
         }],
     };
     let direction = query.parameters.direction;
     let relations = api.entities.relations.search(caller.tenant, &query).await?;
-    let mut ids: Vec<Uuid> = relations
+    let ids: Vec<E::Id> = relations
         .iter()
-        .map(|relation| relation.found(direction).id)
+        .map(|relation| E::typed(relation.found(direction).id))
         .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
-}
-
-/// Whether an entity is of one of the types, and one that the caller may see.
-fn fits(caller: &Principal, types: &[String], entity_type: &str, entity: &Entity) -> bool {
-    types.iter().any(|name| name == entity_type) && allows(caller, Operation::Read, &entity.resource())
+    let mut found = E::store(&api.entities).by_ids(caller.tenant, &ids).await?;
+    let types = types.unwrap_or_default();
+    found.retain(|entity| {
+        types.iter().any(|name| name == entity.head().entity_type)
+            && allows(caller, Operation::Read, &entity.resource())
+    });
+    Ok(Json(found))
 }
 
 /// The devices of some types that are related to an entity.
@@ -82,15 +80,8 @@ async fn devices(
     Caller(caller): Caller,
     Body(mut query): Body<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<Device>>> {
-    let types = query.device_types.take().unwrap_or_default();
-    let ids = related(&api, &caller, query, EntityType::Device).await?;
-    let ids: Vec<DeviceId> = ids.into_iter().map(DeviceId).collect();
-    let mut found = api.entities.devices.by_ids(caller.tenant, &ids).await?;
-    found.retain(|device| {
-        let entity = Entity::Device(device.clone());
-        fits(&caller, &types, &device.device_type, &entity)
-    });
-    Ok(Json(found))
+    let types = query.device_types.take();
+    related(&api, &caller, query, types).await
 }
 
 /// The assets of some types that are related to an entity.
@@ -101,15 +92,8 @@ async fn assets(
     Caller(caller): Caller,
     Body(mut query): Body<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<Asset>>> {
-    let types = query.asset_types.take().unwrap_or_default();
-    let ids = related(&api, &caller, query, EntityType::Asset).await?;
-    let ids: Vec<AssetId> = ids.into_iter().map(AssetId).collect();
-    let mut found = api.entities.assets.by_ids(caller.tenant, &ids).await?;
-    found.retain(|asset| {
-        let entity = Entity::Asset(asset.clone());
-        fits(&caller, &types, &asset.asset_type, &entity)
-    });
-    Ok(Json(found))
+    let types = query.asset_types.take();
+    related(&api, &caller, query, types).await
 }
 
 /// The entity views of some types that are related to an entity.
@@ -120,13 +104,6 @@ async fn entity_views(
     Caller(caller): Caller,
     Body(mut query): Body<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
-    let types = query.entity_view_types.take().unwrap_or_default();
-    let ids = related(&api, &caller, query, EntityType::EntityView).await?;
-    let ids: Vec<EntityViewId> = ids.into_iter().map(EntityViewId).collect();
-    let mut found = api.entities.entity_views.by_ids(caller.tenant, &ids).await?;
-    found.retain(|view| {
-        let entity = Entity::EntityView(view.clone());
-        fits(&caller, &types, &view.view_type, &entity)
-    });
-    Ok(Json(found))
+    let types = query.entity_view_types.take();
+    related(&api, &caller, query, types).await
 }

@@ -4,13 +4,10 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{Entity, Operation, Principal};
 use fieldline_model::entity::{Authority, EntityView, EntityViewInfo};
-use fieldline_model::message::MsgType;
-use fieldline_model::{CustomerId, EntityViewId};
 use utoipa_axum::routes;
-use uuid::Uuid;
 
+use super::assigned;
 use super::conflict::ConflictParams;
-use super::customer;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
@@ -28,18 +25,6 @@ pub(super) fn routes() -> Routes {
         .add(T, routes!(unassign))
 }
 
-pub(super) async fn load(
-    api: &ApiState,
-    caller: &Principal,
-    id: Uuid,
-    operation: Operation,
-) -> ApiResult<EntityView> {
-    match api.check(caller, EntityViewId(id), operation).await? {
-        Entity::EntityView(view) => Ok(view),
-        _ => Err(ApiError::not_found("Entity view not found")),
-    }
-}
-
 /// The entity view of an id.
 #[utoipa::path(get, path = "/api/entityView/{entityViewId}", tag = "entity-view", operation_id = "getEntityViewById",
     params(("entityViewId" = Uuid, Path)), responses((status = 200, body = EntityView)))]
@@ -48,7 +33,7 @@ async fn get(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<EntityView>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(api.load::<EntityView>(&caller, id, Operation::Read).await?))
 }
 
 /// The entity view of an id with what lists show beside it.
@@ -60,36 +45,21 @@ async fn info(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<EntityViewInfo>> {
-    load(&api, &caller, id, Operation::Read).await?;
-    let info = api
-        .entities
-        .entity_views
-        .info(caller.tenant, EntityViewId(id))
-        .await?;
-    info.map(Json)
-        .ok_or_else(|| ApiError::not_found(format!("Entity view with id [{id}] is not found")))
+    assigned::info::<EntityView>(&api, &caller, id).await
 }
 
-/// Whether the caller may save this entity view; customer users may change theirs, but not hand them over.
+/// Whether the caller may save this entity view; customer users may rename theirs, but not let them show anything else.
 async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityView) -> ApiResult<()> {
-    match view.id {
-        Some(id) => {
-            let stored = load(api, caller, id.0, Operation::Write).await?;
-            if caller.authority == Authority::CustomerUser {
-                // Else a view would show them what they may not see.
-                if view.entity_id != stored.entity_id {
-                    return Err(ApiError::denied());
-                }
-                view.customer_id = stored.customer_id;
-                view.keys = stored.keys;
-                view.start_time_ms = stored.start_time_ms;
-                view.end_time_ms = stored.end_time_ms;
-            }
-            Ok(())
+    let stored = assigned::check_save(api, caller, view).await?;
+    if let Some(stored) = stored.filter(|_| caller.authority == Authority::CustomerUser) {
+        if view.entity_id != stored.entity_id {
+            return Err(ApiError::denied());
         }
-        None if caller.authority == Authority::CustomerUser => Err(ApiError::denied()),
-        None => Ok(()),
+        view.keys = stored.keys;
+        view.start_time_ms = stored.start_time_ms;
+        view.end_time_ms = stored.end_time_ms;
     }
+    Ok(())
 }
 
 /// Creates an entity view, or updates it where it has an id.
@@ -120,17 +90,7 @@ async fn save(
     operation_id = "deleteEntityView",
     params(("entityViewId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let view = load(&api, &caller, id, Operation::Delete).await?;
-    api.services
-        .entity_views
-        .delete(caller.tenant, EntityViewId(id))
-        .await?;
-    let entity = Entity::EntityView(view);
-    api.services
-        .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
-    Ok(())
+    assigned::delete::<EntityView>(&api, &caller, id).await
 }
 
 /// Assigns an entity view to a customer.
@@ -140,17 +100,9 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 async fn assign(
     State(api): State<Api>,
     Caller(caller): Caller,
-    Ids([customer, view]): Ids<2>,
+    Ids(ids): Ids<2>,
 ) -> ApiResult<Json<EntityView>> {
-    let customer = customer::load(&api, &caller, customer, Operation::Read).await?;
-    load(&api, &caller, view, Operation::AssignToCustomer).await?;
-    let views = &api.services.entity_views;
-    let assigned = views
-        .assign(caller.tenant, EntityViewId(view), customer.id.unwrap_or_default())
-        .await?;
-    let entity = Entity::EntityView(assigned.clone());
-    api.services.actions.assigned(&caller, &entity, &customer).await;
-    Ok(Json(assigned))
+    assigned::assign(&api, &caller, ids).await
 }
 
 /// Assigns an entity view to the public customer.
@@ -160,17 +112,9 @@ async fn assign(
 async fn assign_to_public(
     State(api): State<Api>,
     Caller(caller): Caller,
-    Ids([view]): Ids<1>,
+    Ids([id]): Ids<1>,
 ) -> ApiResult<Json<EntityView>> {
-    load(&api, &caller, view, Operation::AssignToCustomer).await?;
-    let public = api.services.customers.public(caller.tenant).await?;
-    let views = &api.services.entity_views;
-    let assigned = views
-        .assign(caller.tenant, EntityViewId(view), public.id.unwrap_or_default())
-        .await?;
-    let entity = Entity::EntityView(assigned.clone());
-    api.services.actions.assigned(&caller, &entity, &public).await;
-    Ok(Json(assigned))
+    assigned::assign_to_public(&api, &caller, id).await
 }
 
 /// Takes an entity view back from its customer.
@@ -180,20 +124,7 @@ async fn assign_to_public(
 async fn unassign(
     State(api): State<Api>,
     Caller(caller): Caller,
-    Ids([view]): Ids<1>,
+    Ids([id]): Ids<1>,
 ) -> ApiResult<Json<EntityView>> {
-    let stored = load(&api, &caller, view, Operation::UnassignFromCustomer).await?;
-    if stored.customer_id.is_null() {
-        return Err(ApiError::bad_request(
-            "Entity view isn't assigned to any customer!",
-        ));
-    }
-    let customer = customer::load(&api, &caller, stored.customer_id.0, Operation::Read).await?;
-    let views = &api.services.entity_views;
-    let taken = views
-        .assign(caller.tenant, EntityViewId(view), CustomerId::NULL)
-        .await?;
-    let entity = Entity::EntityView(taken.clone());
-    api.services.actions.unassigned(&caller, &entity, &customer).await;
-    Ok(Json(taken))
+    assigned::unassign(&api, &caller, id).await
 }

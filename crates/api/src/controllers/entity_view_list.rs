@@ -2,19 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, allows};
 use fieldline_core::ports::EntityViewFilter;
 use fieldline_model::entity::{EntityView, EntityViewInfo};
 use fieldline_model::page::PageData;
-use fieldline_model::{CustomerId, EntityType, EntityViewId};
+use fieldline_model::{CustomerId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
+use super::assigned::{self, Narrow, present};
 use super::{Either, EntitySubtype};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
-use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query, missing, parse_uuids};
+use crate::error::ApiResult;
+use crate::extract::{Ids, PageParams, Query};
 use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
@@ -37,9 +37,8 @@ struct FilterParams {
     view_type: Option<String>,
 }
 
-impl FilterParams {
+impl Narrow<EntityView> for FilterParams {
     fn filter(self, customer: Option<CustomerId>) -> ApiResult<EntityViewFilter> {
-        let present = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let view_type = present(self.view_type);
         Ok(EntityViewFilter {
             customer,
@@ -62,22 +61,13 @@ struct NameParams {
     params(PageParams, FilterParams, NameParams), responses((status = 200, body = PageData<EntityView>)))]
 async fn of_tenant(
     State(api): State<Api>,
-    caller: Caller,
+    Caller(caller): Caller,
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
     Query(name): Query<NameParams>,
 ) -> ApiResult<Json<Either<PageData<EntityView>, EntityView>>> {
-    if name.entity_view_name.is_some() {
-        let Json(view) = by_name(State(api), caller, Query(name)).await?;
-        return Ok(Json(Either::Right(view)));
-    }
-    let filter = params.filter(None)?;
-    let views = api
-        .entities
-        .entity_views
-        .list(caller.0.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(Either::Left(views.map(|info| info.view))))
+    let name = ("entityViewName", name.entity_view_name);
+    assigned::of_tenant(&api, &caller, params, page, name).await
 }
 
 /// A page of entity views of the tenant with what lists show beside them.
@@ -90,13 +80,7 @@ async fn infos_of_tenant(
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<EntityViewInfo>>> {
-    let filter = params.filter(None)?;
-    let views = api
-        .entities
-        .entity_views
-        .list(caller.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(views))
+    assigned::infos_of_tenant::<EntityView>(&api, &caller, params, page).await
 }
 
 /// The entity view of a name.
@@ -107,11 +91,7 @@ async fn by_name(
     Caller(caller): Caller,
     Query(name): Query<NameParams>,
 ) -> ApiResult<Json<EntityView>> {
-    let name = name.entity_view_name.ok_or_else(|| missing("entityViewName"))?;
-    let found = api.entities.entity_views.by_name(caller.tenant, &name).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    assigned::by_name(&api, &caller, ("entityViewName", name.entity_view_name)).await
 }
 
 /// A page of entity views of a customer with what lists show beside them.
@@ -121,19 +101,11 @@ async fn by_name(
 async fn infos_of_customer(
     State(api): State<Api>,
     Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    Ids([customer]): Ids<1>,
     Query(page): Query<PageParams>,
     Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<EntityViewInfo>>> {
-    let customer = CustomerId(id);
-    api.check(&caller, customer, Operation::Read).await?;
-    let filter = params.filter(Some(customer))?;
-    let views = api
-        .entities
-        .entity_views
-        .list(caller.tenant, &filter, &page.link()?)
-        .await?;
-    Ok(Json(views))
+    assigned::infos_of_customer::<EntityView>(&api, &caller, customer, params, page).await
 }
 
 /// A page of entity views of a customer.
@@ -141,14 +113,13 @@ async fn infos_of_customer(
     operation_id = "getCustomerEntityViews", params(("customerId" = Uuid, Path), PageParams, FilterParams),
     responses((status = 200, body = PageData<EntityView>)))]
 async fn of_customer(
-    api: State<Api>,
-    caller: Caller,
-    id: Ids<1>,
-    page: Query<PageParams>,
-    params: Query<FilterParams>,
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([customer]): Ids<1>,
+    Query(page): Query<PageParams>,
+    Query(params): Query<FilterParams>,
 ) -> ApiResult<Json<PageData<EntityView>>> {
-    let Json(infos) = infos_of_customer(api, caller, id, page, params).await?;
-    Ok(Json(infos.map(|info| info.view)))
+    assigned::of_customer(&api, &caller, customer, params, page).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -168,23 +139,7 @@ async fn by_ids(
     Caller(caller): Caller,
     Query(ids): Query<EntityViewIds>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
-    let ids = parse_uuids(
-        "entityViewIds",
-        &ids.entity_view_ids.unwrap_or_default(),
-        EntityViewId,
-    )?;
-    let views = api.entities.entity_views.by_ids(caller.tenant, &ids).await?;
-    let readable = views
-        .into_iter()
-        .filter(|view| {
-            allows(
-                &caller,
-                Operation::Read,
-                &Entity::EntityView(view.clone()).resource(),
-            )
-        })
-        .collect();
-    Ok(Json(readable))
+    assigned::by_ids(&api, &caller, ("entityViewIds", ids.entity_view_ids)).await
 }
 
 /// The types that the tenant's entity views have.

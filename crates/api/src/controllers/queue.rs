@@ -2,19 +2,17 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{Entity, Operation, Principal};
-use fieldline_model::QueueId;
+use fieldline_core::access::Operation;
 use fieldline_model::entity::Queue;
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use crate::caller::Caller;
 use crate::endpoint::{Routes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Body, Ids, PageParams, Query, missing};
-use crate::state::{Api, ApiState};
+use crate::state::Api;
 
 /// The service whose queues these are.
 const RULE_ENGINE: &str = "TB_RULE_ENGINE";
@@ -34,13 +32,6 @@ pub(super) fn routes() -> Routes {
         .add(ST, routes!(list))
         .add(S, routes!(save))
         .add(S, routes!(delete))
-}
-
-async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<Queue> {
-    match api.check(caller, QueueId(id), operation).await? {
-        Entity::Queue(queue) => Ok(queue),
-        _ => Err(ApiError::not_found("Queue not found")),
-    }
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -72,7 +63,7 @@ impl ServiceParams {
 #[utoipa::path(get, path = "/api/queues/{queueId}", tag = "queue", operation_id = "getQueueById",
     params(("queueId" = Uuid, Path)), responses((status = 200, body = Queue)))]
 async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Queue>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(api.load::<Queue>(&caller, id, Operation::Read).await?))
 }
 
 /// The queue of a name.
@@ -120,7 +111,7 @@ async fn save(
         return Ok(Json(None));
     }
     if let Some(id) = queue.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
+        api.load::<Queue>(&caller, id.0, Operation::Write).await?;
     }
     Ok(Json(Some(api.services.queues.save(queue).await?)))
 }
@@ -129,6 +120,6 @@ async fn save(
 #[utoipa::path(delete, path = "/api/queues/{queueId}", tag = "queue", operation_id = "deleteQueue",
     params(("queueId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let queue = load(&api, &caller, id, Operation::Delete).await?;
+    let queue = api.load::<Queue>(&caller, id, Operation::Delete).await?;
     Ok(api.services.queues.delete(&queue).await?)
 }

@@ -1,12 +1,9 @@
 //! Lists of relations, and searches along them. Relations with an end that the caller may not see are left out.
 
-use std::collections::HashMap;
-
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{AccessError, Operation, Principal};
+use fieldline_core::access::{Operation, Principal};
 use fieldline_core::ports::RelationEnds;
-use fieldline_model::EntityId;
 use fieldline_model::entity::{EntityRelation, EntityRelationInfo, RelationsQuery};
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -76,26 +73,24 @@ struct GroupParams {
     relation_type_group: Option<String>,
 }
 
+impl GroupParams {
+    fn narrow(&self, ends: RelationEnds) -> RelationEnds {
+        RelationEnds {
+            group: group(self.relation_type_group.as_deref()),
+            ..ends
+        }
+    }
+}
+
 /// Those of the relations whose ends the caller may see.
 async fn readable(
     api: &ApiState,
     caller: &Principal,
     mut relations: Vec<EntityRelation>,
 ) -> ApiResult<Vec<EntityRelation>> {
-    let mut seen: HashMap<EntityId, bool> = HashMap::new();
-    for end in relations.iter().flat_map(|relation| [relation.from, relation.to]) {
-        if seen.contains_key(&end) {
-            continue;
-        }
-        let may = match api.check(caller, end, Operation::Read).await {
-            Ok(_) => true,
-            Err(AccessError::NotFound(_) | AccessError::Denied) => false,
-            Err(error) => return Err(error.into()),
-        };
-        seen.insert(end, may);
-    }
-    relations
-        .retain(|relation| seen.get(&relation.from) == Some(&true) && seen.get(&relation.to) == Some(&true));
+    let ends = relations.iter().flat_map(|relation| [relation.from, relation.to]);
+    let seen = api.readable(caller, ends).await?;
+    relations.retain(|relation| seen.contains(&relation.from) && seen.contains(&relation.to));
     Ok(relations)
 }
 
@@ -154,10 +149,7 @@ async fn from(
     Path((kind, id)): Path<(String, String)>,
     Query(params): Query<GroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
-    let ends = RelationEnds {
-        group: group(params.relation_type_group.as_deref()),
-        ..RelationEnds::from(entity(&kind, &id)?)
-    };
+    let ends = params.narrow(RelationEnds::from(entity(&kind, &id)?));
     found(&api, &caller, ends).await.map(Json)
 }
 
@@ -172,11 +164,7 @@ async fn from_of_type(
     Path((kind, id, relation_type)): Path<(String, String, String)>,
     Query(params): Query<GroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
-    let ends = RelationEnds {
-        relation_type: Some(relation_type),
-        group: group(params.relation_type_group.as_deref()),
-        ..RelationEnds::from(entity(&kind, &id)?)
-    };
+    let ends = params.narrow(RelationEnds::from(entity(&kind, &id)?).of_type(relation_type));
     found(&api, &caller, ends).await.map(Json)
 }
 
@@ -191,10 +179,7 @@ async fn to(
     Path((kind, id)): Path<(String, String)>,
     Query(params): Query<GroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
-    let ends = RelationEnds {
-        group: group(params.relation_type_group.as_deref()),
-        ..RelationEnds::to(entity(&kind, &id)?)
-    };
+    let ends = params.narrow(RelationEnds::to(entity(&kind, &id)?));
     found(&api, &caller, ends).await.map(Json)
 }
 
@@ -209,11 +194,7 @@ async fn to_of_type(
     Path((kind, id, relation_type)): Path<(String, String, String)>,
     Query(params): Query<GroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
-    let ends = RelationEnds {
-        relation_type: Some(relation_type),
-        group: group(params.relation_type_group.as_deref()),
-        ..RelationEnds::to(entity(&kind, &id)?)
-    };
+    let ends = params.narrow(RelationEnds::to(entity(&kind, &id)?).of_type(relation_type));
     found(&api, &caller, ends).await.map(Json)
 }
 

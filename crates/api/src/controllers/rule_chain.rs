@@ -16,7 +16,6 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{RuleChainId, RuleNodeId};
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use super::Either;
 use crate::caller::Caller;
@@ -43,13 +42,6 @@ pub(super) fn routes() -> Routes {
         .add(T, routes!(debug_input))
 }
 
-async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<RuleChain> {
-    match api.check(caller, RuleChainId(id), operation).await? {
-        Entity::RuleChain(chain) => Ok(chain),
-        _ => Err(ApiError::not_found("Rule chain not found")),
-    }
-}
-
 /// The rule chain of an id, without its nodes.
 #[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "getRuleChainById",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
@@ -58,7 +50,7 @@ async fn get(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<RuleChain>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(api.load::<RuleChain>(&caller, id, Operation::Read).await?))
 }
 
 /// Creates a rule chain without nodes, or updates it where it has an id.
@@ -70,7 +62,7 @@ async fn save(
     Body(chain): Body<RuleChain>,
 ) -> ApiResult<Json<RuleChain>> {
     if let Some(id) = chain.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
+        api.load::<RuleChain>(&caller, id.0, Operation::Write).await?;
     }
     let created = chain.id.is_none();
     let saved = api.services.rule_chains.save(caller.tenant, chain).await?;
@@ -88,7 +80,7 @@ async fn tell(api: &ApiState, caller: &Principal, created: bool, chain: &RuleCha
 #[utoipa::path(delete, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "deleteRuleChain",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let chain = load(&api, &caller, id, Operation::Delete).await?;
+    let chain = api.load::<RuleChain>(&caller, id, Operation::Delete).await?;
     api.services.rule_chains.delete(caller.tenant, &chain).await?;
     let (actions, entity) = (&api.services.actions, Entity::RuleChain(chain));
     actions.entity(&caller, MsgType::EntityDeleted, &entity).await;
@@ -103,7 +95,7 @@ async fn set_root(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<RuleChain>> {
-    let chain = load(&api, &caller, id, Operation::Write).await?;
+    let chain = api.load::<RuleChain>(&caller, id, Operation::Write).await?;
     let (chains, stored) = (&api.services.rule_chains, &api.entities.rule_chains);
     let former = stored.root(caller.tenant, chain.chain_type).await?;
     let root = chains.set_root(caller.tenant, RuleChainId(id)).await?;
@@ -153,7 +145,7 @@ async fn metadata(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<RuleChainMetaData>> {
-    load(&api, &caller, id, Operation::Read).await?;
+    api.load::<RuleChain>(&caller, id, Operation::Read).await?;
     let chains = &api.services.rule_chains;
     Ok(Json(chains.metadata(caller.tenant, RuleChainId(id)).await?))
 }
@@ -177,7 +169,7 @@ async fn save_metadata(
     Body(metadata): Body<RuleChainMetaData>,
 ) -> ApiResult<Json<RuleChainMetaData>> {
     let id = metadata.rule_chain_id.ok_or_else(|| missing("ruleChainId"))?;
-    let chain = load(&api, &caller, id.0, Operation::Write).await?;
+    let chain = api.load::<RuleChain>(&caller, id.0, Operation::Write).await?;
     let update_related = params.update_related.unwrap_or(true);
     let chains = &api.services.rule_chains;
     let saved = chains
@@ -196,7 +188,7 @@ async fn output_labels(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<BTreeSet<String>>> {
-    load(&api, &caller, id, Operation::Read).await?;
+    api.load::<RuleChain>(&caller, id, Operation::Read).await?;
     let chains = &api.services.rule_chains;
     Ok(Json(chains.output_labels(caller.tenant, RuleChainId(id)).await?))
 }
@@ -210,7 +202,7 @@ async fn output_labels_usage(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<Vec<OutputLabelsUsage>>> {
-    load(&api, &caller, id, Operation::Read).await?;
+    api.load::<RuleChain>(&caller, id, Operation::Read).await?;
     let chains = &api.services.rule_chains;
     let usage = chains.output_labels_usage(caller.tenant, RuleChainId(id)).await?;
     Ok(Json(usage))

@@ -34,10 +34,7 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
 async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Tenant>> {
-    match api.check(&caller, TenantId(id), Operation::Read).await? {
-        Entity::Tenant(tenant) => Ok(Json(tenant)),
-        _ => Err(ApiError::not_found("Tenant not found")),
-    }
+    Ok(Json(api.load(&caller, id, Operation::Read).await?))
 }
 
 /// The tenant of an id with the name of its profile.

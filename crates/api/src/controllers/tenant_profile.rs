@@ -2,20 +2,19 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::Operation;
 use fieldline_model::TenantProfileId;
 use fieldline_model::entity::{TenantProfile, TenantProfileInfo};
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use super::Either;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Body, Ids, PageParams, Query, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -28,18 +27,6 @@ pub(super) fn routes() -> Routes {
         .add(S, routes!(list))
         .add(S, routes!(by_ids))
         .add(S, routes!(infos))
-}
-
-async fn load(
-    api: &ApiState,
-    caller: &Principal,
-    id: Uuid,
-    operation: Operation,
-) -> ApiResult<TenantProfile> {
-    match api.check(caller, TenantProfileId(id), operation).await? {
-        Entity::TenantProfile(profile) => Ok(profile),
-        _ => Err(ApiError::not_found("Tenant profile not found")),
-    }
 }
 
 fn short(profile: TenantProfile) -> TenantProfileInfo {
@@ -58,7 +45,9 @@ async fn get(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<TenantProfile>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(
+        api.load::<TenantProfile>(&caller, id, Operation::Read).await?,
+    ))
 }
 
 /// Creates a tenant profile, or updates it where it has an id.
@@ -70,7 +59,7 @@ async fn save(
     Body(profile): Body<TenantProfile>,
 ) -> ApiResult<Json<TenantProfile>> {
     if let Some(id) = profile.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
+        api.load::<TenantProfile>(&caller, id.0, Operation::Write).await?;
     }
     Ok(Json(api.services.tenant_profiles.save(profile).await?))
 }
@@ -79,7 +68,7 @@ async fn save(
 #[utoipa::path(delete, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "deleteTenantProfile", params(("tenantProfileId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let profile = load(&api, &caller, id, Operation::Delete).await?;
+    let profile = api.load::<TenantProfile>(&caller, id, Operation::Delete).await?;
     Ok(api.services.tenant_profiles.delete(&profile).await?)
 }
 
@@ -92,7 +81,7 @@ async fn set_default(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<TenantProfile>> {
-    load(&api, &caller, id, Operation::Write).await?;
+    api.load::<TenantProfile>(&caller, id, Operation::Write).await?;
     let id = TenantProfileId(id);
     Ok(Json(api.services.tenant_profiles.set_default(id).await?))
 }
@@ -106,7 +95,9 @@ async fn info(
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
 ) -> ApiResult<Json<TenantProfileInfo>> {
-    Ok(Json(short(load(&api, &caller, id, Operation::Read).await?)))
+    Ok(Json(short(
+        api.load::<TenantProfile>(&caller, id, Operation::Read).await?,
+    )))
 }
 
 /// The short form of the default tenant profile.

@@ -33,18 +33,11 @@ pub(super) fn routes() -> Routes {
         .add(ST, routes!(set_enabled))
 }
 
-async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<User> {
-    match api.check(caller, UserId(id), operation).await? {
-        Entity::User(user) => Ok(user),
-        _ => Err(ApiError::not_found("User not found")),
-    }
-}
-
 /// The user of an id.
 #[utoipa::path(get, path = "/api/user/{userId}", tag = "user", operation_id = "getUserById",
     params(("userId" = Uuid, Path)), responses((status = 200, body = User)))]
 async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<User>> {
-    let mut user = load(&api, &caller, id, Operation::Read).await?;
+    let mut user = api.load::<User>(&caller, id, Operation::Read).await?;
     let credentials = api.services.users.credentials(UserId(id)).await?;
     let info = user.additional_info.get_or_insert_with(|| json!({}));
     if let Some(fields) = info.as_object_mut() {
@@ -113,7 +106,7 @@ async fn save(
     }
     match user.id {
         Some(id) => {
-            load(&api, &caller, id.0, Operation::Write).await?;
+            api.load::<User>(&caller, id.0, Operation::Write).await?;
         }
         None => {
             let resource = Resource {
@@ -154,7 +147,7 @@ async fn save(
 #[utoipa::path(delete, path = "/api/user/{userId}", tag = "user", operation_id = "deleteUser",
     params(("userId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let user = load(&api, &caller, id, Operation::Delete).await?;
+    let user = api.load::<User>(&caller, id, Operation::Delete).await?;
     if user.authority == Authority::SysAdmin && user.id == Some(caller.user) {
         return Err(ApiError::new(
             ErrorCode::PermissionDenied,
@@ -186,7 +179,7 @@ async fn link(
     id: Uuid,
     headers: &HeaderMap,
 ) -> ApiResult<ActivationLink> {
-    load(api, caller, id, Operation::Read).await?;
+    api.load::<User>(caller, id, Operation::Read).await?;
     link_of(api, UserId(id), headers).await
 }
 
@@ -279,7 +272,7 @@ async fn token(
     if !api.options.user_token_access {
         return Err(ApiError::denied());
     }
-    let user = load(&api, &caller, id, Operation::Read).await?;
+    let user = api.load::<User>(&caller, id, Operation::Read).await?;
     let credentials = api.services.users.credentials(UserId(id)).await?;
     if !credentials.enabled {
         return Err(ApiError::bad_request("User is not active"));
@@ -315,7 +308,7 @@ async fn set_enabled(
         Some("false") => false,
         Some(_) => return Err(missing("userCredentialsEnabled")),
     };
-    let user = load(&api, &caller, id, Operation::Write).await?;
+    let user = api.load::<User>(&caller, id, Operation::Write).await?;
     if user.id == Some(caller.user) && !enabled {
         return Err(ApiError::bad_request("Users can't disable themselves!"));
     }

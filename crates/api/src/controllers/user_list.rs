@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{Entity, Operation, Principal, allows};
 use fieldline_core::ports::UserFilter;
-use fieldline_model::entity::{Authority, User};
+use fieldline_model::entity::{Alarm, Authority, User};
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, TenantId, UserId};
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ async fn assignable(
     Ids([id]): Ids<1>,
     Query(page): Query<PageParams>,
 ) -> ApiResult<Json<PageData<UserEmailInfo>>> {
-    let alarm = super::alarm::load(&api, &caller, id, Operation::Read).await?;
+    let alarm = api.load::<Alarm>(&caller, id, Operation::Read).await?;
     let filter = match (caller.authority, alarm.customer_id) {
         (Authority::CustomerUser, _) => UserFilter::CustomerUsers(caller.tenant, caller.customer),
         (_, Some(customer)) => UserFilter::AdminsAndCustomerUsers(caller.tenant, customer),

@@ -1,8 +1,57 @@
 //! Calculated fields.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use fieldline_core::ports::FieldReprocess;
+use fieldline_core::services::{ServiceError, ServiceResult};
+use fieldline_model::entity::CalculatedField;
+use fieldline_model::reprocess::{ReprocessRequest, ReprocessStatus, Reprocessing};
+use fieldline_model::{CalculatedFieldId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id, no};
+use crate::world::{Client, NOW, World, id, no};
+
+/// Begins to reprocess whatever it is told to, and never ends by itself.
+#[derive(Default)]
+pub(crate) struct Reprocessed(Mutex<HashMap<(TenantId, CalculatedFieldId), Reprocessing>>);
+
+#[async_trait]
+impl FieldReprocess for Reprocessed {
+    async fn begin(&self, field: &CalculatedField, request: ReprocessRequest) -> ServiceResult<Reprocessing> {
+        let start = request.start_ts;
+        let begun = Reprocessing {
+            calculated_field_id: field.id.unwrap(),
+            status: ReprocessStatus::Running,
+            start_ts: start.ok_or_else(|| ServiceError::invalid("startTs is missing!"))?,
+            end_ts: request.end_ts.unwrap(),
+            entities: 0,
+            processed_entities: 0,
+            values: 0,
+            results: 0,
+            without_result: 0,
+            last_problem: None,
+            error: None,
+            started_at: NOW,
+            finished_at: None,
+        };
+        let key = (field.tenant_id, begun.calculated_field_id);
+        self.0.lock().unwrap().insert(key, begun.clone());
+        Ok(begun)
+    }
+
+    fn progress(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+        self.0.lock().unwrap().get(&(tenant, field)).cloned()
+    }
+
+    fn cancel(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+        let mut all = self.0.lock().unwrap();
+        let found = all.get_mut(&(tenant, field))?;
+        found.status = ReprocessStatus::Cancelled;
+        Some(found.clone())
+    }
+}
 
 /// A field that doubles the temperature of a device or profile.
 pub(crate) fn doubling(entity: &Value, name: &str) -> Value {
@@ -45,7 +94,7 @@ async fn a_field_is_saved_read_listed_and_deleted() {
     // Everything is stored for a quarter of an hour.
     assert_eq!(
         changed["debugSettings"],
-        json!({ "failuresEnabled": true, "allEnabled": false, "allEnabledUntil": crate::world::NOW + 900_000 })
+        json!({ "failuresEnabled": true, "allEnabled": false, "allEnabledUntil": NOW + 900_000 })
     );
     let stale = admin.refused("POST", FIELD, &saved).await;
     assert_eq!((stale.0, stale.1), (409, 35));
@@ -254,4 +303,52 @@ async fn scripts_are_tried_on_their_arguments_and_the_newest_time_of_these() {
         .refused("POST", &format!("{FIELD}/testScript"), &json!({}))
         .await;
     assert_eq!((status, code), (400, 31));
+}
+
+#[tokio::test]
+async fn a_reprocessing_is_begun_followed_and_cancelled_by_those_who_may_change_the_field() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let pump = device(&admin, "Pump").await;
+    let field = admin.post(FIELD, &doubling(&pump, "Double")).await;
+    let path = format!("{FIELD}/{}/reprocess", id(&field));
+    let none = admin.refused("GET", &path, &Value::Null).await;
+    assert_eq!((none.0, none.1), (404, 32));
+    assert_eq!(admin.refused("DELETE", &path, &Value::Null).await.0, 404);
+
+    let time = json!({ "startTs": 1000, "endTs": 5000 });
+    for (who, status) in [
+        (world.nobody(), 401),
+        (world.customer_user().await, 403),
+        (world.sysadmin().await, 403),
+        (world.stranger().await, 404),
+    ] {
+        assert_eq!(who.refused("POST", &path, &time).await.0, status);
+        assert_eq!(who.refused("GET", &path, &Value::Null).await.0, status);
+        assert_eq!(who.refused("DELETE", &path, &Value::Null).await.0, status);
+    }
+    assert_eq!(
+        admin.refused("GET", &path, &Value::Null).await.0,
+        404,
+        "somebody has begun it"
+    );
+    let wrong = admin.refused("POST", &path, &json!({ "start": 1000 })).await;
+    assert!(
+        wrong.0 == 400 && wrong.2.contains("unknown field `start`"),
+        "{wrong:?}"
+    );
+    let wrong = admin.refused("POST", &path, &json!({})).await;
+    assert_eq!((wrong.0, wrong.2.as_str()), (400, "startTs is missing!"));
+
+    let begun = admin.post(&path, &time).await;
+    assert_eq!(
+        begun,
+        json!({
+            "calculatedFieldId": field["id"], "status": "RUNNING", "startTs": 1000, "endTs": 5000,
+            "entities": 0, "processedEntities": 0, "values": 0, "results": 0, "withoutResult": 0, "startedAt": NOW,
+        })
+    );
+    assert_eq!(admin.get(&path).await, begun);
+    admin.delete(&path).await;
+    assert_eq!(admin.get(&path).await["status"], "CANCELLED");
 }

@@ -20,6 +20,7 @@ mod profiles;
 mod queues;
 mod relations;
 mod rule_chains;
+mod rule_engine;
 mod security;
 mod settings;
 mod usage;

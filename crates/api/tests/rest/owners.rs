@@ -1,6 +1,8 @@
 //! Tenants and customers, and what a new installation starts with.
 
 use fieldline_core::services::seed;
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{DeviceId, EntityId, EntityViewId, Subject, TenantId};
 use serde_json::{Value, json};
 
 use crate::world::{World, id, no};
@@ -43,7 +45,32 @@ async fn a_tenant_comes_with_a_default_profile_and_goes_with_everything() {
     let own = stranger.get(&format!("/api/tenant/{tenant}")).await;
     assert_eq!(own["title"], "Other");
 
+    let attributes = format!("/api/plugins/telemetry/DEVICE/{}/SERVER_SCOPE", id(&device));
+    stranger.post(&attributes, &json!({ "a": 1 })).await;
+    let view = json!({
+        "name": "View", "type": "public", "entityId": device["id"],
+        "keys": { "timeseries": [], "attributes": { "ss": ["a"] } },
+    });
+    let view = stranger.post("/api/entityView", &view).await;
+    let tenant_id: TenantId = tenant.parse().unwrap();
+    let kept = async |id: EntityId| {
+        let subject = Subject {
+            tenant: tenant_id,
+            entity: id,
+        };
+        let attributes = &world.context.attributes;
+        let found = attributes
+            .get(subject, AttributeScope::Server, None)
+            .await
+            .unwrap();
+        found.iter().any(|attribute| attribute.key == "a")
+    };
+    let shown: DeviceId = id(&device).parse().unwrap();
+    let copied: EntityViewId = id(&view).parse().unwrap();
+    assert!(kept(shown.into()).await && kept(copied.into()).await);
+
     sysadmin.delete(&format!("/api/tenant/{tenant}")).await;
+    assert!(!kept(shown.into()).await && !kept(copied.into()).await);
     let path = format!("/api/tenant/{tenant}");
     assert_eq!(
         sysadmin.refused("GET", &path, &Value::Null).await,

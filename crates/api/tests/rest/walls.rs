@@ -85,6 +85,7 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         ("componentType", "FILTER".to_owned()),
         ("componentDescriptorClazz", FILTER.to_owned()),
         ("ttl", "60".to_owned()),
+        ("timeout", "0".to_owned()),
         ("alarmRuleId", text(&fields["data"][0]["id"])),
         ("calculatedFieldId", text(&fields["data"][0]["id"])),
     ])

@@ -13,6 +13,7 @@ use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, Mail, MailSender, RuleEngine, StoreResult};
+use fieldline_core::rest_calls::{RestCallers, WaitLimits};
 use fieldline_core::services::{Context, seed};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
@@ -40,6 +41,8 @@ pub(crate) struct World {
     pub(crate) heard: Arc<Heard>,
     /// What was mailed to people.
     pub(crate) mails: Arc<Mailbox>,
+    /// Clients that wait for rule chains.
+    pub(crate) rest_calls: Arc<RestCallers>,
     _dir: TempDir,
 }
 
@@ -144,6 +147,7 @@ impl World {
         let mails = Arc::new(Mailbox::default());
         let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
+        let rest_calls = RestCallers::new("test", WaitLimits::default());
         let deps = Deps {
             usage: usage.clone(),
             entities,
@@ -155,9 +159,11 @@ impl World {
             token_settings: None,
             mailer: mails.clone(),
             rule_engine: heard.clone(),
+            rest_calls: rest_calls.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),
+            reprocess: Arc::new(crate::calculated_fields::Reprocessed::default()),
         };
         Self {
             router: fieldline_api::router(deps, options),
@@ -166,6 +172,7 @@ impl World {
             usage,
             heard,
             mails,
+            rest_calls,
             _dir: dir,
         }
     }

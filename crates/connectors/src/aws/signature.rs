@@ -99,15 +99,9 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use chrono::TimeZone;
+    use fieldline_testkit::stand_ins::pairs;
 
     use super::*;
-
-    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
-    }
 
     fn sign(method: &str, url: &str, headers: &[(&str, &str)], body: &str, service: &str) -> String {
         let credentials = Credentials {

@@ -93,14 +93,9 @@ fn split(text: &str, separator: char) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use fieldline_testkit::stand_ins::pairs;
 
-    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
-    }
+    use super::*;
 
     #[test]
     fn parameters_are_encoded_once() {

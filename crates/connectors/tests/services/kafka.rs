@@ -1,53 +1,14 @@
-use std::process::Command;
 use std::time::Instant;
 
 use fieldline_connectors::NodeConfig;
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
+use fieldline_testkit::services::{consumed, told, unique};
+use fieldline_testkit::stand_ins::pairs;
 use serde_json::{Value, json};
-
-use crate::{told, unique};
 
 fn client(configuration: &Value) -> KafkaClient {
     let config = KafkaConfig::from_json(configuration).unwrap();
     KafkaClient::new(&config, "producer-fieldline-test").unwrap()
-}
-
-/// What Kafka's own consumer finds in a topic.
-fn consumed(topic: &str, count: usize) -> Vec<String> {
-    let output = Command::new("java")
-        .args(["-cp", &told("FIELDLINE_TEST_KAFKA_CLASSPATH")])
-        .args([
-            "org.apache.kafka.tools.consumer.ConsoleConsumer",
-            "--from-beginning",
-        ])
-        .args([
-            "--bootstrap-server",
-            &told("FIELDLINE_TEST_KAFKA"),
-            "--topic",
-            topic,
-        ])
-        .args(["--max-messages", &count.to_string(), "--timeout-ms", "30000"])
-        .args(
-            ["print.partition", "print.offset", "print.headers", "print.key"]
-                .map(|name| format!("--property={name}=true")),
-        )
-        .output()
-        .unwrap();
-    let mut lines: Vec<String> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    lines.sort();
-    assert_eq!(lines.len(), count, "{}", String::from_utf8_lossy(&output.stderr));
-    lines
-}
-
-fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-        .collect()
 }
 
 #[tokio::test]

@@ -1,17 +1,7 @@
-use std::process::Stdio;
-
 use fieldline_connectors::NodeConfig;
 use fieldline_connectors::mqtt::{MqttClient, MqttConfig};
+use fieldline_testkit::services::{Proxy, Subscriber, port, told, unique};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
-
-use crate::proxy::Proxy;
-use crate::{told, unique};
-
-fn port(variable: &str) -> u16 {
-    told(variable).rsplit_once(':').unwrap().1.parse().unwrap()
-}
 
 fn client(configuration: Value) -> MqttClient {
     let mut full = json!({
@@ -23,51 +13,6 @@ fn client(configuration: Value) -> MqttClient {
     let changes = configuration.as_object().unwrap().clone();
     full.as_object_mut().unwrap().extend(changes);
     MqttClient::open(&MqttConfig::from_json(&full).unwrap(), "node-1").unwrap()
-}
-
-/// A subscriber of Mosquitto's.
-struct Subscriber {
-    _child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Subscriber {
-    async fn to(topic: &str) -> Self {
-        // Its output is wanted line by line.
-        let mut child = Command::new("stdbuf")
-            .args([
-                "-oL",
-                "mosquitto_sub",
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &port("FIELDLINE_TEST_MQTT").to_string(),
-            ])
-            .args(["-u", "alice", "-P", "alice-secret", "-q", "1", "-t", topic, "-d"])
-            .args(["-F", "got %t %q %r %p"])
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut subscriber = Self { _child: child, lines };
-        subscriber.line_with("Subscribed (mid").await;
-        subscriber
-    }
-
-    async fn line_with(&mut self, text: &str) -> String {
-        loop {
-            let line = self
-                .lines
-                .next_line()
-                .await
-                .unwrap()
-                .expect("subscriber has ended");
-            if line.contains(text) {
-                return line;
-            }
-        }
-    }
 }
 
 #[tokio::test]

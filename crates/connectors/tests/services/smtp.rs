@@ -1,12 +1,9 @@
-use std::path::PathBuf;
-
 use fieldline_connectors::NodeConfig;
 use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig};
+use fieldline_testkit::services::{arrived, told, unique};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
-
-use crate::{told, unique};
 
 fn client(configuration: Value) -> MailClient {
     let mut full = json!({
@@ -29,24 +26,6 @@ fn email(subject: &str) -> Email {
         "images": {"logo": "data:image/png;base64,iVBORw0KGgo="},
     });
     Email::from_json(&body.to_string()).unwrap()
-}
-
-/// The envelope and the text of the mail with that subject.
-fn arrived(subject: &str) -> (Value, String) {
-    let directory = PathBuf::from(told("FIELDLINE_TEST_SMTP_MAILS"));
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            let text = std::fs::read_to_string(path.with_extension("eml")).unwrap();
-            if text.contains(subject) {
-                return (
-                    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap(),
-                    text,
-                );
-            }
-        }
-    }
-    panic!("no mail with the subject {subject}");
 }
 
 #[tokio::test]

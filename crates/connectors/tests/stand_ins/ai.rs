@@ -2,11 +2,10 @@ use std::time::Duration;
 
 use fieldline_connectors::NodeConfig;
 use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, Content, ResponseFormat};
+use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
+use fieldline_testkit::stand_ins::google;
+use fieldline_testkit::stand_ins::server::{Received, Server, answer};
 use serde_json::{Value, json};
-
-use crate::aws::{SECRET, is_signed};
-use crate::google;
-use crate::server::{Received, Server, answer};
 
 fn format(format: Value) -> ResponseFormat {
     let node = json!({"modelId": {"entityType": "AI_MODEL", "id": "i"}, "userPrompt": "u", "responseFormat": format});

@@ -6,6 +6,6 @@ mod ai;
 mod aws;
 mod configurations;
 mod google;
+mod limits;
 mod others;
 mod rest;
-mod server;

@@ -1,19 +1,14 @@
-use std::sync::Arc;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fieldline_codec::{Connack, Packet, ReasonCode, Version, decode_frame, encode_puback};
 use fieldline_connectors::azure::{AzureIotHubClient, AzureIotHubConfig};
 use fieldline_connectors::slack::{SlackClient, SlackConfig};
 use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
 use fieldline_connectors::{NodeConfig, Secret};
-use ring::hmac;
-use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use serde_json::{Value, json};
+use fieldline_testkit::stand_ins::azure::{Hub, is_signed};
+use fieldline_testkit::stand_ins::server::Server;
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-
-use crate::server::Server;
 
 #[tokio::test]
 async fn slack_messages_carry_the_token_of_the_bot() {
@@ -158,95 +153,31 @@ async fn smpp_pdus_are_those_of_the_specification() {
     assert_eq!(pdus[3].0, 0x04);
 }
 
-/// An IoT hub that takes one device: returns its CONNECT (client identifier, user name, password) and its message.
-async fn hub(listener: TcpListener, tls: Arc<rustls::ServerConfig>) -> Value {
-    let (stream, _) = listener.accept().await.unwrap();
-    let mut stream = tokio_rustls::TlsAcceptor::from(tls).accept(stream).await.unwrap();
-    let (mut input, mut output, mut seen) = (Vec::new(), Vec::new(), json!({}));
-    loop {
-        if let Some((packet, length)) = decode_frame(&input, 65536, Version::V311).unwrap() {
-            match packet {
-                Packet::Connect(connect) => {
-                    seen["client"] = json!(connect.client_id);
-                    seen["user"] = json!(connect.username);
-                    seen["password"] = json!(connect.password.map(String::from_utf8_lossy));
-                    let connack = Connack::new(ReasonCode::Success, false);
-                    connack.encode(Version::V311, &mut output).unwrap();
-                }
-                Packet::Publish(publish) => {
-                    seen["topic"] = json!(publish.topic);
-                    seen["body"] = json!(String::from_utf8_lossy(publish.payload));
-                    encode_puback(publish.packet_id.unwrap(), &mut output);
-                }
-                other => panic!("{other:?}"),
-            }
-            input.drain(..length);
-            stream.write_all(&output).await.unwrap();
-            output.clear();
-            if seen.get("topic").is_some() {
-                return seen;
-            }
-        } else if stream.read_buf(&mut input).await.unwrap() == 0 {
-            panic!("device has gone");
-        }
-    }
-}
-
 #[tokio::test]
 async fn azure_hubs_get_a_shared_access_signature() {
-    let certified = rcgen::generate_simple_self_signed(vec!["hub.example.org".to_owned()]).unwrap();
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key)
-        .unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let hub = tokio::spawn(hub(listener, Arc::new(tls)));
+    let hub = Hub::start().await;
 
     let key = STANDARD.encode("the key of the device");
     let configuration = json!({
         "host": "127.0.0.1", "clientId": "device-1", "topicPattern": "devices/device-1/messages/events/",
-        "credentials": {"type": "sas", "sasKey": key, "caCert": certified.cert.pem()},
+        "credentials": {"type": "sas", "sasKey": key, "caCert": hub.certificate},
     });
     let config = AzureIotHubConfig::from_json(&configuration).unwrap();
     assert!(!format!("{config:?}").contains(&key));
-    let client = AzureIotHubClient::open_at_port(&config, "node", port).unwrap();
+    let client = AzureIotHubClient::open_at_port(&config, "node", hub.port).unwrap();
     client
         .send("devices/device-1/messages/events/", "{}")
         .await
         .unwrap();
 
-    let seen = hub.await.unwrap();
+    let seen = hub.message().await;
     assert_eq!(seen["client"], "device-1");
     assert_eq!(seen["user"], "127.0.0.1/device-1/?api-version=2018-06-30");
     assert_eq!(
         (&seen["topic"], &seen["body"]),
         (&json!("devices/device-1/messages/events/"), &json!("{}"))
     );
-    let token = seen["password"].as_str().unwrap();
-    let fields = token.strip_prefix("SharedAccessSignature ").unwrap();
-    let field = |name: &str| {
-        let query = reqwest::Url::parse(&format!("http://h/?{fields}")).unwrap();
-        query
-            .query_pairs()
-            .find(|(field, _)| field == name)
-            .unwrap()
-            .1
-            .into_owned()
-    };
-    let expiry: i64 = field("se").parse().unwrap();
-    let year = 365 * 24 * 3600;
-    assert!((expiry - chrono::Utc::now().timestamp() - year).abs() < 60);
-    let signed = format!("127.0.0.1\n{expiry}");
-    let signature = hmac::sign(
-        &hmac::Key::new(hmac::HMAC_SHA256, b"the key of the device"),
-        signed.as_bytes(),
-    );
-    assert_eq!(field("sig"), STANDARD.encode(signature));
+    is_signed(&seen, "127.0.0.1", b"the key of the device");
 
     let mut wrong = configuration;
     wrong["credentials"]["sasKey"] = json!("not base 64");

@@ -2,13 +2,12 @@ use std::sync::Arc;
 
 use fieldline_connectors::rest::{RestBody, RestClient, RestConfig, RestRequest, RestSettings};
 use fieldline_connectors::{NodeConfig, Outcome, SendError};
+use fieldline_testkit::stand_ins::server::{Server, answer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-
-use crate::server::{Server, answer};
 
 fn client(configuration: &Value) -> RestClient {
     RestClient::new(

@@ -2,51 +2,43 @@
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity, Asset, AssetInfo,
-    AssetProfile, EntityRelation, EntityRelationInfo, EntityView, EntityViewInfo, RelationTypeGroup,
-    RelationsQuery,
+    Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity, AssetProfile,
+    EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AlarmId, AssetId, AssetProfileId, EntityId, EntityViewId, TenantId, UserId};
+use fieldline_model::{AlarmId, AssetProfileId, EntityId, TenantId, UserId};
 use serde_json::Value;
 
 use super::absent;
 use crate::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, AssetFilter, AssetImportRow,
-    AssetProfileStore, AssetStore, EntityViewFilter, EntityViewStore, RelationEnds, RelationKey,
-    RelationStore, StoreResult,
+    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
+    EntityViewStore, ProfileStore, RelationEnds, RelationKey, RelationStore, StoreResult,
 };
 
 /// See the module.
 pub(super) struct Absent;
 
 #[async_trait]
-impl AssetStore for Absent {
-    async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Asset>> {
+impl<E: Assignable> AssignableStore<E> for Absent {
+    async fn save(&self, _: E, _: bool) -> StoreResult<E> {
         absent()
     }
-    async fn import(&self, _: Vec<AssetImportRow>) -> StoreResult<Vec<StoreResult<Asset>>> {
+    async fn get(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E>> {
         absent()
     }
-    async fn save(&self, _: Asset, _: bool) -> StoreResult<Asset> {
+    async fn info(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E::Info>> {
         absent()
     }
-    async fn get(&self, _: TenantId, _: AssetId) -> StoreResult<Option<Asset>> {
+    async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<E>> {
         absent()
     }
-    async fn info(&self, _: TenantId, _: AssetId) -> StoreResult<Option<AssetInfo>> {
+    async fn by_ids(&self, _: TenantId, _: &[E::Id]) -> StoreResult<Vec<E>> {
         absent()
     }
-    async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<Asset>> {
+    async fn list(&self, _: TenantId, _: &E::Filter, _: &PageLink) -> StoreResult<PageData<E::Info>> {
         absent()
     }
-    async fn by_ids(&self, _: TenantId, _: &[AssetId]) -> StoreResult<Vec<Asset>> {
-        absent()
-    }
-    async fn list(&self, _: TenantId, _: &AssetFilter, _: &PageLink) -> StoreResult<PageData<AssetInfo>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: AssetId) -> StoreResult<bool> {
+    async fn delete(&self, _: TenantId, _: E::Id) -> StoreResult<bool> {
         absent()
     }
     async fn count(&self, _: TenantId) -> StoreResult<u64> {
@@ -55,7 +47,14 @@ impl AssetStore for Absent {
 }
 
 #[async_trait]
-impl AssetProfileStore for Absent {
+impl EntityViewStore for Absent {
+    async fn types(&self, _: TenantId) -> StoreResult<Vec<String>> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl ProfileStore<AssetProfile> for Absent {
     async fn save(&self, _: AssetProfile, _: bool) -> StoreResult<AssetProfile> {
         absent()
     }
@@ -74,43 +73,13 @@ impl AssetProfileStore for Absent {
     async fn by_ids(&self, _: TenantId, _: &[AssetProfileId]) -> StoreResult<Vec<AssetProfile>> {
         absent()
     }
+    async fn names(&self, _: TenantId, _: bool) -> StoreResult<Vec<(AssetProfileId, String)>> {
+        absent()
+    }
     async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<AssetProfile>> {
         absent()
     }
     async fn delete(&self, _: TenantId, _: AssetProfileId) -> StoreResult<bool> {
-        absent()
-    }
-}
-
-#[async_trait]
-impl EntityViewStore for Absent {
-    async fn save(&self, _: EntityView, _: bool) -> StoreResult<EntityView> {
-        absent()
-    }
-    async fn get(&self, _: TenantId, _: EntityViewId) -> StoreResult<Option<EntityView>> {
-        absent()
-    }
-    async fn info(&self, _: TenantId, _: EntityViewId) -> StoreResult<Option<EntityViewInfo>> {
-        absent()
-    }
-    async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<EntityView>> {
-        absent()
-    }
-    async fn by_ids(&self, _: TenantId, _: &[EntityViewId]) -> StoreResult<Vec<EntityView>> {
-        absent()
-    }
-    async fn list(
-        &self,
-        _: TenantId,
-        _: &EntityViewFilter,
-        _: &PageLink,
-    ) -> StoreResult<PageData<EntityViewInfo>> {
-        absent()
-    }
-    async fn types(&self, _: TenantId) -> StoreResult<Vec<String>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: EntityViewId) -> StoreResult<bool> {
         absent()
     }
 }
@@ -175,7 +144,7 @@ impl AlarmStore for Absent {
     async fn propagate(&self, _: TenantId, _: AlarmId, _: &[EntityId]) -> StoreResult<()> {
         absent()
     }
-    async fn propagated(&self, _: TenantId, _: AlarmId) -> StoreResult<Vec<EntityId>> {
+    async fn propagated(&self, _: TenantId, _: &[AlarmId]) -> StoreResult<Vec<(AlarmId, EntityId)>> {
         absent()
     }
     async fn delete(&self, _: TenantId, _: AlarmId) -> StoreResult<Option<Alarm>> {

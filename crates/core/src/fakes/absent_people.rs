@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    AdminSettings, ApiKeyInfo, AuditLog, Dashboard, DashboardInfo, UserSettingsType,
+    AdminSettings, ApiKeyInfo, Asset, AuditLog, Dashboard, DashboardInfo, Device, UserSettingsType,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{ApiKeyId, CustomerId, DashboardId, TenantId, UserId};
@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::absent;
 use super::absent::Absent;
 use crate::ports::{
-    ApiKeyStore, AuditFilter, AuditStore, DashboardFilter, DashboardStore, SettingsStore, StoreResult,
+    ApiKeyStore, AssetImportRow, AuditFilter, AuditStore, DashboardFilter, DashboardStore, DeviceImportRow,
+    ImportStore, SettingsStore, StoreResult,
 };
 
 #[async_trait]
@@ -97,6 +98,22 @@ impl ApiKeyStore for Absent {
         absent()
     }
     async fn delete(&self, _: ApiKeyId) -> StoreResult<bool> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl ImportStore for Absent {
+    async fn devices_named(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Device>> {
+        absent()
+    }
+    async fn assets_named(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Asset>> {
+        absent()
+    }
+    async fn devices(&self, _: Vec<DeviceImportRow>) -> StoreResult<Vec<StoreResult<Device>>> {
+        absent()
+    }
+    async fn assets(&self, _: Vec<AssetImportRow>) -> StoreResult<Vec<StoreResult<Asset>>> {
         absent()
     }
 }

@@ -89,35 +89,64 @@ impl Applier {
         next: Offset,
         effects: &Effects<'_>,
     ) -> Result<(), Stopping> {
-        let Some(shared) = &self.shared else {
-            if let Err(error) = self.store.apply(partition, next, effects).await {
-                warn!(%partition, %error, "the store refuses what records do");
-            }
-            return Ok(());
-        };
-        match self.try_apply(partition, next, effects).await? {
-            Ok(()) => {
-                ::metrics::counter!(metrics::POINTS).increment(effects.telemetry.len() as u64);
-            }
-            Err(error) => {
-                warn!(%partition, %error, "the store refuses what records do, storing it one by one");
-                self.apply_one_by_one(partition, next, effects).await?;
-            }
+        self.store(partition, Some(next), effects).await?;
+        if let Some(shared) = &self.shared {
+            shared.arrived_at(partition, next);
+            shared.show_lag(partition);
         }
-        shared.arrived_at(partition, next);
-        shared.show_lag(partition);
         Ok(())
     }
 
-    async fn apply_one_by_one(
+    /// Applies what happens between records, in the same way: the position stays.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> Result<(), Stopping> {
+        self.store(partition, None, effects).await
+    }
+
+    async fn store(
         &self,
         partition: Partition,
-        next: Offset,
+        next: Option<Offset>,
         effects: &Effects<'_>,
     ) -> Result<(), Stopping> {
-        let Ok(at) = self.position(partition).await else {
+        if self.shared.is_none() {
+            if let Err(error) = self.call(partition, next, effects).await {
+                warn!(%partition, %error, "the store refuses what records do");
+            }
             return Ok(());
-        };
+        }
+        match self.try_store(partition, next, effects).await? {
+            Ok(()) => {
+                ::metrics::counter!(metrics::POINTS).increment(effects.telemetry.len() as u64);
+                Ok(())
+            }
+            Err(error) => {
+                warn!(%partition, %error, "the store refuses what records do, storing it one by one");
+                self.store_one_by_one(partition, next, effects).await
+            }
+        }
+    }
+
+    async fn call(
+        &self,
+        partition: Partition,
+        next: Option<Offset>,
+        effects: &Effects<'_>,
+    ) -> StoreResult<()> {
+        match next {
+            Some(next) => self.store.apply(partition, next, effects).await,
+            None => self.store.amend(partition, effects).await,
+        }
+    }
+
+    async fn store_one_by_one(
+        &self,
+        partition: Partition,
+        next: Option<Offset>,
+        effects: &Effects<'_>,
+    ) -> Result<(), Stopping> {
         let rows = effects.telemetry.iter().map(|row| {
             (
                 row.subject,
@@ -137,31 +166,31 @@ impl Applier {
             )
         });
         for (subject, single) in rows.chain(attributes) {
-            match self.try_apply(partition, at, &single).await? {
+            match self.try_store(partition, None, &single).await? {
                 Ok(()) => ::metrics::counter!(metrics::POINTS).increment(single.telemetry.len() as u64),
-                Err(error) => report_refused(partition, next, subject, &error),
+                Err(error) => report_refused(partition, subject, &error),
             }
         }
         let rest = Effects {
             states: effects.states.clone(),
             ..Effects::default()
         };
-        if let Err(error) = self.try_apply(partition, next, &rest).await? {
+        if let Err(error) = self.try_store(partition, next, &rest).await? {
             warn!(%partition, %error, "the store refuses to move its position");
         }
         Ok(())
     }
 
     /// The inner error says that the effects are refused.
-    async fn try_apply(
+    async fn try_store(
         &self,
         partition: Partition,
-        next: Offset,
+        next: Option<Offset>,
         effects: &Effects<'_>,
     ) -> Result<Result<(), StoreError>, Stopping> {
         loop {
             let started = Instant::now();
-            let error = match self.store.apply(partition, next, effects).await {
+            let error = match self.call(partition, next, effects).await {
                 Ok(()) => {
                     ::metrics::histogram!(metrics::APPLY_SECONDS).record(started.elapsed());
                     return Ok(Ok(()));
@@ -196,12 +225,6 @@ impl Applier {
         }
     }
 
-    /// Where the store stands in a partition; the beginning where nothing was ever stored.
-    pub async fn position(&self, partition: Partition) -> StoreResult<Offset> {
-        let position = self.store.resume_position(partition).await?;
-        Ok(position.unwrap_or_default())
-    }
-
     /// Waits before another try of what has failed for reasons of its own.
     ///
     /// # Errors
@@ -225,11 +248,11 @@ impl Applier {
     }
 }
 
-fn report_refused(partition: Partition, next: Offset, subject: Subject, error: &StoreError) {
+fn report_refused(partition: Partition, subject: Subject, error: &StoreError) {
     ::metrics::counter!(metrics::REFUSED).increment(1);
     if let Some(suppressed) = REFUSED_GATE.open() {
         let entity = subject.entity;
-        error!(%partition, next = next.0, %entity, %error, suppressed, "gave up what the store refuses");
+        error!(%partition, %entity, %error, suppressed, "gave up what the store refuses");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The workers' threads, and what they share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::processor::Processors;
 use super::worker::Worker;
 use super::{Options, Uplink, metrics};
 use crate::activity::ActivityTracker;
-use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, StoreError, StoreResult};
+use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, QueueId, StoreError, StoreResult};
 
 /// Consumer group of the ingest workers.
 const GROUP: &str = "ingest";
@@ -73,14 +73,16 @@ pub(super) struct Shared {
     durable: Mutex<HashMap<Partition, Offset>>,
     /// Where each partition ended at the start, until ingest has come there.
     to_replay: Mutex<HashMap<Partition, Offset>>,
+    /// Queues that the store is in line with.
+    prepared: Mutex<HashSet<QueueId>>,
     checkpointed: Notify,
     failure: Mutex<Option<String>>,
     stop: watch::Sender<bool>,
 }
 
 impl IngestService {
-    /// Brings the store in line with the journal, then starts the workers and the thread that makes checkpoints. Nothing
-    /// may be appended before it has returned.
+    /// Brings the store in line with the journal, for this queue and all others that the uplink knows, then starts the
+    /// workers of this one and the thread that makes checkpoints. Nothing may be appended before.
     pub async fn start(uplink: &Uplink, stores: IngestStores, options: &Options) -> Result<Self, StartError> {
         let activity = stores.activity;
         let tracker = activity.clone();
@@ -106,9 +108,11 @@ impl IngestService {
             shared: Arc::new(Shared::new(uplink, store, heard)),
             max_bytes: options.batch.as_usize().max(1),
         };
-        service
-            .work_on("ingest", uplink, processors, options.workers)
-            .await?;
+        // Workers put messages into other queues: all of them have to be as they were until then.
+        for queue in uplink.all() {
+            service.shared.prepare(&queue).await?;
+        }
+        service.work_on("ingest", uplink, processors, options.workers)?;
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
         service.spawn("checkpoint".to_owned(), Role::Keeper, || checkpoints)?;
@@ -117,7 +121,8 @@ impl IngestService {
         Ok(service)
     }
 
-    /// Starts workers of a further queue. Nothing may have been appended to it since the program started.
+    /// Starts workers of a further queue. Nothing may have been appended to it since the program started, unless the uplink
+    /// knew it when ingest started.
     pub async fn add_queue(
         &self,
         name: &str,
@@ -125,18 +130,32 @@ impl IngestService {
         processors: Processors,
         workers: u16,
     ) -> Result<(), StartError> {
-        self.shared.replays(uplink);
-        self.work_on(name, uplink, processors, workers).await
+        self.shared.prepare(uplink).await?;
+        self.work_on(name, uplink, processors, workers)
     }
 
-    async fn work_on(
+    /// Whether a queue holds records that are not stored yet, or something is kept for it.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn holds_something(&self, uplink: &Uplink) -> StoreResult<bool> {
+        let store = &self.shared.store;
+        for partition in partitions(uplink) {
+            let stored = store.resume_position(partition).await?.unwrap_or_default();
+            if uplink.journal().end(partition) > stored || !store.states(partition).await?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn work_on(
         &self,
         name: &str,
         uplink: &Uplink,
         processors: Processors,
         workers: u16,
     ) -> Result<(), StartError> {
-        rewind_what_was_lost(uplink, self.shared.store.as_ref()).await?;
         let consumers = uplink
             .journal()
             .subscribe(uplink.queue(), GROUP, workers.max(1))?;
@@ -253,29 +272,32 @@ async fn rewind_what_was_lost(uplink: &Uplink, store: &dyn IngestStore) -> Store
 impl Shared {
     pub(super) fn new(uplink: &Uplink, store: Arc<dyn IngestStore>, heard: Heard) -> Self {
         let journal = uplink.journal().clone();
-        let to_replay = partitions(uplink)
-            .map(|partition| (partition, journal.end(partition)))
-            .filter(|(_, end)| *end > Offset(0))
-            .collect();
         Self {
             store,
             heard,
             journal,
             stored: Mutex::default(),
             durable: Mutex::default(),
-            to_replay: Mutex::new(to_replay),
+            to_replay: Mutex::default(),
+            prepared: Mutex::default(),
             checkpointed: Notify::new(),
             failure: Mutex::default(),
             stop: watch::Sender::new(false),
         }
     }
 
-    /// Notes what a queue held at the start.
-    fn replays(&self, uplink: &Uplink) {
+    /// Brings the store in line with a queue, once, and notes what it held at the start.
+    async fn prepare(&self, uplink: &Uplink) -> StoreResult<()> {
+        if self.prepared.lock().contains(&uplink.queue()) {
+            return Ok(());
+        }
+        rewind_what_was_lost(uplink, self.store.as_ref()).await?;
+        self.prepared.lock().insert(uplink.queue());
         let ends = partitions(uplink).map(|partition| (partition, self.journal.end(partition)));
         self.to_replay
             .lock()
             .extend(ends.filter(|(_, end)| *end > Offset(0)));
+        Ok(())
     }
 
     /// Notes that everything before a position is stored.

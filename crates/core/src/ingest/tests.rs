@@ -5,16 +5,18 @@ mod fakes;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, Subject, TenantId};
+use parking_lot::Mutex;
 
 use self::fakes::{FakeJournal, FakeStore, LARGEST_APPEND, record};
-use super::processor::Direct;
-use super::service::{Heard, Shared};
+use super::processor::{Applier, Delivered, Direct, Processor};
+use super::service::{Heard, Shared, Stopping};
 use super::worker::Worker;
 use super::{IngestService, Options, Uplink};
-use crate::ports::{AppendError, Journal, Offset, Partition, QueueId, StoreErrorKind};
+use crate::ports::{AppendError, Effects, Journal, Offset, Partition, QueueId, StoreErrorKind};
 
 const FIRST: Partition = Partition {
     queue: QueueId(0),
@@ -30,14 +32,15 @@ fn uplink(journal: &Arc<FakeJournal>) -> Uplink {
 }
 
 /// One worker, until it has read everything that is not paused.
-async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) -> Arc<Shared> {
+async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) {
+    run_with(journal, store, Box::new(Direct)).await;
+}
+
+async fn run_with(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>, processor: Box<dyn Processor>) {
     let uplink = uplink(journal);
     let shared = Arc::new(Shared::new(&uplink, store.clone(), Box::new(|_| {})));
     let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
-    Worker::new(shared.clone(), consumer, Box::new(Direct))
-        .run(1 << 20)
-        .await;
-    shared
+    Worker::new(shared, consumer, processor).run(1 << 20).await;
 }
 
 #[tokio::test]
@@ -133,6 +136,63 @@ async fn a_partition_that_cannot_be_read_pauses_alone() {
     run(&journal, &store).await;
     assert_eq!(store.rows(SECOND), [2]);
     assert_eq!(journal.paused(), [(FIRST, Duration::from_millis(500))]);
+}
+
+/// Always has something to do besides records, of which there are more whenever some are processed.
+struct Pressed {
+    journal: Arc<FakeJournal>,
+    left: usize,
+    done: Arc<Mutex<Vec<&'static str>>>,
+}
+
+#[async_trait(?Send)]
+impl Processor for Pressed {
+    async fn assigned(&mut self, _: Partition, _: &Applier) -> Result<(), Stopping> {
+        Ok(())
+    }
+
+    fn revoked(&mut self, _: Partition) {}
+
+    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
+        self.done.lock().push("records");
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                self.journal.put(FIRST, record(1));
+            }
+            None => self.journal.close().await,
+        }
+        let partition = delivered.records.partition;
+        store.apply(partition, delivered.next, &Effects::default()).await
+    }
+
+    async fn wake(&mut self) {}
+
+    async fn work(&mut self, _: &Applier) -> Result<(), Stopping> {
+        self.done.lock().push("timers");
+        Ok(())
+    }
+
+    async fn flush(&mut self, _: &Applier) {}
+}
+
+#[tokio::test]
+async fn timers_get_their_turn_however_many_records_come() {
+    let journal = FakeJournal::holding(&[(FIRST, vec![record(1)])]);
+    let done = Arc::default();
+    let processor = Pressed {
+        journal: journal.clone(),
+        left: 50,
+        done: Arc::clone(&done),
+    };
+    run_with(&journal, &FakeStore::default_shared(), Box::new(processor)).await;
+    let done = done.lock();
+    let deliveries = done.iter().filter(|what| **what == "records").count();
+    assert_eq!(deliveries, 51);
+    assert!(
+        done.windows(2).all(|two| two != ["records", "records"]),
+        "{done:?}"
+    );
 }
 
 #[tokio::test]

@@ -46,19 +46,42 @@ impl Uplink {
         if let Some(open) = self.others.read().get(&key) {
             return Ok(open.clone());
         }
+        let other = self.open_unrouted(tenant, name, partitions)?;
+        self.others.write().insert(key, other.clone());
+        Ok(other)
+    }
+
+    /// The same without routing anything to it: for what is left in a queue that is no more.
+    pub fn open_unrouted(&self, tenant: TenantId, name: &str, partitions: u16) -> Result<Self, JournalError> {
         let stored = if tenant.is_null() {
             name.to_owned()
         } else {
             format!("{tenant}/{name}")
         };
         let queue = self.journal.open_queue(&stored, partitions.max(1))?;
-        let other = Self {
+        Ok(Self {
             queue,
             partitions: self.journal.partitions(queue).max(1),
             ..self.clone()
+        })
+    }
+
+    /// All queues but the main one that were ever opened, as [`open_other`](Self::open_other) takes them.
+    pub fn stored(&self) -> Vec<(TenantId, String)> {
+        let of_name = |stored: String| {
+            let of_tenant = stored
+                .split_once('/')
+                .and_then(|(tenant, name)| Some((TenantId(tenant.parse().ok()?), name.to_owned())));
+            of_tenant.unwrap_or((TenantId::NULL, stored))
         };
-        self.others.write().insert(key, other.clone());
-        Ok(other)
+        let names = self.journal.queues().into_iter();
+        names.filter(|name| name != MAIN_QUEUE).map(of_name).collect()
+    }
+
+    /// This queue, and all that something is routed to.
+    pub(super) fn all(&self) -> Vec<Self> {
+        let others = self.others.read();
+        std::iter::once(self).chain(others.values()).cloned().collect()
     }
 
     /// Routes nothing to a queue any more.

@@ -133,7 +133,7 @@ pub enum AlarmScope {
     OriginatorType(EntityType),
 }
 
-/// Most entities in one query.
+/// Most entities in one query, and most types.
 pub const MAX_ALARM_ENTITIES: usize = 10_000;
 
 /// Which time the window of a query is about.
@@ -252,8 +252,8 @@ pub trait AlarmStore: Send + Sync {
     async fn touch(&self, touches: &[AlarmTouch]) -> StoreResult<()>;
     /// Lets an alarm show at these entities, too.
     async fn propagate(&self, tenant: TenantId, id: AlarmId, entities: &[EntityId]) -> StoreResult<()>;
-    /// The entities that an alarm shows at, its originator among them.
-    async fn propagated(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Vec<EntityId>>;
+    /// The entities that alarms show at, their originators among them, each with its alarm.
+    async fn propagated(&self, tenant: TenantId, ids: &[AlarmId]) -> StoreResult<Vec<(AlarmId, EntityId)>>;
     /// Deletes an alarm with its comments; returns what it was.
     async fn delete(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>>;
     /// Deletes the alarms of an originator that is gone, and takes it off those that showed at it; returns how many were

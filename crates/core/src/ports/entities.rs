@@ -1,4 +1,4 @@
-//! Entities: tenants, customers, users, devices and their profiles and credentials.
+//! Entities: tenants, customers, users, credentials of devices, and all stores together.
 //!
 //! Every call about something that belongs to a tenant carries the tenant, and answers as if nothing of another tenant
 //! existed. Saving is the same everywhere: see [`TenantStore::save`]. Lists sort texts regardless of case and absent values
@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    CredentialsType, Customer, Device, DeviceCredentials, DeviceInfo, DeviceProfile, Tenant, TenantProfile,
-    User, UserCredentials,
+    Asset, AssetProfile, CredentialsType, Customer, Device, DeviceCredentials, DeviceProfile, Tenant,
+    TenantProfile, User, UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId, TenantProfileId, UserId};
+use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
-    AlarmStore, ApiKeyStore, AssetProfileStore, AssetStore, AuditStore, CalculatedFieldStore, DashboardStore,
-    EntityViewStore, EventStore, QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
+    AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore, DeviceStore,
+    EntityViewStore, EventStore, ImportStore, ProfileStore, QueueStore, RelationStore, RuleChainStore,
+    SettingsStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -29,13 +30,13 @@ pub struct EntityStores {
     pub calculated_fields: Arc<dyn CalculatedFieldStore>,
     pub users: Arc<dyn UserStore>,
     pub devices: Arc<dyn DeviceStore>,
-    pub device_profiles: Arc<dyn DeviceProfileStore>,
+    pub device_profiles: Arc<dyn ProfileStore<DeviceProfile>>,
     pub device_credentials: Arc<dyn DeviceCredentialsStore>,
     pub rule_chains: Arc<dyn RuleChainStore>,
     pub queues: Arc<dyn QueueStore>,
     pub events: Arc<dyn EventStore>,
-    pub assets: Arc<dyn AssetStore>,
-    pub asset_profiles: Arc<dyn AssetProfileStore>,
+    pub assets: Arc<dyn AssignableStore<Asset>>,
+    pub asset_profiles: Arc<dyn ProfileStore<AssetProfile>>,
     pub entity_views: Arc<dyn EntityViewStore>,
     pub relations: Arc<dyn RelationStore>,
     pub alarms: Arc<dyn AlarmStore>,
@@ -43,6 +44,7 @@ pub struct EntityStores {
     pub settings: Arc<dyn SettingsStore>,
     pub audit: Arc<dyn AuditStore>,
     pub api_keys: Arc<dyn ApiKeyStore>,
+    pub imports: Arc<dyn ImportStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.
@@ -143,87 +145,6 @@ pub trait UserStore: Send + Sync {
     async fn note_login(&self, id: UserId, right: bool) -> StoreResult<u32>;
     /// Inserts or replaces how a user logs in.
     async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()>;
-}
-
-/// Which devices a list holds; absent conditions hold for all.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DeviceFilter {
-    /// Assigned to this customer.
-    pub customer: Option<CustomerId>,
-    /// Of this type (name of the profile).
-    pub device_type: Option<String>,
-    /// Of this profile.
-    pub profile: Option<DeviceProfileId>,
-    /// Active, or inactive.
-    pub active: Option<bool>,
-}
-
-/// A device among many that are stored at once. It holds secrets, hence no `Debug`.
-#[derive(Clone, PartialEq)]
-pub struct DeviceImportRow {
-    /// The device; the `id` must be set.
-    pub device: Device,
-    /// Whether it is new.
-    pub create: bool,
-    /// Its credentials from now on; those it has stay where absent.
-    pub credentials: Option<DeviceCredentials>,
-}
-
-/// Devices.
-#[async_trait]
-pub trait DeviceStore: Send + Sync {
-    /// See [`TenantStore::save`]; a name taken in the tenant is a conflict. The profile must be set; the type that is
-    /// returned is always its name.
-    async fn save(&self, device: Device, create: bool) -> StoreResult<Device>;
-    /// Inserts a new device and its credentials, both or neither.
-    async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device>;
-    /// The device, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<Device>>;
-    /// The device with what lists show beside it.
-    async fn info(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<DeviceInfo>>;
-    /// The device of that name.
-    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<Device>>;
-    /// Those of the devices that the tenant has.
-    async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>>;
-    /// Those of the devices of these names that the tenant has.
-    async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<Device>>;
-    /// Creates and updates many devices, in as few transactions as possible; an answer for each, in their order. One that
-    /// cannot be stored changes nothing about the others. Fails as a whole only where the store itself does.
-    async fn import(&self, rows: Vec<DeviceImportRow>) -> StoreResult<Vec<StoreResult<Device>>>;
-    /// A page of devices; text search in name, label, type and customer title. Sorts by createdTime, name, type, label,
-    /// deviceProfileName, customerTitle, active.
-    async fn list(
-        &self,
-        tenant: TenantId,
-        filter: &DeviceFilter,
-        page: &PageLink,
-    ) -> StoreResult<PageData<DeviceInfo>>;
-    /// Deletes a device with its credentials; returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: DeviceId) -> StoreResult<bool>;
-    /// How many devices the tenant has.
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
-    /// Records which devices have become active or inactive.
-    async fn set_active(&self, changes: &[(DeviceId, bool)]) -> StoreResult<()>;
-}
-
-/// Device profiles.
-#[async_trait]
-pub trait DeviceProfileStore: Send + Sync {
-    /// See [`TenantStore::save`]; a name taken in the tenant, or a provisioning key taken anywhere, is a conflict.
-    async fn save(&self, profile: DeviceProfile, create: bool) -> StoreResult<DeviceProfile>;
-    /// The profile, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>>;
-    /// The profile of that name.
-    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<DeviceProfile>>;
-    /// The default profile of the tenant.
-    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>>;
-    /// Makes a profile the only default one of its tenant; returns whether it exists.
-    async fn set_default(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool>;
-    /// A page of profiles; text search in the name. Sorts by createdTime, name, type, transportType, description,
-    /// isDefault.
-    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<DeviceProfile>>;
-    /// Deletes a profile; a conflict while a device has it. Returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool>;
 }
 
 /// Device credentials.

@@ -99,8 +99,12 @@ impl Effects<'_> {
 ///   or `Corrupt` concern the store, all others the effects: they would be refused for ever.
 #[async_trait]
 pub trait IngestStore: Send + Sync {
-    /// Applies the effects of the records before `next` that were not applied yet.
+    /// Applies the effects of the records before `next` that were not applied yet; what does not go beyond the partition's
+    /// position is skipped.
     async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()>;
+
+    /// Applies what happens between records: timers, and what was waiting. The partition's position does not move.
+    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()>;
 
     /// Where to start reading a partition; `None` where nothing of it was ever stored.
     async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>>;

@@ -103,6 +103,9 @@ pub trait Journal: Send + Sync {
     /// How many partitions a queue has.
     fn partitions(&self, queue: QueueId) -> u16;
 
+    /// Names of all queues that were ever opened.
+    fn queues(&self) -> Vec<String>;
+
     /// Takes the records for writing, all or none, and returns at once; the future resolves when they are durable.
     /// An empty batch is durable at once.
     fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError>;

@@ -87,8 +87,9 @@ pub trait DeviceRpc: Send + Sync {
 
 /// Clients of the REST API that wait for what a rule chain answers.
 pub trait RestCalls: Send + Sync {
-    /// Answers a call, on the server that it came to. An answer that nobody waits for any more is dropped.
-    fn answer(&self, service: &str, request: Uuid, message: Message);
+    /// Answers a call of a tenant's client, on the server that it came to. An answer that nobody waits for any more is
+    /// dropped, and so is one to a call of another tenant.
+    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: Message);
 }
 
 /// Of a program that no device is connected to.
@@ -107,5 +108,5 @@ impl DeviceRpc for NoDeviceRpc {
 pub struct NoRestCalls;
 
 impl RestCalls for NoRestCalls {
-    fn answer(&self, _: &str, _: Uuid, _: Message) {}
+    fn answer(&self, _: &str, _: TenantId, _: Uuid, _: Message) {}
 }

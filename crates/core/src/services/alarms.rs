@@ -353,8 +353,9 @@ impl Alarms {
         }
         let stores = &self.context.stores;
         if !(result.propagation_changed() || result.replayed) {
-            let shown = stores.alarms.propagated(alarm.tenant_id, id).await?;
-            entities.extend(shown.into_iter().filter(|entity| *entity != originator));
+            let shown = stores.alarms.propagated(alarm.tenant_id, &[id]).await?;
+            let shown = shown.into_iter().map(|(_, entity)| entity);
+            entities.extend(shown.filter(|entity| *entity != originator));
             return Ok(entities);
         }
         let mut add = |entity: EntityId| {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use fieldline_model::entity::DeviceProfile;
 use fieldline_model::page::PageLink;
-use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, Subject, TenantId};
+use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
-use super::{Context, ServiceError, ServiceResult, conflict, queues, random_text, validate};
+use super::profiles::{self, ProfileService, Rules};
+use super::{Context, ServiceError, ServiceResult, random_text, validate};
 use crate::devices::certificate_credentials_id;
 use crate::events::EntityChange;
 use crate::ports::{DeviceFilter, StoreErrorKind};
@@ -32,38 +34,6 @@ impl DeviceProfiles {
         Self(Arc::clone(context))
     }
 
-    /// Creates the profile, or updates it where it has an id. Devices of a renamed profile change their type with it.
-    ///
-    /// # Errors
-    /// A rule is broken, or name or provisioning key are taken.
-    pub async fn save(&self, tenant: TenantId, mut profile: DeviceProfile) -> ServiceResult<DeviceProfile> {
-        let stores = &self.0.stores.device_profiles;
-        profile.tenant_id = tenant;
-        check(&profile)?;
-        complete(&mut profile)?;
-        self.check_references(&profile).await?;
-        let default = stores.default_profile(tenant).await?;
-        let default_id = default.and_then(|default| default.id);
-        if profile.is_default && default_id.is_some() && default_id != profile.id {
-            return Err(ServiceError::invalid(
-                "Another default device profile is present in scope of current tenant!",
-            ));
-        }
-        let saved = match profile.id {
-            Some(id) => self.update(tenant, id, profile).await?,
-            None => {
-                profile.id = Some(DeviceProfileId::new());
-                profile.created_time = self.0.now();
-                self.store(profile, true).await?
-            }
-        };
-        self.0.tell(EntityChange::DeviceProfileChanged(
-            tenant,
-            saved.id.unwrap_or_default(),
-        ));
-        Ok(saved)
-    }
-
     /// What the profile sends messages to must be there.
     async fn check_references(&self, profile: &DeviceProfile) -> ServiceResult<()> {
         let tenant = profile.tenant_id;
@@ -85,44 +55,7 @@ impl DeviceProfiles {
                 return Err(ServiceError::invalid("Can't assign non-existent rule chain!"));
             }
         }
-        match profile
-            .default_queue_name
-            .as_deref()
-            .filter(|name| !name.is_empty())
-        {
-            Some(name) if !queues::exists(&self.0, tenant, name).await? => Err(ServiceError::invalid(
-                "Device profile is referencing to non-existent queue!",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    async fn update(
-        &self,
-        tenant: TenantId,
-        id: DeviceProfileId,
-        mut profile: DeviceProfile,
-    ) -> ServiceResult<DeviceProfile> {
-        let old = self
-            .0
-            .stores
-            .device_profiles
-            .get(tenant, id)
-            .await?
-            .ok_or_else(|| ServiceError::invalid("Can't update non existing device profile!"))?;
-        if old.transport_type != profile.transport_type && self.has_devices(tenant, id).await? {
-            return Err(ServiceError::invalid(
-                "Can't change device profile transport type because devices referenced it!",
-            ));
-        }
-        profile.created_time = old.created_time;
-        // There is always a default profile: it stops being one only when another takes its place.
-        profile.is_default |= old.is_default;
-        let saved = self.store(profile, false).await?;
-        if saved.name != old.name {
-            self.rename_type(tenant, id, &saved.name).await?;
-        }
-        Ok(saved)
+        profiles::check_queue::<DeviceProfile>(&self.0, tenant, profile.default_queue_name.as_deref()).await
     }
 
     async fn store(&self, profile: DeviceProfile, create: bool) -> ServiceResult<DeviceProfile> {
@@ -147,145 +80,84 @@ impl DeviceProfiles {
     }
 
     async fn has_devices(&self, tenant: TenantId, id: DeviceProfileId) -> ServiceResult<bool> {
-        let page = self
-            .0
-            .stores
-            .devices
-            .list(tenant, &of_profile(id), &PageLink::first(1))
-            .await?;
+        let filter = DeviceFilter {
+            profile: Some(id),
+            ..DeviceFilter::default()
+        };
+        let devices = &self.0.stores.devices;
+        let page = devices.list(tenant, &filter, &PageLink::first(1)).await?;
         Ok(page.total_elements > 0)
     }
+}
 
-    async fn rename_type(&self, tenant: TenantId, id: DeviceProfileId, name: &str) -> ServiceResult<()> {
-        let stores = &self.0.stores.devices;
-        let mut link = PageLink::first(100);
-        loop {
-            let page = stores.list(tenant, &of_profile(id), &link).await?;
-            for info in page.data {
-                let mut device = info.device;
-                let Some(device_id) = device.id.filter(|_| device.device_type != name) else {
-                    continue;
-                };
-                name.clone_into(&mut device.device_type);
-                // What somebody else changes at this moment wins over the rename of the type.
-                match stores.save(device, false).await {
-                    Err(error) if error.kind() == StoreErrorKind::VersionConflict => continue,
-                    saved => saved?,
-                };
-                self.0.tell(EntityChange::DeviceSaved(tenant, device_id));
+#[async_trait]
+impl ProfileService for DeviceProfiles {
+    type Profile = DeviceProfile;
+
+    async fn save(&self, tenant: TenantId, mut profile: DeviceProfile) -> ServiceResult<DeviceProfile> {
+        profile.tenant_id = tenant;
+        check(&profile)?;
+        complete(&mut profile)?;
+        self.check_references(&profile).await?;
+        profiles::check_default(&self.0, tenant, &profile).await?;
+        let create = profile.id.is_none();
+        match profile.id {
+            Some(id) => {
+                let old: DeviceProfile = profiles::stored(&self.0, tenant, id).await?;
+                if old.transport_type != profile.transport_type && self.has_devices(tenant, id).await? {
+                    return Err(ServiceError::invalid(
+                        "Can't change device profile transport type because devices referenced it!",
+                    ));
+                }
+                profile.created_time = old.created_time;
+                // There is always a default profile: it stops being one only when another takes its place.
+                profile.is_default |= old.is_default;
             }
-            if !page.has_next {
-                return Ok(());
+            None => {
+                profile.id = Some(DeviceProfileId::new());
+                profile.created_time = self.0.now();
             }
-            link.page += 1;
         }
+        let saved = self.store(profile, create).await?;
+        profiles::tell::<DeviceProfile>(&self.0, tenant, saved.id);
+        Ok(saved)
     }
 
-    /// Makes the profile the only default one of its tenant.
-    ///
-    /// # Errors
-    /// There is no such profile.
-    pub async fn set_default(&self, tenant: TenantId, id: DeviceProfileId) -> ServiceResult<DeviceProfile> {
-        let stores = &self.0.stores.device_profiles;
-        let gone = || ServiceError::not_found(format!("Device profile with id [{id}] is not found"));
-        if !stores.set_default(tenant, id).await? {
-            return Err(gone());
-        }
-        self.0.tell(EntityChange::DeviceProfileChanged(tenant, id));
-        stores.get(tenant, id).await?.ok_or_else(gone)
+    async fn set_default(&self, tenant: TenantId, id: DeviceProfileId) -> ServiceResult<DeviceProfile> {
+        profiles::set_default(&self.0, tenant, id).await
     }
 
-    /// Deletes the profile.
-    ///
-    /// # Errors
-    /// It is the default one, or a device has it.
-    pub async fn delete(&self, tenant: TenantId, profile: &DeviceProfile) -> ServiceResult<()> {
-        if profile.is_default {
-            return Err(ServiceError::invalid(
-                "Deletion of Default Device Profile is prohibited!",
-            ));
-        }
-        let id = profile.id.unwrap_or_default();
-        conflict(
-            self.0.stores.device_profiles.delete(tenant, id).await,
-            "The device profile referenced by the devices cannot be deleted!",
-        )?;
-        super::calculated_fields::forget(&self.0, tenant, id.into()).await?;
-        self.0.tell(EntityChange::DeviceProfileChanged(tenant, id));
-        let subject = Subject {
-            tenant,
-            entity: id.into(),
-        };
-        Ok(self.0.forget_links(subject).await?)
+    async fn delete(&self, tenant: TenantId, profile: &DeviceProfile) -> ServiceResult<()> {
+        profiles::delete(&self.0, tenant, profile).await
     }
 }
 
-fn of_profile(id: DeviceProfileId) -> DeviceFilter {
-    DeviceFilter {
-        profile: Some(id),
-        ..DeviceFilter::default()
-    }
-}
+impl Rules for DeviceProfile {
+    const MEMBERS: &'static str = "devices";
 
-/// The default profile of the tenant; created where there is none yet.
-pub(super) async fn ensure_default(context: &Context, tenant: TenantId) -> ServiceResult<DeviceProfile> {
-    if let Some(profile) = context.stores.device_profiles.default_profile(tenant).await? {
-        return Ok(profile);
-    }
-    create(context, tenant, "default", true).await
-}
-
-/// The profile of that name; created where there is none yet.
-pub(super) async fn find_or_create(
-    context: &Context,
-    tenant: TenantId,
-    name: &str,
-) -> ServiceResult<DeviceProfile> {
-    let stores = &context.stores.device_profiles;
-    if let Some(profile) = stores.by_name(tenant, name).await? {
-        return Ok(profile);
-    }
-    let is_default = name == "default" && stores.default_profile(tenant).await?.is_none();
-    create(context, tenant, name, is_default).await
-}
-
-async fn create(
-    context: &Context,
-    tenant: TenantId,
-    name: &str,
-    is_default: bool,
-) -> ServiceResult<DeviceProfile> {
-    let stores = &context.stores.device_profiles;
-    let profile = DeviceProfile {
-        id: Some(DeviceProfileId::new()),
-        created_time: context.now(),
-        tenant_id: tenant,
-        name: name.to_owned(),
-        description: Some("Default device profile".to_owned()),
-        is_default,
-        profile_type: Some("DEFAULT".to_owned()),
-        provision_type: Some(DISABLED.to_owned()),
-        profile_data: json!({
-            "configuration": { "type": "DEFAULT" },
-            "transportConfiguration": { "type": "DEFAULT" },
-            "provisionConfiguration": { "type": DISABLED, "provisionDeviceSecret": null },
-            "alarms": null,
-        }),
-        ..DeviceProfile::default()
-    };
-    let saved = match stores.save(profile, true).await {
-        // Somebody else was faster.
-        Err(error) if error.kind() == StoreErrorKind::Conflict => {
-            let found = stores.by_name(tenant, name).await?;
-            return found.ok_or_else(|| error.into());
+    fn fresh(id: DeviceProfileId, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self {
+        Self {
+            id: Some(id),
+            created_time,
+            tenant_id: tenant,
+            name: name.to_owned(),
+            description: Some("Default device profile".to_owned()),
+            is_default,
+            profile_type: Some("DEFAULT".to_owned()),
+            provision_type: Some(DISABLED.to_owned()),
+            profile_data: json!({
+                "configuration": { "type": "DEFAULT" },
+                "transportConfiguration": { "type": "DEFAULT" },
+                "provisionConfiguration": { "type": DISABLED, "provisionDeviceSecret": null },
+                "alarms": null,
+            }),
+            ..Self::default()
         }
-        saved => saved?,
-    };
-    context.tell(EntityChange::DeviceProfileChanged(
-        tenant,
-        saved.id.unwrap_or_default(),
-    ));
-    Ok(saved)
+    }
+
+    fn changed(tenant: TenantId, id: DeviceProfileId) -> EntityChange {
+        EntityChange::DeviceProfileChanged(tenant, id)
+    }
 }
 
 fn check(profile: &DeviceProfile) -> ServiceResult<()> {

@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{
-    CustomerId, DeviceCredentialsId, DeviceId, EntityType, Subject, TenantId, kv, new_uuid,
-};
+use fieldline_model::{CustomerId, DeviceCredentialsId, DeviceId, Subject, TenantId, kv, new_uuid};
 use serde_json::{Value, json};
 
-use super::names::no_free_name;
+use super::assigned::{self, AssignedService};
 use super::{
-    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, device_profiles, limits,
-    random_text, validate,
+    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, profiles, random_text,
+    validate,
 };
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, StoreErrorKind};
 
-const NAME_TAKEN: &str = "Device with such name already exists!";
 const CREDENTIALS_TAKEN: &str = "Device credentials are already assigned to another device!";
 /// Length of an access token that the platform makes up.
 pub(super) const TOKEN_LENGTH: usize = 20;
@@ -52,40 +50,26 @@ impl Devices {
         new_credentials: NewCredentials,
         names: &NameConflict,
     ) -> ServiceResult<Device> {
-        let stores = &self.0.stores.devices;
-        let old = match device.id {
-            Some(id) => Some(
-                stores
-                    .get(tenant, id)
-                    .await?
-                    .ok_or_else(|| ServiceError::invalid("Can't update non existing device!"))?,
-            ),
-            None => None,
-        };
-        device.tenant_id = tenant;
-        let renamed = old.as_ref().is_none_or(|old| old.name != device.name);
-        if names.uniquifies() && renamed {
-            device.name = self.free_name(tenant, device.name, names).await?;
-        }
+        let old = assigned::prepare(&self.0, tenant, &mut device, names).await?;
         self.check(&device).await?;
-        let profile = self.profile_of(&device).await?;
+        let named = (device.device_profile_id, device.device_type.as_str());
+        let profile: DeviceProfile = profiles::of_entity(&self.0, tenant, named.0, named.1).await?;
         device.device_profile_id = profile.id;
-        device.device_type.clone_from(&profile.name);
         sync_device_data(&mut device.device_data, &profile);
+        device.device_type = profile.name;
+        assigned::complete(&self.0, &mut device, old.as_ref()).await?;
         match old {
-            Some(old) => {
-                device.created_time = old.created_time;
-                self.update(device, new_credentials).await
-            }
+            Some(_) => self.update(device, new_credentials).await,
             None => self.create(device, new_credentials).await,
         }
     }
 
-    async fn create(&self, mut device: Device, new_credentials: NewCredentials) -> ServiceResult<Device> {
-        let (tenant, id, now) = (device.tenant_id, DeviceId::new(), self.0.now());
-        limits::check(&self.0, tenant, EntityType::Device).await?;
-        device.id = Some(id);
-        device.created_time = now;
+    async fn create(&self, device: Device, new_credentials: NewCredentials) -> ServiceResult<Device> {
+        let (tenant, id, now) = (
+            device.tenant_id,
+            device.id.unwrap_or_default(),
+            device.created_time,
+        );
         let mut credentials = match new_credentials {
             NewCredentials::AccessToken(token) => {
                 let token = token.filter(|token| !token.is_empty());
@@ -103,7 +87,10 @@ impl Devices {
             Err(error) if error.kind() == StoreErrorKind::Conflict => {
                 // Name and credentials are both unique; say which it was.
                 let taken = self.0.stores.devices.by_name(tenant, &name).await?.is_some();
-                let message = if taken { NAME_TAKEN } else { CREDENTIALS_TAKEN };
+                let message = match taken {
+                    true => assigned::name_taken::<Device>(),
+                    false => CREDENTIALS_TAKEN.to_owned(),
+                };
                 return Err(ServiceError::from(error).with_message(message));
             }
             saved => saved?,
@@ -115,7 +102,8 @@ impl Devices {
 
     async fn update(&self, device: Device, new_credentials: NewCredentials) -> ServiceResult<Device> {
         let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
-        let saved = conflict(self.0.stores.devices.save(device, false).await, NAME_TAKEN)?;
+        let saved = self.0.stores.devices.save(device, false).await;
+        let saved = conflict(saved, &assigned::name_taken::<Device>())?;
         self.0.tell(EntityChange::DeviceSaved(tenant, id));
         if let NewCredentials::Given(mut credentials) = new_credentials {
             let stored = self.0.stores.device_credentials.get(tenant, id).await?;
@@ -139,71 +127,9 @@ impl Devices {
         Ok(self.0.attributes.save(&[row]).await?)
     }
 
-    async fn free_name(&self, tenant: TenantId, name: String, names: &NameConflict) -> ServiceResult<String> {
-        let stores = &self.0.stores.devices;
-        if stores.by_name(tenant, &name).await?.is_none() {
-            return Ok(name);
-        }
-        for candidate in names.alternatives(&name) {
-            if stores.by_name(tenant, &candidate).await?.is_none() {
-                return Ok(candidate);
-            }
-        }
-        no_free_name(&name)
-    }
-
     async fn check(&self, device: &Device) -> ServiceResult<()> {
         check_fields(device)?;
-        let customers = &self.0.stores.customers;
-        if !device.customer_id.is_null()
-            && customers
-                .get(device.tenant_id, device.customer_id)
-                .await?
-                .is_none()
-        {
-            return Err(ServiceError::invalid(
-                "Can't assign device to non-existent customer!",
-            ));
-        }
-        Ok(())
-    }
-
-    async fn profile_of(&self, device: &Device) -> ServiceResult<DeviceProfile> {
-        let tenant = device.tenant_id;
-        if let Some(id) = device.device_profile_id {
-            let found = self.0.stores.device_profiles.get(tenant, id).await?;
-            return found
-                .ok_or_else(|| ServiceError::invalid("Device is referencing non existing device profile!"));
-        }
-        if device.device_type.is_empty() {
-            return device_profiles::ensure_default(&self.0, tenant).await;
-        }
-        device_profiles::find_or_create(&self.0, tenant, &device.device_type).await
-    }
-
-    /// Assigns the device to a customer of the tenant, or with the null id to none.
-    ///
-    /// # Errors
-    /// There is no such device or customer.
-    pub async fn assign(
-        &self,
-        tenant: TenantId,
-        id: DeviceId,
-        customer: CustomerId,
-    ) -> ServiceResult<Device> {
-        let mut device = self
-            .0
-            .stores
-            .devices
-            .get(tenant, id)
-            .await?
-            .ok_or_else(|| ServiceError::not_found(format!("Device with id [{id}] is not found")))?;
-        if device.customer_id == customer {
-            return Ok(device);
-        }
-        device.customer_id = customer;
-        let keep = NewCredentials::AccessToken(None);
-        self.save(tenant, device, keep, &NameConflict::Fail).await
+        assigned::check_customer(&self.0, device).await
     }
 
     /// Replaces the credentials of a device.
@@ -240,22 +166,23 @@ impl Devices {
         self.0.tell(EntityChange::DeviceCredentialsChanged(tenant, id));
         Ok(saved)
     }
+}
 
-    /// Deletes a device with its credentials, data, relations and alarms.
-    ///
-    /// # Errors
-    /// Entity views show it, calculated fields name it, or the store failed; asking again goes on where it stopped.
-    pub async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
-        super::entity_views::refuse_viewed(&self.0, tenant, id.into(), "device").await?;
-        super::calculated_fields::refuse_referenced(&self.0, tenant, id.into(), "device").await?;
-        let subject = Subject::device(tenant, id);
-        self.0.forget_data(subject).await?;
-        self.0.stores.devices.delete(tenant, id).await?;
-        self.0.tell(EntityChange::DeviceDeleted(tenant, id));
-        self.0.forget_links(subject).await?;
-        // Once more, for what the device sent in between.
-        self.0.forget_data(subject).await?;
-        Ok(())
+#[async_trait]
+impl AssignedService for Devices {
+    type Entity = Device;
+
+    async fn assign(&self, tenant: TenantId, id: DeviceId, customer: CustomerId) -> ServiceResult<Device> {
+        let keep = NewCredentials::AccessToken(None);
+        match assigned::handed_over(&self.0, tenant, id, customer).await? {
+            (device, true) => self.save(tenant, device, keep, &NameConflict::Fail).await,
+            (device, false) => Ok(device),
+        }
+    }
+
+    async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
+        let change = EntityChange::DeviceDeleted(tenant, id);
+        assigned::delete_source::<Device>(&self.0, tenant, id, change).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use fieldline_model::entity::{AttributeKeys, EntityView};
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
@@ -9,12 +10,10 @@ use fieldline_model::{
     AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, Subject, TenantId, kv,
 };
 
-use super::names::no_free_name;
+use super::assigned::{self, AssignedService};
 use super::{Context, NameConflict, ServiceError, ServiceResult, conflict, validate};
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, EntityViewFilter};
-
-const NAME_TAKEN: &str = "Entity view with such name already exists!";
 
 /// Rules about entity views.
 #[derive(Clone)]
@@ -35,38 +34,17 @@ impl EntityViews {
         mut view: EntityView,
         names: &NameConflict,
     ) -> ServiceResult<EntityView> {
-        let stores = &self.0.stores.entity_views;
-        let old = match view.id {
-            Some(id) => Some(
-                stores
-                    .get(tenant, id)
-                    .await?
-                    .ok_or_else(|| ServiceError::invalid("Can't update non existing entity view!"))?,
-            ),
-            None => None,
-        };
-        view.tenant_id = tenant;
-        let renamed = old.as_ref().is_none_or(|old| old.name != view.name);
-        if names.uniquifies() && renamed {
-            view.name = self.free_name(tenant, view.name, names).await?;
-        }
+        let old = assigned::prepare(&self.0, tenant, &mut view, names).await?;
         self.check(&view).await?;
-        let create = old.is_none();
-        let forgotten = old.as_ref().and_then(|old| old.keys.clone());
-        match old {
-            Some(old) => view.created_time = old.created_time,
-            None => {
-                view.id = Some(EntityViewId::new());
-                view.created_time = self.0.now();
-            }
-        }
-        let saved = conflict(stores.save(view, create).await, NAME_TAKEN)?;
+        assigned::complete(&self.0, &mut view, old.as_ref()).await?;
+        let saved = self.0.stores.entity_views.save(view, old.is_none()).await;
+        let saved = conflict(saved, &assigned::name_taken::<EntityView>())?;
         self.0.tell(EntityChange::EntityViewChanged(
             tenant,
             saved.id.unwrap_or_default(),
         ));
-        self.copy_attributes(&saved, forgotten.unwrap_or_default().attributes)
-            .await?;
+        let forgotten = old.and_then(|old| old.keys).unwrap_or_default();
+        self.copy_attributes(&saved, forgotten.attributes).await?;
         Ok(saved)
     }
 
@@ -114,19 +92,6 @@ impl EntityViews {
         Ok(())
     }
 
-    async fn free_name(&self, tenant: TenantId, name: String, names: &NameConflict) -> ServiceResult<String> {
-        let stores = &self.0.stores.entity_views;
-        if stores.by_name(tenant, &name).await?.is_none() {
-            return Ok(name);
-        }
-        for candidate in names.alternatives(&name) {
-            if stores.by_name(tenant, &candidate).await?.is_none() {
-                return Ok(candidate);
-            }
-        }
-        no_free_name(&name)
-    }
-
     async fn check(&self, view: &EntityView) -> ServiceResult<()> {
         validate::required("Entity view name", &view.name)?;
         validate::required("Entity view type", &view.view_type)?;
@@ -158,58 +123,29 @@ impl EntityViews {
                 "Entity view is referencing to non-existent entity!",
             ));
         }
-        if !view.customer_id.is_null()
-            && stores
-                .customers
-                .get(view.tenant_id, view.customer_id)
-                .await?
-                .is_none()
-        {
-            return Err(ServiceError::invalid(
-                "Can't assign entity view to non-existent customer!",
-            ));
-        }
-        Ok(())
+        assigned::check_customer(&self.0, view).await
     }
+}
 
-    /// Assigns the view to a customer of the tenant, or with the null id to none.
-    ///
-    /// # Errors
-    /// There is no such view or customer.
-    pub async fn assign(
+#[async_trait]
+impl AssignedService for EntityViews {
+    type Entity = EntityView;
+
+    async fn assign(
         &self,
         tenant: TenantId,
         id: EntityViewId,
         customer: CustomerId,
     ) -> ServiceResult<EntityView> {
-        let mut view = self
-            .0
-            .stores
-            .entity_views
-            .get(tenant, id)
-            .await?
-            .ok_or_else(|| ServiceError::not_found(format!("Entity view with id [{id}] is not found")))?;
-        if view.customer_id == customer {
-            return Ok(view);
+        match assigned::handed_over(&self.0, tenant, id, customer).await? {
+            (view, true) => self.save(tenant, view, &NameConflict::Fail).await,
+            (view, false) => Ok(view),
         }
-        view.customer_id = customer;
-        self.save(tenant, view, &NameConflict::Fail).await
     }
 
-    /// Deletes a view with its relations and alarms; what it shows stays.
-    ///
-    /// # Errors
-    /// The store failed; asking again goes on where it stopped.
-    pub async fn delete(&self, tenant: TenantId, id: EntityViewId) -> ServiceResult<()> {
-        let subject = Subject {
-            tenant,
-            entity: id.into(),
-        };
-        self.0.stores.entity_views.delete(tenant, id).await?;
-        self.0.tell(EntityChange::EntityViewChanged(tenant, id));
-        self.0.forget_links(subject).await?;
-        self.0.forget_data(subject).await?;
-        Ok(())
+    async fn delete(&self, tenant: TenantId, id: EntityViewId) -> ServiceResult<()> {
+        let change = EntityChange::EntityViewChanged(tenant, id);
+        assigned::delete_source::<EntityView>(&self.0, tenant, id, change).await
     }
 }
 

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::{Contact, Tenant};
-use fieldline_model::page::PageLink;
+use fieldline_model::entity::{Asset, AssetProfile, Contact, Device, DeviceProfile, EntityView, Tenant};
+use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityId, Subject, TenantId};
 
 use super::{
-    Context, ServiceError, ServiceResult, asset_profiles, conflict, device_profiles, queues, rule_chains,
-    tenant_profiles, validate,
+    Context, ServiceError, ServiceResult, conflict, profiles, queues, rule_chains, tenant_profiles, validate,
 };
 use crate::events::EntityChange;
-use crate::ports::{AssetFilter, DashboardFilter, DeviceFilter, UserFilter};
+use crate::ports::{Assignable, DashboardFilter, EntityStores, StoreResult, UserFilter};
 use crate::usage::usage_id;
 
 /// Entities read at once while everything of a tenant is deleted.
@@ -59,9 +58,10 @@ impl Tenants {
             tenant.id = Some(TenantId::new());
             tenant.created_time = self.0.now();
             let saved = conflict(stores.tenants.save(tenant, true).await, TAKEN)?;
-            device_profiles::ensure_default(&self.0, saved.id.unwrap_or_default()).await?;
-            asset_profiles::ensure_default(&self.0, saved.id.unwrap_or_default()).await?;
-            rule_chains::ensure_root(&self.0, saved.id.unwrap_or_default()).await?;
+            let id = saved.id.unwrap_or_default();
+            profiles::ensure_default::<DeviceProfile>(&self.0, id).await?;
+            profiles::ensure_default::<AssetProfile>(&self.0, id).await?;
+            rule_chains::ensure_root(&self.0, id).await?;
             saved
         };
         queues::align(&self.0, saved.id.unwrap_or_default()).await?;
@@ -95,76 +95,63 @@ impl Tenants {
     async fn subjects(&self, tenant: TenantId) -> ServiceResult<Vec<Subject>> {
         let stores = &self.0.stores;
         let mut ids: Vec<EntityId> = vec![tenant.into(), usage_id(tenant).into()];
-        let mut link = PageLink::first(PAGE);
-        loop {
+        assigned_ids::<Device>(stores, tenant, &mut ids).await?;
+        assigned_ids::<Asset>(stores, tenant, &mut ids).await?;
+        assigned_ids::<EntityView>(stores, tenant, &mut ids).await?;
+        collect(&mut ids, |link| async move {
+            let page = stores.rule_chains.list(tenant, None, &link).await;
+            page.map(|page| page.map(|chain| chain.id.map(EntityId::from)))
+        })
+        .await?;
+        collect(&mut ids, |link| async move {
             let page = stores
-                .devices
-                .list(tenant, &DeviceFilter::default(), &link)
-                .await?;
-            ids.extend(
-                page.data
-                    .iter()
-                    .filter_map(|info| info.device.id)
-                    .map(EntityId::from),
-            );
-            if !page.has_next {
-                break;
-            }
-            link.page += 1;
-        }
-        link.page = 0;
-        loop {
-            let page = stores.rule_chains.list(tenant, None, &link).await?;
-            ids.extend(page.data.iter().filter_map(|c| c.id).map(EntityId::from));
-            if !page.has_next {
-                break;
-            }
-            link.page += 1;
-        }
-        link.page = 0;
-        loop {
-            let page = stores.assets.list(tenant, &AssetFilter::default(), &link).await?;
-            ids.extend(
-                page.data
-                    .iter()
-                    .filter_map(|info| info.asset.id)
-                    .map(EntityId::from),
-            );
-            if !page.has_next {
-                break;
-            }
-            link.page += 1;
-        }
-        link.page = 0;
-        loop {
-            let every = DashboardFilter::default();
-            let page = stores.dashboards.list(tenant, &every, &link).await?;
-            ids.extend(page.data.iter().filter_map(|info| info.id).map(EntityId::from));
-            if !page.has_next {
-                break;
-            }
-            link.page += 1;
-        }
-        link.page = 0;
-        loop {
-            let page = stores.customers.list(tenant, &link).await?;
-            ids.extend(page.data.iter().filter_map(|c| c.id).map(EntityId::from));
-            if !page.has_next {
-                break;
-            }
-            link.page += 1;
-        }
-        link.page = 0;
-        loop {
-            let page = stores.users.list(UserFilter::OfTenant(tenant), &link).await?;
-            ids.extend(page.data.iter().filter_map(|u| u.id).map(EntityId::from));
-            if !page.has_next {
-                break;
-            }
-            link.page += 1;
-        }
+                .dashboards
+                .list(tenant, &DashboardFilter::default(), &link)
+                .await;
+            page.map(|page| page.map(|info| info.id.map(EntityId::from)))
+        })
+        .await?;
+        collect(&mut ids, |link| async move {
+            let page = stores.customers.list(tenant, &link).await;
+            page.map(|page| page.map(|customer| customer.id.map(EntityId::from)))
+        })
+        .await?;
+        collect(&mut ids, |link| async move {
+            let page = stores.users.list(UserFilter::OfTenant(tenant), &link).await;
+            page.map(|page| page.map(|user| user.id.map(EntityId::from)))
+        })
+        .await?;
         Ok(ids.into_iter().map(|entity| Subject { tenant, entity }).collect())
     }
+}
+
+/// Adds the ids of all pages of a list.
+async fn collect<F>(ids: &mut Vec<EntityId>, list: impl Fn(PageLink) -> F) -> StoreResult<()>
+where
+    F: Future<Output = StoreResult<PageData<Option<EntityId>>>>,
+{
+    let mut link = PageLink::first(PAGE);
+    loop {
+        let page = list(link.clone()).await?;
+        ids.extend(page.data.into_iter().flatten());
+        if !page.has_next {
+            return Ok(());
+        }
+        link.page += 1;
+    }
+}
+
+/// Adds the ids of all entities of a kind.
+async fn assigned_ids<E: Assignable>(
+    stores: &EntityStores,
+    tenant: TenantId,
+    ids: &mut Vec<EntityId>,
+) -> StoreResult<()> {
+    collect(ids, |link| async move {
+        let page = E::store(stores).list(tenant, &E::Filter::default(), &link).await;
+        page.map(|page| page.map(|info| E::of_info(info).id().map(Into::into)))
+    })
+    .await
 }
 
 fn check(tenant: &Tenant) -> ServiceResult<()> {

@@ -11,6 +11,8 @@ use fieldline_model::timeseries::LatestValue;
 use fieldline_model::{TenantId, TenantProfileId};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
@@ -21,20 +23,36 @@ use super::{
 };
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
+use crate::options::Span;
 use crate::ports::{DeviceFilter, EntityStores, RowParts, StoreResult, TelemetryRow, TimeSeriesStore};
 use crate::queue_stats::SERVICE_ID;
 use crate::services::AlarmGate;
 
 /// How often changed profiles are looked for.
 const TICK: Duration = Duration::from_secs(1);
-/// Ticks between reports of what is urgent, of everything, and of gauges.
+/// Ticks between reports of what is urgent, and between those of gauges.
 const URGENT_TICKS: u64 = 10;
-const ALL_TICKS: u64 = 60;
 const GAUGE_TICKS: u64 = 180;
 /// Tenants read at once.
 const PAGE: u32 = 1_000;
 /// Points that are kept for the next try when the store refuses them.
 const MAX_UNSAVED: usize = 256;
+
+/// Settings of the counts of what tenants use.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// How often all counts are stored, in whole seconds, at least one. Limits are enforced no sooner.
+    pub report_interval: Span,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            report_interval: Span::secs(60),
+        }
+    }
+}
 
 /// What is known of a tenant.
 struct Entry {
@@ -309,7 +327,8 @@ impl ApiUsage {
     }
 
     /// Reports until told to stop; what was counted by then is stored.
-    pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+    pub async fn run(self: Arc<Self>, options: Options, mut stop: watch::Receiver<bool>) {
+        let all_ticks = options.report_interval.0.as_secs().max(1);
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut tick: u64 = 0;
@@ -328,7 +347,7 @@ impl ApiUsage {
             {
                 warn!(%error, "cannot count the active devices of a tenant");
             }
-            if tick.is_multiple_of(ALL_TICKS) {
+            if tick.is_multiple_of(all_ticks) {
                 self.report(false).await;
             } else if tick.is_multiple_of(URGENT_TICKS) {
                 self.report(true).await;

@@ -5,6 +5,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::RuleChainType;
+use crate::fnv;
 
 /// Id of a component descriptor, which nothing refers to; always the same for the same class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -16,13 +17,9 @@ pub struct ComponentDescriptorId {
 impl ComponentDescriptorId {
     /// The id of the descriptor of a class.
     pub fn of_class(class: &str) -> Self {
-        let half = |basis: u64| {
-            class.bytes().fold(basis, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-            })
-        };
-        // FNV-1a from two starting points: these ids only have to differ among a few dozen classes.
-        let bits = u128::from(half(0xcbf2_9ce4_8422_2325)) << 64 | u128::from(half(0x6c62_272e_07bb_0142));
+        let half = |basis| u128::from(fnv::hash(basis, class.bytes()));
+        // Two halves: these ids only have to differ among a few dozen classes.
+        let bits = half(fnv::BASIS) << 64 | half(0x6c62_272e_07bb_0142);
         Self {
             id: uuid::Builder::from_custom_bytes(bits.to_be_bytes()).into_uuid(),
         }

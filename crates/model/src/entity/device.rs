@@ -46,17 +46,6 @@ pub struct Device {
     pub additional_info: Option<Value>,
 }
 
-impl Device {
-    /// Whether it may speak for other devices.
-    pub fn is_gateway(&self) -> bool {
-        self.additional_info
-            .as_ref()
-            .and_then(|info| info.get("gateway"))
-            .and_then(Value::as_bool)
-            .unwrap_or(false)
-    }
-}
-
 /// A device with what lists show beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -195,6 +184,20 @@ pub struct DeviceProfileInfo {
     pub profile_type: Option<String>,
     /// Which transport it is made for.
     pub transport_type: TransportType,
+}
+
+impl From<DeviceProfile> for DeviceProfileInfo {
+    fn from(profile: DeviceProfile) -> Self {
+        Self {
+            id: profile.id.unwrap_or_default(),
+            tenant_id: profile.tenant_id,
+            name: profile.name,
+            image: profile.image,
+            default_dashboard_id: profile.default_dashboard_id,
+            profile_type: profile.profile_type,
+            transport_type: profile.transport_type,
+        }
+    }
 }
 
 /// How a device proves who it is.

@@ -53,14 +53,6 @@ impl EventKind {
             .into_iter()
             .find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
-
-    /// Whether it is kept for a short time only.
-    pub const fn is_debug(self) -> bool {
-        matches!(
-            self,
-            Self::DebugRuleNode | Self::DebugRuleChain | Self::DebugCalculatedField
-        )
-    }
 }
 
 /// The direction of a message at a rule node.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use fieldline_model::fnv;
 use fieldline_model::kv::ValueRef;
 
 use super::rules::Form;
@@ -90,16 +91,11 @@ pub(super) fn same_double(left: f64, right: f64) -> bool {
     left.to_bits() == right.to_bits() || (left.is_nan() && right.is_nan())
 }
 
-/// A stable 64-bit FNV-1a hash, for identities that are stored.
+/// A stable hash of 64 bits, for identities that are stored.
 pub(super) fn stable_hash(parts: &[&[u8]]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for part in parts {
-        // The separator keeps ("ab", "c") and ("a", "bc") apart.
-        for byte in part.iter().chain(&[0xff]) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
+    // The separator keeps ("ab", "c") and ("a", "bc") apart.
+    let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0xff]));
+    fnv::hash(fnv::BASIS, bytes.copied())
 }
 
 /// A stable fingerprint of a value, never zero.

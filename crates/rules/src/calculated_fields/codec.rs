@@ -9,6 +9,7 @@
 
 use fieldline_model::entity::CalculatedField;
 use fieldline_model::entity::calculated_field::RelationLevel;
+use fieldline_model::fnv;
 use fieldline_model::kv::{Corrupt, pack_value, read_varint, take_array, unpack_value, write_varint};
 use fieldline_model::{CalculatedFieldId, EntityId, EntityType};
 use uuid::Uuid;
@@ -78,9 +79,7 @@ pub(super) fn fingerprint(field: &CalculatedField, needs: &[Need], relation: Opt
     if let Some(interval) = field.configuration.get("interval") {
         text.push_str(&interval.to_string());
     }
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    fnv::hash(fnv::BASIS, text.bytes())
 }
 
 impl Field {

@@ -136,6 +136,14 @@ impl Field {
         &self.name
     }
 
+    /// Name of the series it makes, where the configuration says it: scripts make up their own.
+    pub fn result_name(&self) -> Option<&str> {
+        match (&self.kind, self.output) {
+            (Kind::Simple { name, .. }, OutputKind::TimeSeries) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Its arguments; the place of one is its number.
     pub fn needs(&self) -> &[Need] {
         &self.needs

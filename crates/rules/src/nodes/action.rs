@@ -5,7 +5,6 @@ mod body;
 pub(crate) mod copy_to_view;
 pub(crate) mod customer;
 pub(crate) mod delay;
-mod derived;
 pub(crate) mod device_state;
 pub(crate) mod generator;
 pub(crate) mod geofencing;
@@ -22,17 +21,4 @@ pub(crate) mod telemetry;
 mod tests;
 pub(crate) mod unavailable;
 
-use std::sync::Arc;
-
-use crate::node::{Ctx, Source};
-
-/// What a node needs to go on by itself, after it has handled a message.
-fn source(ctx: &Ctx<'_>) -> Source {
-    Source {
-        services: Arc::clone(ctx.services),
-        tenant: ctx.tenant,
-        chain: ctx.chain,
-        node: ctx.node,
-        queue: None,
-    }
-}
+use super::derived;

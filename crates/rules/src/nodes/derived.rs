@@ -4,14 +4,20 @@ use std::future::Future;
 use std::sync::Arc;
 
 use fieldline_model::RuleNodeId;
+use uuid::Uuid;
 
-use crate::message::Msg;
+use crate::message::{Msg, derive_id};
 use crate::node::{Ctx, Label, NodeError};
 
 /// Tells what one node makes of a message from what others make of it.
 pub(crate) fn salt(node: RuleNodeId, number: u64) -> u64 {
     let (high, low) = node.0.as_u64_pair();
     (high ^ low.rotate_left(32)).wrapping_add(number)
+}
+
+/// The `number`-th id that a node makes from a message: the same whenever it handles that message again.
+pub(crate) fn id(msg: Uuid, node: RuleNodeId, number: u64) -> Uuid {
+    derive_id(msg, salt(node, number))
 }
 
 /// One of several messages that a node makes of one.

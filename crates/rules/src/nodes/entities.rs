@@ -138,7 +138,44 @@ pub(crate) const NAMED: &[EntityType] = &[
     EntityType::User,
 ];
 
-/// The entity of a type and name; users are found by their e-mail address.
+/// The entity of a type and name, if there is one; customers are found by their title, users by their e-mail address.
+///
+/// # Errors
+/// The store failed.
+pub(crate) async fn find(
+    services: &Arc<Services>,
+    tenant: TenantId,
+    entity_type: EntityType,
+    name: &str,
+) -> Result<Option<EntityId>, NodeError> {
+    let stores = &services.stores;
+    Ok(match entity_type {
+        EntityType::Device => {
+            let device = stores.devices.by_name(tenant, name).await?;
+            device.and_then(|it| it.id).map(Into::into)
+        }
+        EntityType::Asset => {
+            let asset = stores.assets.by_name(tenant, name).await?;
+            asset.and_then(|it| it.id).map(Into::into)
+        }
+        EntityType::Customer => {
+            let customer = stores.customers.by_title(tenant, name).await?;
+            customer.and_then(|it| it.id).map(Into::into)
+        }
+        EntityType::EntityView => {
+            let view = stores.entity_views.by_name(tenant, name).await?;
+            view.and_then(|it| it.id).map(Into::into)
+        }
+        EntityType::User => {
+            let user = stores.users.by_email(name).await?;
+            let user = user.filter(|user| user.tenant_id == tenant);
+            user.and_then(|it| it.id).map(Into::into)
+        }
+        _ => None,
+    })
+}
+
+/// The entity of a type and name, as [`find`].
 ///
 /// # Errors
 /// The store failed, or there is none.
@@ -148,37 +185,7 @@ pub(crate) async fn by_name(
     entity_type: EntityType,
     name: &str,
 ) -> Result<EntityId, NodeError> {
-    let stores = &services.stores;
-    let id = match entity_type {
-        EntityType::Device => stores
-            .devices
-            .by_name(tenant, name)
-            .await?
-            .and_then(|it| it.id)
-            .map(EntityId::from),
-        EntityType::Asset => stores
-            .assets
-            .by_name(tenant, name)
-            .await?
-            .and_then(|it| it.id)
-            .map(EntityId::from),
-        EntityType::EntityView => stores
-            .entity_views
-            .by_name(tenant, name)
-            .await?
-            .and_then(|it| it.id)
-            .map(EntityId::from),
-        EntityType::User => {
-            let user = stores
-                .users
-                .by_email(name)
-                .await?
-                .filter(|user| user.tenant_id == tenant);
-            user.and_then(|it| it.id).map(EntityId::from)
-        }
-        _ => None,
-    };
-    id.ok_or_else(|| {
+    find(services, tenant, entity_type, name).await?.ok_or_else(|| {
         let kind = type_label(entity_type).to_lowercase();
         NodeError::new(format!("failed to find {kind} with name '{name}'"))
     })

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Raises, updates and clears alarms by the alarm rules of the device's profile",
@@ -23,11 +23,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         "Success",
         "Failure",
     ],
+    custom_relations: true,
     default_configuration: || json!({"persistAlarmRulesState": false, "fetchAlarmRulesStateOnStart": false}),
     ..NodeType::new(
         "profile.TbDeviceProfileNode",
-        "device profile",
-        Category::Action,
+        "device profile (deprecated)",
+        ComponentType::Action,
         make,
     )
 }];

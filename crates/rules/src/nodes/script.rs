@@ -16,34 +16,32 @@ pub(crate) const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
 /// there is a TBEL script.
 ///
 /// # Errors
-/// The language is unknown, or its script is empty or does not compile.
+/// The language is unknown, a script is no text, or that of the language is empty or does not compile.
 pub(crate) fn compile(
     config: &NodeConfig<'_>,
     js_field: &str,
     tbel_field: &str,
     params: &[&str],
 ) -> Result<Script, ConfigError> {
-    let text = |field: &str| {
-        config
-            .value
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+    let text = |field: &str| match config.value.get(field) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(text)) => Ok(text.as_str()),
+        Some(_) => Err(ConfigError::new(field, "must be a text")),
     };
+    let (js, tbel) = (text(js_field)?, text(tbel_field)?);
     let lang = match config.value.get("scriptLang").filter(|lang| !lang.is_null()) {
         Some(lang) => match lang.as_str() {
             Some("TBEL") => Lang::Tbel,
             Some("JS") => Lang::JavaScript,
             _ => return Err(ConfigError::new("scriptLang", "must be TBEL or JS")),
         },
-        None if text(js_field).trim().is_empty() && !text(tbel_field).trim().is_empty() => Lang::Tbel,
+        None if js.trim().is_empty() && !tbel.trim().is_empty() => Lang::Tbel,
         None => Lang::JavaScript,
     };
-    let field = match lang {
-        Lang::Tbel => tbel_field,
-        Lang::JavaScript => js_field,
+    let (field, body) = match lang {
+        Lang::Tbel => (tbel_field, tbel),
+        Lang::JavaScript => (js_field, js),
     };
-    let body = text(field);
     if body.trim().is_empty() {
         return Err(ConfigError::new(field, "the script must not be empty"));
     }

@@ -1,6 +1,8 @@
 //! What tests of nodes share: stores in a directory of their own, a tenant, and messages that go through one node.
 
+mod entities;
 mod ports;
+mod table;
 
 use std::sync::Arc;
 
@@ -8,25 +10,20 @@ use bytes::Bytes;
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{
-    AttributeRow, IngestStore as _, NoRuleNodes, Offset, Partition, QueueId, RowParts, TelemetryRow,
-};
+use fieldline_core::ports::{IngestStore as _, NoRuleNodes, Offset, Partition, QueueId};
 use fieldline_core::services::{Context, Services as Rules};
 use fieldline_core::usage::{ApiUsage, Meter};
-use fieldline_model::entity::{
-    Asset, AssetProfile, Customer, Device, DeviceCredentials, DeviceProfile, EntityRelation, Tenant,
-    TenantProfile,
-};
+use fieldline_model::entity::{Customer, Tenant, TenantProfile};
 use fieldline_model::kv::{self, ValueRef};
 use fieldline_model::message::{DataType, Message, Metadata, MsgType};
-use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
-    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId,
-    Subject, TenantId, TenantProfileId, new_uuid,
+    CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, TenantId, TenantProfileId,
+    new_uuid,
 };
 use fieldline_script::{Host, Limits};
 use fieldline_storage::{series, sql};
 use fieldline_testkit::clock::ManualClock;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -37,7 +34,7 @@ use crate::events::{DebugLimit, Events};
 use crate::message::{Data, Meta, Msg};
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
 use crate::originators::Originators;
-use crate::registry::{self, PREFIX};
+use crate::registry::{self, NodeType, PREFIX};
 use crate::services::Services;
 use crate::worker::effects::Pending;
 use crate::worker::parts::Parts;
@@ -64,6 +61,8 @@ pub(crate) struct World {
     /// Partition that messages come from, of [`Parts::partitions`].
     pub(crate) parts: Parts,
     pub(crate) common: Arc<Common>,
+    /// The nodes that were made, and their types.
+    made: Mutex<Vec<(Arc<dyn Node>, &'static NodeType)>>,
     applied: u64,
     _dir: TempDir,
 }
@@ -226,126 +225,12 @@ impl World {
             node: RuleNodeId::new(),
             parts,
             common,
+            made: Mutex::default(),
             applied: 0,
             _dir: dir,
         };
         world.profile = world.device_profile("default", json!(null)).await;
         world
-    }
-
-    /// Creates a device profile; `patch` replaces fields.
-    pub(crate) async fn device_profile(&self, name: &str, patch: Value) -> DeviceProfileId {
-        let profile = DeviceProfile {
-            id: Some(DeviceProfileId::new()),
-            created_time: NOW,
-            tenant_id: self.tenant,
-            name: name.into(),
-            ..DeviceProfile::default()
-        };
-        let saved = self
-            .services
-            .stores
-            .device_profiles
-            .save(patched(&profile, patch), true)
-            .await;
-        saved.unwrap().id.unwrap()
-    }
-
-    /// Creates a device of the default profile; `patch` replaces fields.
-    pub(crate) async fn device(&self, name: &str, patch: Value) -> EntityId {
-        let device = Device {
-            id: Some(DeviceId::new()),
-            created_time: NOW,
-            tenant_id: self.tenant,
-            name: name.into(),
-            device_type: "default".into(),
-            device_profile_id: Some(self.profile),
-            ..Device::default()
-        };
-        let device = patched(&device, patch);
-        let token = DeviceCredentials::access_token(device.id.unwrap(), format!("token of {name}"), NOW);
-        let saved = self.services.stores.devices.create(device, token).await;
-        saved.unwrap().id.unwrap().into()
-    }
-
-    /// Creates an asset with a profile of that name; `patch` replaces fields.
-    pub(crate) async fn asset(&self, name: &str, profile: &str, patch: Value) -> EntityId {
-        let profile = AssetProfile {
-            id: Some(AssetProfileId::new()),
-            created_time: NOW,
-            tenant_id: self.tenant,
-            name: profile.into(),
-            ..AssetProfile::default()
-        };
-        let profile = self
-            .services
-            .stores
-            .asset_profiles
-            .save(profile, true)
-            .await
-            .unwrap();
-        let asset = Asset {
-            id: Some(AssetId::new()),
-            created_time: NOW,
-            tenant_id: self.tenant,
-            name: name.into(),
-            asset_type: profile.name,
-            asset_profile_id: profile.id,
-            ..Asset::default()
-        };
-        let saved = self
-            .services
-            .stores
-            .assets
-            .save(patched(&asset, patch), true)
-            .await;
-        saved.unwrap().id.unwrap().into()
-    }
-
-    /// Relates two entities.
-    pub(crate) async fn relate(&self, from: EntityId, to: EntityId, relation_type: &str) {
-        let relation = EntityRelation::new(from, to, relation_type);
-        self.services
-            .stores
-            .relations
-            .save(self.tenant, relation)
-            .await
-            .unwrap();
-    }
-
-    /// An entity of the tenant as an owner of data.
-    pub(crate) fn subject(&self, entity: impl Into<EntityId>) -> Subject {
-        Subject {
-            tenant: self.tenant,
-            entity: entity.into(),
-        }
-    }
-
-    /// Saves attributes.
-    pub(crate) async fn attributes(&self, entity: impl Into<EntityId>, scope: AttributeScope, values: Value) {
-        let row = AttributeRow {
-            subject: self.subject(entity),
-            scope,
-            ts: NOW,
-            values: &packed(&values),
-        };
-        fieldline_core::ports::AttributeStore::save(&*self.store, &[row])
-            .await
-            .unwrap();
-    }
-
-    /// Saves values of a time.
-    pub(crate) async fn telemetry(&self, entity: impl Into<EntityId>, ts: i64, values: Value) {
-        let row = TelemetryRow {
-            subject: self.subject(entity),
-            ts,
-            ttl_seconds: 0,
-            parts: RowParts::Both,
-            values: &packed(&values),
-        };
-        fieldline_core::ports::TimeSeriesStore::save(&*self.store, &[row])
-            .await
-            .unwrap();
     }
 
     /// Makes a node, from a configuration that is complete and of the current version.
@@ -361,16 +246,41 @@ impl World {
         queue: Option<&str>,
         configuration: &Value,
     ) -> Result<Arc<dyn Node>, ConfigError> {
-        let node_type =
-            registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
-        (node_type.make)(&NodeConfig {
+        let node_type = node_type(class);
+        let node = (node_type.make)(&NodeConfig {
             value: configuration,
             name,
             id: self.node.0,
             queue,
             services: &self.services,
             tenant: self.tenant,
-        })
+        })?;
+        self.made.lock().push((node.clone(), node_type));
+        Ok(node)
+    }
+
+    /// Messages leave a node by connections that its descriptor names, or that people name.
+    fn check_labels(&self, node: &Arc<dyn Node>, step: &Step) {
+        let made = self.made.lock();
+        let Some((_, node_type)) = made.iter().find(|(it, _)| Arc::ptr_eq(it, node)) else {
+            return;
+        };
+        let labels: Vec<&Label> = match step {
+            Step::Next(_, label) => vec![label],
+            Step::Many(many) => many.iter().map(|(_, label)| label).collect(),
+            Step::Acknowledge(_) => vec![&Label::SUCCESS],
+            Step::Fail(..) => vec![&Label::FAILURE],
+            _ => Vec::new(),
+        };
+        for label in labels {
+            let is_listed = node_type.relations.iter().any(|name| *name == label.0);
+            assert!(
+                is_listed || node_type.custom_relations && !label.is_failure(),
+                "{} emits {}",
+                node_type.class,
+                label.0
+            );
+        }
     }
 
     /// Makes a node from its default configuration with some fields replaced.
@@ -448,15 +358,18 @@ impl World {
     /// As [`World::send`], but returns the step itself, which is neither `Wait` nor `Then`.
     pub(crate) async fn step(&mut self, node: &Arc<dyn Node>, msg: Msg) -> Step {
         let step = node.handle(&mut self.ctx(), msg);
-        self.finish(step).await
+        let step = self.finish(step).await;
+        self.check_labels(node, &step);
+        step
     }
 
     /// Lets everything come due that is due by the clock; returns what came out.
     pub(crate) async fn due(&mut self, node: &Arc<dyn Node>) -> Vec<Out> {
         let mut all = Vec::new();
-        while let Some((_, key, value)) = self.parts.states.take_due(self.services.now_ms()) {
-            let step = node.due(&mut self.ctx(), key, value);
+        while let Some((_, due)) = self.parts.states.take_due(self.services.now_ms()) {
+            let step = node.due(&mut self.ctx(), due.key, due.value);
             let step = self.finish(step).await;
+            self.check_labels(node, &step);
             all.extend(outs(step));
         }
         all
@@ -514,10 +427,14 @@ impl World {
     }
 }
 
+/// The type of a class.
+fn node_type(class: &str) -> &'static NodeType {
+    registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"))
+}
+
 /// Default configuration of a class with some fields replaced; those that are null are removed.
 pub(crate) fn configuration(class: &str, patch: Value) -> Value {
-    let node_type = registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
-    let mut configuration = (node_type.default_configuration)();
+    let mut configuration = (node_type(class).default_configuration)();
     let fields = configuration.as_object_mut().unwrap();
     for (name, value) in patch.as_object().into_iter().flatten() {
         if value.is_null() {
@@ -531,8 +448,7 @@ pub(crate) fn configuration(class: &str, patch: Value) -> Value {
 
 /// The configuration of an older version, brought up to date.
 pub(crate) fn upgraded(class: &str, from_version: i32, old: Value) -> Value {
-    let node_type = registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"));
-    (node_type.upgrade)(from_version, old)
+    (node_type(class).upgrade)(from_version, old)
 }
 
 /// Key-values of a JSON object, packed.
@@ -552,15 +468,6 @@ pub(crate) fn packed(values: &Value) -> Bytes {
         kv::pack(key, value, &mut out);
     }
     out.into()
-}
-
-/// An entity with some fields replaced.
-fn patched<T: serde::Serialize + serde::de::DeserializeOwned>(entity: &T, patch: Value) -> T {
-    let mut json = serde_json::to_value(entity).unwrap();
-    for (name, value) in patch.as_object().into_iter().flatten() {
-        json.as_object_mut().unwrap().insert(name.clone(), value.clone());
-    }
-    serde_json::from_value(json).unwrap()
 }
 
 fn outs(step: Step) -> Vec<Out> {

@@ -3,24 +3,23 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fieldline_core::access::Entity;
 use fieldline_core::ports::{
-    AlarmStore, AssetFilter, AssetImportRow, AssetProfileStore, AssetStore, CalculatedFieldFilter,
-    CalculatedFieldStore, CustomerStore, DeviceCredentialsStore, DeviceFilter, DeviceImportRow,
-    DeviceProfileStore, DeviceStore, EntityStores, EntityViewFilter, EntityViewStore, EventFilter,
-    EventStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult,
+    AlarmStore, Assignable, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
+    DeviceCredentialsStore, DeviceStore, EntityStores, EntityViewStore, EventFilter, EventStore, Profile,
+    ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult,
     TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
-    Asset, AssetInfo, AssetProfile, CalculatedField, CalculatedFieldInfo, CalculatedFieldType,
-    CredentialsType, Customer, Device, DeviceCredentials, DeviceInfo, DeviceProfile, EntityRelation,
-    EntityRelationInfo, EntityView, EntityViewInfo, Event, EventKind, Queue, RelationTypeGroup,
+    CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
+    DeviceCredentials, EntityRelation, EntityRelationInfo, Event, EventKind, Queue, RelationTypeGroup,
     RelationsQuery, RuleChain, RuleChainMetaData, RuleChainType, RuleNode, Tenant, TenantProfile, User,
     UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{
-    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
-    EntityViewId, QueueId, RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId, UserId,
+    CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, QueueId, RuleChainId,
+    RuleNodeId, Subject, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -29,6 +28,7 @@ use serde_json::Value;
 use super::record::Record;
 
 /// What is there instead of what is stored.
+#[derive(Default)]
 pub(super) struct Drafts {
     /// The profiles that have the alarm rules.
     pub(super) profiles: FxHashSet<DeviceProfileId>,
@@ -72,6 +72,7 @@ pub(super) fn dry_stores(
                 settings: real.settings.clone(),
                 audit: real.audit.clone(),
                 api_keys: real.api_keys.clone(),
+                imports: real.imports.clone(),
             }
         };
     }
@@ -156,19 +157,7 @@ dry!(UserStore {
 });
 
 dry!(DeviceStore {
-    fn get(tenant: TenantId, id: DeviceId) -> Option<Device>;
-    fn info(tenant: TenantId, id: DeviceId) -> Option<DeviceInfo>;
-    fn by_name(tenant: TenantId, name: &str) -> Option<Device>;
-    fn by_ids(tenant: TenantId, ids: &[DeviceId]) -> Vec<Device>;
-    fn list(tenant: TenantId, filter: &DeviceFilter, page: &PageLink) -> PageData<DeviceInfo>;
-    fn count(tenant: TenantId) -> u64;
-    fn by_names(tenant: TenantId, names: &[&str]) -> Vec<Device>;
-    note "devices saved" fn save(device: Device, _create: bool) -> Device { device }
-    note "devices saved" fn import(rows: Vec<DeviceImportRow>) -> Vec<StoreResult<Device>> {
-        rows.into_iter().map(|row| Ok(row.device)).collect()
-    }
     note "devices saved" fn create(device: Device, _credentials: DeviceCredentials) -> Device { device }
-    note "devices deleted" fn delete(_tenant: TenantId, _id: DeviceId) -> bool { true }
     note "device states saved" fn set_active(_changes: &[(DeviceId, bool)]) -> () { () }
 });
 
@@ -206,42 +195,65 @@ dry!(QueueStore {
     note "queues deleted" fn delete(_tenant: TenantId, _id: QueueId) -> bool { true }
 });
 
-dry!(AssetStore {
-    fn get(tenant: TenantId, id: AssetId) -> Option<Asset>;
-    fn info(tenant: TenantId, id: AssetId) -> Option<AssetInfo>;
-    fn by_name(tenant: TenantId, name: &str) -> Option<Asset>;
-    fn by_names(tenant: TenantId, names: &[&str]) -> Vec<Asset>;
-    fn by_ids(tenant: TenantId, ids: &[AssetId]) -> Vec<Asset>;
-    fn list(tenant: TenantId, filter: &AssetFilter, page: &PageLink) -> PageData<AssetInfo>;
-    fn count(tenant: TenantId) -> u64;
-    note "assets saved" fn import(rows: Vec<AssetImportRow>) -> Vec<StoreResult<Asset>> {
-        rows.into_iter().map(|row| Ok(row.asset)).collect()
-    }
-    note "assets saved" fn save(asset: Asset, _create: bool) -> Asset { asset }
-    note "assets deleted" fn delete(_tenant: TenantId, _id: AssetId) -> bool { true }
-});
-
-dry!(AssetProfileStore {
-    fn get(tenant: TenantId, id: AssetProfileId) -> Option<AssetProfile>;
-    fn by_name(tenant: TenantId, name: &str) -> Option<AssetProfile>;
-    fn default_profile(tenant: TenantId) -> Option<AssetProfile>;
-    fn by_ids(tenant: TenantId, ids: &[AssetProfileId]) -> Vec<AssetProfile>;
-    fn list(tenant: TenantId, page: &PageLink) -> PageData<AssetProfile>;
-    note "asset profiles saved" fn save(profile: AssetProfile, _create: bool) -> AssetProfile { profile }
-    note "asset profiles saved" fn set_default(_tenant: TenantId, _id: AssetProfileId) -> bool { true }
-    note "asset profiles deleted" fn delete(_tenant: TenantId, _id: AssetProfileId) -> bool { true }
-});
-
 dry!(EntityViewStore {
-    fn get(tenant: TenantId, id: EntityViewId) -> Option<EntityView>;
-    fn info(tenant: TenantId, id: EntityViewId) -> Option<EntityViewInfo>;
-    fn by_name(tenant: TenantId, name: &str) -> Option<EntityView>;
-    fn by_ids(tenant: TenantId, ids: &[EntityViewId]) -> Vec<EntityView>;
-    fn list(tenant: TenantId, filter: &EntityViewFilter, page: &PageLink) -> PageData<EntityViewInfo>;
     fn types(tenant: TenantId) -> Vec<String>;
-    note "entity views saved" fn save(view: EntityView, _create: bool) -> EntityView { view }
-    note "entity views deleted" fn delete(_tenant: TenantId, _id: EntityViewId) -> bool { true }
 });
+
+/// What is noted where an entity of a kind is saved or deleted.
+fn change(kind: EntityType, deleted: bool) -> &'static str {
+    match (kind, deleted) {
+        (EntityType::Device, false) => "devices saved",
+        (EntityType::Device, true) => "devices deleted",
+        (EntityType::Asset, false) => "assets saved",
+        (EntityType::Asset, true) => "assets deleted",
+        (EntityType::EntityView, false) => "entity views saved",
+        (EntityType::EntityView, true) => "entity views deleted",
+        (_, false) => "other entities saved",
+        (_, true) => "other entities deleted",
+    }
+}
+
+#[async_trait]
+impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S> {
+    async fn save(&self, entity: E, _create: bool) -> StoreResult<E> {
+        self.note(change(E::TYPE, false));
+        Ok(entity)
+    }
+
+    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>> {
+        self.real.get(tenant, id).await
+    }
+
+    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::Info>> {
+        self.real.info(tenant, id).await
+    }
+
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>> {
+        self.real.by_name(tenant, name).await
+    }
+
+    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>> {
+        self.real.by_ids(tenant, ids).await
+    }
+
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: &E::Filter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<E::Info>> {
+        self.real.list(tenant, filter, page).await
+    }
+
+    async fn delete(&self, _: TenantId, _: E::Id) -> StoreResult<bool> {
+        self.note(change(E::TYPE, true));
+        Ok(true)
+    }
+
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
+        self.real.count(tenant).await
+    }
+}
 
 /// Debug and lifecycle events of a replay are nobody's business: its report says what happened.
 #[async_trait]
@@ -317,47 +329,76 @@ impl RelationStore for Dry<dyn RelationStore> {
     }
 }
 
-#[async_trait]
-impl DeviceProfileStore for Dry<dyn DeviceProfileStore> {
-    async fn save(&self, profile: DeviceProfile, _create: bool) -> StoreResult<DeviceProfile> {
-        self.note("device profiles saved");
-        Ok(profile)
-    }
-
-    async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>> {
-        let mut profile = self.real.get(tenant, id).await?;
-        if let (Some(profile), Some(alarms)) = (&mut profile, &self.drafts.alarms)
-            && self.drafts.profiles.contains(&id)
-        {
-            if !profile.profile_data.is_object() {
-                profile.profile_data = Value::Object(serde_json::Map::new());
-            }
-            if let Some(data) = profile.profile_data.as_object_mut() {
-                data.insert("alarms".to_owned(), alarms.clone());
-            }
+impl<P: Profile> Dry<dyn ProfileStore<P>> {
+    /// A profile as the replay shall see it.
+    fn drafted(&self, profile: P) -> P {
+        let (Some(alarms), Entity::DeviceProfile(mut drafted)) =
+            (&self.drafts.alarms, profile.clone().into_entity())
+        else {
+            return profile;
+        };
+        if !drafted.id.is_some_and(|id| self.drafts.profiles.contains(&id)) {
+            return profile;
         }
+        if !drafted.profile_data.is_object() {
+            drafted.profile_data = Value::Object(serde_json::Map::new());
+        }
+        if let Some(data) = drafted.profile_data.as_object_mut() {
+            data.insert("alarms".to_owned(), alarms.clone());
+        }
+        P::of(Entity::DeviceProfile(drafted)).unwrap_or(profile)
+    }
+
+    fn saved(&self) {
+        self.note(match P::TYPE {
+            EntityType::DeviceProfile => "device profiles saved",
+            _ => "asset profiles saved",
+        });
+    }
+}
+
+#[async_trait]
+impl<P: Profile> ProfileStore<P> for Dry<dyn ProfileStore<P>> {
+    async fn save(&self, profile: P, _create: bool) -> StoreResult<P> {
+        self.saved();
         Ok(profile)
     }
 
-    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<DeviceProfile>> {
+    async fn get(&self, tenant: TenantId, id: P::Id) -> StoreResult<Option<P>> {
+        let found = self.real.get(tenant, id).await?;
+        Ok(found.map(|profile| self.drafted(profile)))
+    }
+
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<P>> {
         self.real.by_name(tenant, name).await
     }
 
-    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>> {
+    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<P>> {
         self.real.default_profile(tenant).await
     }
 
-    async fn set_default(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
-        self.note("device profiles saved");
+    async fn set_default(&self, _: TenantId, _: P::Id) -> StoreResult<bool> {
+        self.saved();
         Ok(true)
     }
 
-    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<DeviceProfile>> {
+    async fn by_ids(&self, tenant: TenantId, ids: &[P::Id]) -> StoreResult<Vec<P>> {
+        self.real.by_ids(tenant, ids).await
+    }
+
+    async fn names(&self, tenant: TenantId, in_use_only: bool) -> StoreResult<Vec<(P::Id, String)>> {
+        self.real.names(tenant, in_use_only).await
+    }
+
+    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<P>> {
         self.real.list(tenant, page).await
     }
 
-    async fn delete(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
-        self.note("device profiles deleted");
+    async fn delete(&self, _: TenantId, _: P::Id) -> StoreResult<bool> {
+        self.note(match P::TYPE {
+            EntityType::DeviceProfile => "device profiles deleted",
+            _ => "asset profiles deleted",
+        });
         Ok(true)
     }
 }

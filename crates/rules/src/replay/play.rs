@@ -36,7 +36,12 @@ impl ReplayClock {
         Arc::new(Self(AtomicI64::new(ms)))
     }
 
-    fn forward(&self, ms: i64) {
+    /// Begins anew at a time.
+    pub(super) fn set(&self, ms: i64) {
+        self.0.store(ms, Ordering::Release);
+    }
+
+    pub(super) fn forward(&self, ms: i64) {
         self.0.fetch_max(ms, Ordering::AcqRel);
     }
 }
@@ -60,7 +65,7 @@ impl Pushes {
     }
 
     /// Leaves out what waits.
-    fn drop_all(&self) {
+    pub(super) fn drop_all(&self) {
         let dropped = std::mem::take(&mut *self.waiting.lock()).len();
         *self.dropped.lock() += dropped as u64;
     }
@@ -128,22 +133,30 @@ impl From<StoreError> for PlayError {
 
 /// Plays until the end or a limit. Dropping the future ends the replay soon after.
 pub(super) async fn play(play: Play) -> Result<(), PlayError> {
-    let guard = Cancel(play.cancelled.clone());
+    let _guard = Cancel(play.cancelled.clone());
+    on_thread("replay", || play.run()).await
+}
+
+/// Runs something on a thread of its own: workers stay where they are.
+pub(super) async fn on_thread<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> Result<R, PlayError> + Send + 'static,
+) -> Result<R, PlayError> {
     let (done, is_done) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("replay".to_owned());
+    let thread = std::thread::Builder::new().name(name.to_owned());
     let work = move || {
         // Whoever waited may be gone.
-        let _ = done.send(play.run());
+        let _ = done.send(work());
     };
     thread
         .spawn(work)
         .map_err(|error| PlayError::Thread(error.to_string()))?;
-    let result = is_done.await;
-    drop(guard);
-    result.unwrap_or_else(|_| Err(PlayError::Thread("the replay has panicked".to_owned())))
+    let panicked = || PlayError::Thread("the thread of a replay has panicked".to_owned());
+    is_done.await.unwrap_or_else(|_| Err(panicked()))
 }
 
-struct Cancel(Arc<AtomicBool>);
+/// Ends what runs on another thread once nobody waits for it.
+pub(super) struct Cancel(pub(super) Arc<AtomicBool>);
 
 impl Drop for Cancel {
     fn drop(&mut self) {
@@ -151,12 +164,17 @@ impl Drop for Cancel {
     }
 }
 
+/// A runtime for one thread.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, PlayError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| PlayError::Thread(error.to_string()))
+}
+
 impl Play {
     fn run(self) -> Result<(), PlayError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .map_err(|error| PlayError::Thread(error.to_string()))?;
+        let runtime = runtime()?;
         let (progress, patience) = (self.progress.clone(), self.max_time + GRACE);
         let played = runtime.block_on(async { tokio::time::timeout(patience, self.go()).await });
         match played {

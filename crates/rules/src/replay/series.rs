@@ -198,7 +198,11 @@ impl TimeSeriesStore for DrySeries {
 
 #[async_trait]
 impl IngestStore for DrySeries {
-    async fn apply(&self, _: Partition, _: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+    async fn apply(&self, partition: Partition, _: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        self.amend(partition, effects).await
+    }
+
+    async fn amend(&self, _: Partition, effects: &Effects<'_>) -> StoreResult<()> {
         let mut record = self.record.lock();
         effects.telemetry.iter().for_each(|row| record.telemetry(row));
         effects.attributes.iter().for_each(|row| record.attributes(row));

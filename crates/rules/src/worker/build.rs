@@ -61,14 +61,7 @@ impl Worker {
                 };
                 self.walk(ticket, Move::Due(due, place), store).await
             }
-            None => {
-                let mut moves = Vec::new();
-                self.field_due(ticket, due.key, due.value, store, &mut moves)
-                    .await?;
-                self.walk_all(ticket, moves, store).await?;
-                self.end(ticket, None);
-                Ok(())
-            }
+            None => self.walk(ticket, Move::FieldDue(due), store).await,
         }
     }
 
@@ -174,11 +167,7 @@ impl Worker {
             msg.customer = self.find(subject, store).await?.and_then(|found| found.customer);
         }
         if from.is_none() && msg.kind.name() == FIELD_MESSAGE {
-            let mut moves = Vec::new();
-            self.field_message(ticket, &msg, store, &mut moves).await?;
-            self.walk_all(ticket, moves, store).await?;
-            self.end(ticket, None);
-            return Ok(());
+            return self.walk(ticket, Move::FieldMessage(msg), store).await;
         }
         let news = if from.is_none() {
             self.news_of(&mut msg)
@@ -215,12 +204,14 @@ impl Worker {
                 Move::Answer(step, None, subject.tenant)
             }
         };
-        let mut moves = vec![first];
-        if let Some(news) = news {
-            self.pack.begin_of(index);
-            moves.push(Move::Feed(vec![news]));
+        match news {
+            Some(news) => {
+                self.pack.begin_of(index);
+                let moves = vec![first, Move::Feed(vec![news])];
+                self.walk_all(ticket, moves, store).await
+            }
+            None => self.walk(ticket, first, store).await,
         }
-        self.walk_all(ticket, moves, store).await
     }
 
     /// The originator of a record. Those that the records after it need are looked up together with it.

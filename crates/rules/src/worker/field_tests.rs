@@ -1,5 +1,7 @@
 //! Calculated fields in a running engine: a journal, stores, a rule chain.
 
+mod kinds;
+
 use std::sync::Arc;
 use std::time::Duration;
 

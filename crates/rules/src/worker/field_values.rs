@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_core::ports::{StateKey, StoreResult};
+use fieldline_core::ports::StateKey;
 use fieldline_core::usage::Meter;
 use fieldline_model::entity::calculated_field::RelationLevel;
 use fieldline_model::kv::Value;
@@ -13,7 +13,8 @@ use fieldline_script::{Arg, Host, Script};
 use tracing::warn;
 
 use super::Worker;
-use super::fields::{Shown, owner_of, step, takers};
+use super::fields::reach::walk_path;
+use super::fields::{Shown, owner_of, takers};
 use super::walk::{Move, Ticket};
 use crate::calculated_fields::{
     EvalError, Field, Need, NeedKind, NeedSource, Role, ScriptCalls, State, Update, rolling_number,
@@ -21,10 +22,6 @@ use crate::calculated_fields::{
 use crate::fields::{Change, Entry, News};
 use crate::nodes::script::{USED_UP, usage_of};
 use crate::originators::Originator;
-use crate::services::Services;
-
-/// Most entities that a search along relations is followed to where the tenant has no limit.
-const MAX_FOUND: usize = 10_000;
 
 /// An update that owns what it brings.
 enum Owned {
@@ -207,6 +204,7 @@ impl Worker {
             tenant: key.subject.tenant,
         };
         let evaluated = field.evaluate(&mut state, &mut scripts, now);
+        self.tell_blocked(key.subject.tenant, entry.id.into());
         let due = field.next_check(&state, now);
         self.parts
             .states
@@ -462,28 +460,4 @@ impl Worker {
             store.pause().await?;
         }
     }
-}
-
-async fn walk_path(
-    services: &Arc<Services>,
-    tenant: TenantId,
-    from: EntityId,
-    path: &[RelationLevel],
-) -> StoreResult<Vec<EntityId>> {
-    let mut ends = vec![from];
-    for level in path {
-        let mut next = Vec::new();
-        for end in ends {
-            next.extend(step(services, tenant, end, level.direction, &level.relation_type).await?);
-            if next.len() > MAX_FOUND {
-                next.truncate(MAX_FOUND);
-                break;
-            }
-        }
-        next.sort_unstable();
-        next.dedup();
-        ends = next;
-    }
-    ends.retain(|end| *end != from);
-    Ok(ends)
 }

@@ -1,16 +1,13 @@
 //! The messages of one pack, and how it stands with each.
 
-use std::collections::VecDeque;
-
 use bytes::Bytes;
 use fieldline_core::ingest::Delivered;
 use fieldline_core::ports::StateKey;
-use fieldline_model::EntityId;
-use fieldline_model::entity::SubmitStrategyType;
+use fieldline_model::fnv;
 use fieldline_model::record::{RecordBody, rows};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::super::stats::LastFailure;
+use crate::stats::LastFailure;
 use crate::strategy::Outcome;
 
 /// Where a message of a pack comes from.
@@ -35,9 +32,25 @@ pub(super) struct Entry {
 
 /// Something that was kept and has come due.
 #[derive(Debug, Clone)]
-pub(super) struct Due {
-    pub(super) key: StateKey,
-    pub(super) value: Bytes,
+pub(crate) struct Due {
+    pub(crate) key: StateKey,
+    pub(crate) value: Bytes,
+    /// When it has come due, milliseconds.
+    pub(crate) at: i64,
+}
+
+impl Due {
+    /// The same for the same thing that comes due once more after a crash, and for nothing else.
+    pub(super) fn hash(&self) -> u64 {
+        kept_hash(&self.key, &self.value) ^ self.at.cast_unsigned().rotate_left(29)
+    }
+}
+
+/// A number that follows from what is kept.
+pub(super) fn kept_hash(key: &StateKey, value: &[u8]) -> u64 {
+    let (high, low) = key.keeper.as_u64_pair();
+    let begin = (high ^ low.rotate_left(17)).wrapping_add(key.number);
+    fnv::hash(begin, value.iter().copied())
 }
 
 /// The messages that are worked on together.
@@ -72,6 +85,20 @@ impl Pack {
             outcome: Outcome::Open,
             given_up: false,
         });
+    }
+
+    /// Begins again with some of the entries: what of them is still on its way belongs to an earlier pack.
+    pub(super) fn begin_again(&mut self, which: &[u32]) {
+        self.number += 1;
+        self.open = 0;
+        for index in which {
+            if let Some(entry) = self.entries.get_mut(*index as usize) {
+                entry.live = 0;
+                entry.outcome = Outcome::Open;
+            }
+        }
+        self.failures.clear();
+        self.ended.clear();
     }
 
     /// Adds a message for each row and message of the records.
@@ -175,62 +202,5 @@ impl Pack {
                 entry.outcome
             }
         })
-    }
-}
-
-/// Decides which messages may be submitted.
-pub(super) struct Gate {
-    submit: SubmitStrategyType,
-    batch: usize,
-    waiting: VecDeque<(u32, EntityId)>,
-    busy: FxHashSet<EntityId>,
-    of: FxHashMap<u32, EntityId>,
-    running: usize,
-}
-
-impl Gate {
-    pub(super) fn new(submit: SubmitStrategyType, batch: usize, waiting: VecDeque<(u32, EntityId)>) -> Self {
-        Self {
-            submit,
-            batch,
-            waiting,
-            busy: FxHashSet::default(),
-            of: FxHashMap::default(),
-            running: 0,
-        }
-    }
-
-    /// The next message that may be submitted now.
-    pub(super) fn next(&mut self) -> Option<u32> {
-        let at = match self.submit {
-            SubmitStrategyType::Burst => 0,
-            SubmitStrategyType::Batch if self.batch > 0 => {
-                self.batch -= 1;
-                0
-            }
-            SubmitStrategyType::Batch => return None,
-            SubmitStrategyType::Sequential if self.running > 0 => return None,
-            SubmitStrategyType::Sequential => 0,
-            SubmitStrategyType::SequentialByOriginator | SubmitStrategyType::SequentialByTenant => {
-                let busy = &self.busy;
-                self.waiting.iter().position(|(_, whose)| !busy.contains(whose))?
-            }
-        };
-        let (index, whose) = self.waiting.remove(at)?;
-        self.running += 1;
-        self.busy.insert(whose);
-        self.of.insert(index, whose);
-        Some(index)
-    }
-
-    /// A message has ended, and those that wait for it may follow.
-    pub(super) fn ended(&mut self, index: u32, batch: usize) {
-        self.running = self.running.saturating_sub(1);
-        if let Some(whose) = self.of.remove(&index) {
-            self.busy.remove(&whose);
-        }
-        if self.running == 0 {
-            self.batch = batch;
-        }
     }
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_core::ports::Offset;
 use fieldline_model::message::Message;
-use fieldline_model::{RuleChainId, TenantId};
+use fieldline_model::{RuleChainId, Subject, TenantId};
 use parking_lot::Mutex;
 
 use super::Worker;
-use super::pack::{Due, Origin};
+use super::pack::Origin;
 use super::walk::{Move, Place};
 use super::watch::Watch;
+use crate::fields::Task;
 use crate::message::Msg;
 use crate::stats::LastFailure;
 
@@ -53,6 +53,22 @@ impl Worker {
         self.play_ends(store).await
     }
 
+    /// Tells the fields of an entity what has happened, as a message between partitions would.
+    pub(crate) async fn play_task(
+        &mut self,
+        subject: Subject,
+        task: &Task,
+        store: &Applier,
+    ) -> Result<Option<LastFailure>, Stopping> {
+        self.know_fields(subject.tenant, store).await?;
+        self.play_begins();
+        let (ticket, mut moves) = (self.ticket(0), Vec::new());
+        self.do_task(ticket, subject, task, store, &mut moves).await?;
+        self.walk_all(ticket, moves, store).await?;
+        self.end(ticket, None);
+        self.play_ends(store).await
+    }
+
     /// When the next thing that was kept comes due, milliseconds.
     pub(crate) fn next_due(&mut self) -> Option<i64> {
         self.parts.states.next_due()
@@ -61,11 +77,11 @@ impl Worker {
     /// Handles one thing that is due now.
     pub(crate) async fn play_due(&mut self, store: &Applier) -> Result<Option<LastFailure>, Stopping> {
         let now = self.now_ms();
-        let Some((partition, key, value)) = self.parts.states.take_due(now) else {
+        let Some(due) = self.parts.states.take_due(now) else {
             return Ok(None);
         };
         self.due.clear();
-        self.due.push((partition, Due { key, value }));
+        self.due.push(due);
         self.pack.begin();
         self.pack.add(Origin { record: 0, row: 0 });
         self.submit(0, None, store).await?;
@@ -79,9 +95,7 @@ impl Worker {
     }
 
     async fn play_ends(&mut self, store: &Applier) -> Result<Option<LastFailure>, Stopping> {
-        let partition = self.parts.partition;
-        let at = self.positions.get(&partition).map_or(0, |offset| offset.0);
-        self.apply(partition, Offset(at + 1), store).await?;
+        self.amend(self.parts.partition, store).await?;
         self.store_touches().await;
         Ok(self.pack.failures.remove(&0))
     }

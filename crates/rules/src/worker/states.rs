@@ -7,8 +7,10 @@ use std::collections::BinaryHeap;
 
 use bytes::Bytes;
 use fieldline_core::ports::{Partition, StateKey, StateRow};
-use rustc_hash::FxHashMap;
-use uuid::Uuid;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::pack::Due;
+use crate::gone::Gone;
 
 const NEVER: i64 = i64::MAX;
 /// Timers that no longer hold and are kept nevertheless.
@@ -94,11 +96,13 @@ impl States {
         Some((partition, value))
     }
 
-    /// Keeps nothing of these keepers any longer.
-    pub fn drop_keepers(&mut self, keepers: &[Uuid]) {
+    /// Keeps nothing any longer of what is no more, nor of what it has kept.
+    pub fn sweep(&mut self, gone: &FxHashSet<Gone>) {
         let States { rows, changed, .. } = self;
         rows.retain(|key, (partition, ..)| {
-            let stays = !keepers.contains(&key.keeper);
+            let stays = !gone.contains(&Gone::Keeper(key.keeper))
+                && !gone.contains(&Gone::Entity(key.subject))
+                && !gone.contains(&Gone::Tenant(key.subject.tenant));
             if !stays {
                 changed.insert(key.clone(), *partition);
             }
@@ -118,13 +122,14 @@ impl States {
     }
 
     /// Takes the next one that is due.
-    pub fn take_due(&mut self, now_ms: i64) -> Option<(Partition, StateKey, Bytes)> {
+    pub(crate) fn take_due(&mut self, now_ms: i64) -> Option<(Partition, Due)> {
         if self.next_due()? > now_ms {
             return None;
         }
-        let Reverse((_, key)) = self.due.pop()?;
+        let Reverse((at, key)) = self.due.pop()?;
         let (partition, value) = self.remove(&key)?;
-        Some((partition, key, Bytes::from(value)))
+        let value = Bytes::from(value);
+        Some((partition, Due { key, value, at }))
     }
 
     /// What has changed in a partition since it was last asked for, as rows to be stored.
@@ -158,6 +163,11 @@ impl States {
         rows
     }
 
+    /// Whether anything has changed since changes were last asked for.
+    pub fn have_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
     /// Whether something of a partition has changed.
     pub fn has_changes(&self, partition: Partition) -> bool {
         self.changed.values().any(|of| *of == partition)
@@ -167,5 +177,44 @@ impl States {
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_core::ports::QueueId;
+    use fieldline_model::{DeviceId, Subject, TenantId};
+    use uuid::Uuid;
+
+    use super::*;
+
+    const PARTITION: Partition = Partition {
+        queue: QueueId(0),
+        index: 0,
+    };
+
+    fn key(number: u64) -> StateKey {
+        StateKey {
+            subject: Subject::device(TenantId::NULL, DeviceId::NULL),
+            keeper: Uuid::nil(),
+            number,
+        }
+    }
+
+    #[test]
+    fn timers_that_are_set_again_and_again_take_no_more_room() {
+        let mut states = States::default();
+        for due in 0..200_000 {
+            // The later the time, the longer the entries before would stay.
+            states.put(PARTITION, key(0), Some(1_000_000 - due), b"");
+            states.put(PARTITION, key(1), Some(1_000_000 + due), b"");
+            assert!(states.due.len() <= 2 * states.len() + SLACK + 1);
+        }
+        assert_eq!(states.next_due(), Some(1_000_000 - 199_999));
+        let taken: Vec<_> = std::iter::from_fn(|| states.take_due(i64::MAX - 1))
+            .map(|(_, due)| (due.key.number, due.at))
+            .collect();
+        assert_eq!(taken, [(0, 800_001), (1, 1_199_999)]);
+        assert_eq!((states.next_due(), states.len()), (None, 0));
     }
 }

@@ -1,24 +1,22 @@
 //! Workers over a real journal and real stores.
 
+mod limits;
+mod order;
+mod restarts;
+mod rig;
+mod sweeping;
+mod waiting;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink};
-use fieldline_core::ports::Journal as _;
-use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{ProcessingStrategyType, SubmitStrategyType};
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::record::RecordBatch;
-use fieldline_model::{RuleChainId, RuleNodeId, Subject};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::book::TenantChains;
-use crate::chain::Chain;
-use crate::engine::{Common, QueueHandle};
+use self::rig::Rig;
 use crate::message::Msg;
 use crate::node::{Ctx, Label, Node, Step};
-use crate::nodes::tests::World;
 use crate::stats::Counts;
 use crate::strategy::Strategy as QueueStrategy;
 
@@ -121,69 +119,18 @@ fn queue_strategy() -> impl Strategy<Value = QueueStrategy> {
 
 /// Sends messages of two devices through a graph until all are done with, and returns what was counted.
 async fn run(graph: &Graph, strategy: &QueueStrategy, messages: i64) -> Counts {
-    let world = World::new().await;
-    let dir = tempfile::tempdir().unwrap();
-    let journal =
-        Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
-    let uplink = Uplink::open(journal.clone(), 2).unwrap();
+    let rig = Rig::new(2, strategy.clone()).await;
     let mut devices = Vec::new();
     for name in ["a", "b"] {
-        devices.push(world.device(name, serde_json::json!(null)).await);
+        devices.push(rig.world.device(name, serde_json::json!(null)).await);
     }
     for n in 0..messages {
-        let subject = Subject {
-            tenant: world.tenant,
-            entity: devices[n as usize % 2],
-        };
-        let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(subject, n, 0);
-        telemetry.begin_row(n);
-        pack("n", ValueRef::Long(n), telemetry.buffer());
-        telemetry.count_point();
-        telemetry.finish();
-        uplink.append(subject, &batch).await.unwrap().await.unwrap();
+        rig.send(devices[n as usize % 2], [n]).await;
     }
-    let nodes = graph
-        .nodes
-        .iter()
-        .map(|does| (RuleNodeId::new(), Arc::new(*does) as Arc<dyn Node>));
-    let chain = Chain::of(RuleChainId::new(), nodes.collect(), &graph.edges);
-    let common = Common {
-        services: world.services.clone(),
-        book: world.common.book.clone(),
-        events: world.common.events.clone(),
-        script_limits: fieldline_script::Limits::default(),
-    };
-    let root = chain.id;
-    common
-        .book
-        .put(world.tenant, TenantChains::of(Some(root), [Arc::new(chain)], 0));
-    let queue = QueueHandle::new("Main", uplink.partitions(), strategy.clone());
-    let stores = IngestStores {
-        store: world.store.clone(),
-        activity: world.services.activity.clone(),
-        processors: queue.processors(&Arc::new(common)),
-    };
-    let service = IngestService::start(&uplink, stores, &Options::default())
-        .await
-        .unwrap();
-    journal.close().await;
-    let has_replayed = service.has_replayed();
-    let failure = service.failure();
-    tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(60)))
-        .await
-        .unwrap();
-    assert_eq!(failure(), None);
-    assert!(
-        has_replayed(),
-        "a message was never acknowledged: {graph:?} {strategy:?}"
-    );
-    let counts = queue.counts.lock();
-    counts
-        .tenants
-        .get(&world.tenant)
-        .map(|(counts, _)| *counts)
-        .unwrap_or_default()
+    let nodes = graph.nodes.iter().map(|does| Arc::new(*does) as Arc<dyn Node>);
+    rig.chain(nodes.collect(), &graph.edges);
+    let service = rig.start().await;
+    rig.finish(service).await.0
 }
 
 #[test]

@@ -18,6 +18,8 @@ const MAX_ERROR: usize = 500;
 #[derive(Default)]
 pub(crate) struct Watch {
     nodes: FxHashMap<RuleNodeId, Watched>,
+    /// Evaluations of calculated fields that had no result, and why the last one of them had none.
+    pub(crate) fields: (u64, Option<String>),
 }
 
 /// What one node did.
@@ -72,6 +74,11 @@ impl Watch {
                 watched.last_error = Some(error.chars().take(MAX_ERROR).collect());
             }
         }
+    }
+
+    pub(super) fn field_had_no_result(&mut self, problem: &str) {
+        self.fields.0 += 1;
+        self.fields.1 = Some(problem.chars().take(MAX_ERROR).collect());
     }
 
     pub(super) fn took(&mut self, place: &Place, time: Duration) {

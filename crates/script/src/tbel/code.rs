@@ -279,7 +279,7 @@ impl Emitter {
         let operand = self.expr(operand).text;
         match op {
             "!" => Code::new(format!("(!{operand})"), Ty::Bool),
-            "-" => Code::new(format!("(-{operand})"), Ty::Number),
+            "-" => Code::new(format!("$minus({operand})"), Ty::Number),
             "~" => Code::new(format!("$not({operand})"), Ty::Number),
             _ => Code::new(format!("$number({operand})"), Ty::Number),
         }

@@ -201,7 +201,10 @@ impl Parser {
             });
         }
         Ok(match (op, operand) {
-            ("-", Expr::Int(digits)) => Expr::Int(format!("-{digits}")),
+            ("-", Expr::Int(digits)) => Expr::Int(match digits.strip_prefix('-') {
+                Some(digits) => digits.to_owned(),
+                None => format!("-{digits}"),
+            }),
             ("-", Expr::Double(value)) => Expr::Double(-value),
             ("+", operand @ (Expr::Int(_) | Expr::Double(_))) => operand,
             (op, operand) => Expr::Unary {

@@ -216,3 +216,28 @@ pub(super) fn variable(name: &str) -> String {
         name.to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, Lang, Limits, Script};
+
+    #[test]
+    fn the_library_has_every_name() {
+        let mut host = Host::new(Limits::default());
+        for helper in HELPERS {
+            let script = Script::new(Lang::Tbel, &[], &format!("{helper}()")).unwrap();
+            let error = host.call(&script, &[]).err().map(|error| error.to_string());
+            let error = error.unwrap_or_default();
+            assert!(
+                !error.contains("not defined") && !error.contains("function not found"),
+                "{helper}: {error}"
+            );
+        }
+        for class in CLASSES {
+            let script = Script::new(Lang::Tbel, &[], &format!("{class}.none()")).unwrap();
+            let error = host.call(&script, &[]).unwrap_err().to_string();
+            assert!(!error.contains("not defined"), "{class}: {error}");
+        }
+    }
+}

@@ -133,6 +133,10 @@ fn devices(config: &Config) -> Vec<Check> {
             config.activity.inactivity_timeout >= SECOND,
             "`activity.inactivity-timeout` must be 1s or more",
         ),
+        (
+            config.usage.report_interval >= SECOND,
+            "`usage.report-interval` must be 1s or more",
+        ),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! Blocks: rows of one subject that are stored under one key.
 //!
 //! ```text
-//! key   := subject · ts of the first row i64 · smallest row number u64
+//! key   := epoch u64 · subject · ts of the first row i64 · smallest row number u64
 //! value := row*
 //! row   := ts - key ts varint · number - key number varint · ttl varint · length varint · packed key-values
 //! ```
@@ -45,8 +45,9 @@ pub(super) const fn window_start(ts: i64) -> i64 {
     window(ts) << WINDOW_BITS
 }
 
-/// Encodes rows, ordered by time and number, into as few blocks as they fit.
+/// Encodes rows of an epoch, ordered by time and number, into as few blocks as they fit.
 pub(super) fn encode(
+    epoch: u64,
     subject: &SubjectKey,
     rows: &[Row<'_>],
     mut write: impl FnMut([u8; ROW_BYTES], Vec<u8>),
@@ -67,7 +68,7 @@ pub(super) fn encode(
         for row in block {
             put(row, first.ts, seq, &mut value);
         }
-        write(keys::row_key(subject, first.ts, seq), value);
+        write(keys::row_key(epoch, subject, first.ts, seq), value);
     }
 }
 
@@ -157,7 +158,7 @@ mod tests {
                 .map(|(ts, seq, ttl, values)| Row { ts: *ts, seq: *seq, ttl: *ttl, values })
                 .collect();
             let mut blocks = Vec::new();
-            encode(&SUBJECT, &rows_in, |key, value| blocks.push((key, value)));
+            encode(7, &SUBJECT, &rows_in, |key, value| blocks.push((key, value)));
             prop_assert_eq!(&read_all(&blocks), &given);
             for (key, value) in &blocks {
                 let (_, first, _) = keys::read_row_key(key).unwrap();
@@ -190,7 +191,7 @@ mod tests {
             })
             .collect();
         let mut blocks = Vec::new();
-        encode(&SUBJECT, &rows_in, |key, value| blocks.push((key, value)));
+        encode(7, &SUBJECT, &rows_in, |key, value| blocks.push((key, value)));
         assert_eq!(blocks.len(), 5);
         assert_eq!(read_all(&blocks).len(), 10);
     }

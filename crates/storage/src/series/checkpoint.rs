@@ -19,9 +19,6 @@ use super::store::SeriesStore;
 use super::{error, keys, metrics as names};
 
 pub(super) const SEQ_KEY: &[u8] = b"s";
-const FORMAT_KEY: &[u8] = b"f";
-/// Goes up when what is stored changes its shape.
-const FORMAT: u64 = 2;
 pub(super) const CHECKPOINT_KEY: &[u8] = b"c";
 
 /// How far a partition is applied, and how far that is durable.
@@ -226,28 +223,6 @@ impl SeriesStore {
     pub(super) fn position(&self, partition: Partition) -> Option<Offset> {
         self.positions.lock().get(&partition).and_then(|it| it.applied)
     }
-}
-
-/// Refuses a store of another format; marks a new one. The mark is durable with the next checkpoint.
-pub(super) fn check_format(dir: &Path, engine: &Engine) -> StoreResult<()> {
-    let found = match engine.meta_number(FORMAT_KEY)? {
-        Some(found) => found,
-        // The first format carried no number.
-        None if engine.meta_number(CHECKPOINT_KEY)?.is_some() => 1,
-        None => {
-            let number = FORMAT.to_be_bytes();
-            return engine.meta.insert(FORMAT_KEY, number).map_err(error::engine);
-        }
-    };
-    if found == FORMAT {
-        return Ok(());
-    }
-    let message = format!(
-        "the time-series store in {} has format {found}, and this program reads format {FORMAT} only: use the program that \
-         wrote it, or start with an empty directory",
-        dir.display()
-    );
-    Err(StoreError::new(StoreErrorKind::Invalid, message))
 }
 
 pub(super) fn stored_positions(engine: &Engine) -> StoreResult<BTreeMap<Partition, Positions>> {

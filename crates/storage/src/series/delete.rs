@@ -180,15 +180,16 @@ impl SeriesStore {
         let is_meant = |row: &Row<'_>| {
             row.seq < barrier && range.is_none_or(|(start, end)| start <= row.ts && row.ts < end)
         };
-        let to = keys::row_key(&subject, end, u64::MAX);
         for epoch in engine.epochs() {
-            let mut from = Some(keys::row_key(&subject, block::window_start(start), 0).to_vec());
+            let to = keys::row_key(epoch.number, &subject, end, u64::MAX);
+            let from = keys::row_key(epoch.number, &subject, block::window_start(start), 0);
+            let mut from = Some(from.to_vec());
             // An iterator keeps all memory tables alive that come to be while it is open: it must not outlive a batch.
             while let Some(begin) = from.take() {
                 for entry in epoch.rows.range(begin.as_slice()..=to.as_slice()) {
                     let (key, value) = entry.into_inner().map_err(error::engine)?;
-                    let left =
-                        strip(&key, &value, names, is_meant).map_err(|cause| error::corrupt(&key, cause))?;
+                    let left = strip(&key, &value, names, is_meant)
+                        .map_err(|cause| error::corrupt(keys::without_epoch(&key), cause))?;
                     match left {
                         None => continue,
                         Some(left) if left.is_empty() => edits.batch.remove(&epoch.rows, key.clone()),

@@ -1,5 +1,9 @@
-//! The engine's tables: `meta`, `states`, `latest`, `attributes`, `chunks`, and one `blocks-<n>` an epoch of recent rows.
+//! The engine's tables: `meta`, `states`, `latest`, `attributes`, `chunks`, and `blocks` with the epochs of recent rows.
+//!
+//! Epochs share a table, one after the other by their keys, so that a packed one goes with the files that hold nothing
+//! else. A table for each would cost memory and files for ever: the engine keeps the past of its list of tables.
 
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -8,12 +12,12 @@ use std::time::Duration;
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use parking_lot::RwLock;
 
-use super::checkpoint;
-use super::error;
+use super::keys::{self, EPOCH_BYTES};
 use super::options::Options;
+use super::{error, format, pack};
 
 /// The engine's journal is at most this large; it refuses less than 64 MiB.
 const MAX_JOURNAL_BYTES: u64 = 128 << 20;
@@ -24,9 +28,16 @@ const MAX_TABLES_OF_ROWS: usize = 24;
 /// Blocks that are looked at to tell how much a table holds.
 const SAMPLED_BLOCKS: usize = 256;
 
+/// The number of the rows that cannot be packed.
+pub(super) const STUCK: u64 = 0;
+/// The oldest epoch that is not packed yet; rows of older ones are only not gone yet.
+pub(super) const FIRST_EPOCH_KEY: &[u8] = b"e";
+
 /// A set of recent rows.
 pub(super) struct Epoch {
+    /// What the keys of its rows begin with.
     pub(super) number: u64,
+    /// The table it is in.
     pub(super) rows: Keyspace,
     /// Bytes of rows in it, estimated after a restart.
     pub(super) bytes: AtomicU64,
@@ -48,6 +59,21 @@ impl Epoch {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.born_ms.fetch_min(now_ms, Ordering::Relaxed);
     }
+
+    /// What is greater than all keys in it, and not than those of the next one.
+    pub(super) fn end(&self) -> [u8; EPOCH_BYTES] {
+        keys::epoch_key(self.number + 1)
+    }
+
+    /// Whether it has no rows.
+    pub(super) fn is_empty(&self) -> StoreResult<bool> {
+        let begin = keys::epoch_key(self.number);
+        let rows = (Bound::Excluded(&begin[..]), Bound::Excluded(&self.end()[..]));
+        let first = self.rows.range::<&[u8], _>(rows).next();
+        first.map_or(Ok(true), |entry| {
+            entry.key().map(|_| false).map_err(error::engine)
+        })
+    }
 }
 
 pub(super) struct Engine {
@@ -59,7 +85,7 @@ pub(super) struct Engine {
     pub(super) chunks: Keyspace,
     /// Rows that cannot be packed because the chunk they belong to is corrupt.
     pub(super) stuck: Arc<Epoch>,
-    memtable: u64,
+    pub(super) blocks: Keyspace,
     /// Oldest first; the last one takes new rows.
     epochs: RwLock<Vec<Arc<Epoch>>>,
 }
@@ -104,6 +130,9 @@ impl Engine {
         let stuck = db
             .keyspace("stuck", || row_table_options(1 << 20))
             .map_err(error::engine)?;
+        let blocks = db
+            .keyspace("blocks", || row_table_options(memtable))
+            .map_err(error::engine)?;
         let engine = Self {
             db,
             meta,
@@ -111,46 +140,38 @@ impl Engine {
             latest,
             attributes,
             chunks,
-            stuck: Arc::new(Epoch::new(0, stuck)),
-            memtable,
+            stuck: Arc::new(Epoch::new(STUCK, stuck)),
+            blocks,
             epochs: RwLock::default(),
         };
-        checkpoint::check_format(dir, &engine)?;
+        format::check(dir, &engine)?;
         engine.open_epochs(now_ms)?;
         Ok(engine)
     }
 
     fn open_epochs(&self, now_ms: i64) -> StoreResult<()> {
-        let mut numbers: Vec<u64> = self
-            .db
-            .list_keyspace_names()
-            .iter()
-            .filter_map(|name| name.strip_prefix("blocks-")?.parse().ok())
-            .collect();
-        numbers.sort_unstable();
-        if numbers.is_empty() {
-            numbers.push(1);
-        }
+        let mut next = self.meta_number(FIRST_EPOCH_KEY)?.unwrap_or(STUCK + 1);
         let mut epochs = Vec::new();
-        for number in numbers {
-            let epoch = self.create_epoch(number)?;
-            // The figure only decides when to pack.
-            let bytes = estimated_bytes(&epoch.rows);
-            if bytes > 0 {
-                epoch.count(bytes, now_ms);
+        loop {
+            let mut rest = self.blocks.range(keys::epoch_key(next)..);
+            let Some(entry) = rest.next() else { break };
+            let key = entry.key().map_err(error::engine)?;
+            let number = keys::read_epoch(&key).ok_or_else(|| table_corrupt("blocks"))?;
+            epochs.push(Arc::new(Epoch::new(number, self.blocks.clone())));
+            next = number + 1;
+        }
+        // What is packed in part takes no more rows: they would come before the place where packing goes on.
+        let packing = self.meta.get(pack::CURSOR_KEY).map_err(error::engine)?;
+        let packing = packing.and_then(|cursor| keys::read_epoch(&cursor));
+        match epochs.last() {
+            Some(last) if packing != Some(last.number) => {
+                // The figure only decides when to pack.
+                last.count(estimated_bytes(&self.blocks), now_ms);
             }
-            epochs.push(Arc::new(epoch));
+            _ => epochs.push(Arc::new(Epoch::new(next, self.blocks.clone()))),
         }
         *self.epochs.write() = epochs;
         Ok(())
-    }
-
-    fn create_epoch(&self, number: u64) -> StoreResult<Epoch> {
-        let rows = self
-            .db
-            .keyspace(&format!("blocks-{number}"), || row_table_options(self.memtable))
-            .map_err(error::engine)?;
-        Ok(Epoch::new(number, rows))
     }
 
     /// All rows there are, oldest first.
@@ -183,15 +204,25 @@ impl Engine {
     /// Seals the active epoch. Nobody may be writing rows.
     pub(super) fn seal(&self) -> StoreResult<()> {
         let next = self.active()?.number + 1;
-        let epoch = self.create_epoch(next)?;
+        let epoch = Epoch::new(next, self.blocks.clone());
         self.epochs.write().push(Arc::new(epoch));
         Ok(())
     }
 
-    /// Drops a packed epoch.
+    /// Notes in the batch with the last of its chunks that an epoch is packed.
+    pub(super) fn forget_epoch(&self, epoch: &Epoch, batch: &mut OwnedWriteBatch) {
+        batch.insert(&self.meta, FIRST_EPOCH_KEY, epoch.end());
+    }
+
+    /// Drops a packed epoch. Files that hold rows of the next one as well go with that one.
     pub(super) fn drop_epoch(&self, epoch: &Epoch) -> StoreResult<()> {
         self.epochs.write().retain(|other| other.number != epoch.number);
-        self.db.delete_keyspace(epoch.rows.clone()).map_err(error::engine)
+        let dropped = self.blocks.tree.drop_range(..epoch.end());
+        dropped.map_err(|error| error::engine(error.into()))?;
+        // The engine's journal is kept until each table that it has rows of has written something as new: one without any
+        // file would hold it up.
+        let mark = keys::epoch_key(self.active()?.number);
+        self.blocks.insert(mark, []).map_err(error::engine)
     }
 
     pub(super) fn batch(&self, capacity: usize) -> OwnedWriteBatch {
@@ -223,12 +254,14 @@ impl Engine {
         };
         match <[u8; 8]>::try_from(&*value) {
             Ok(bytes) => Ok(Some(u64::from_be_bytes(bytes))),
-            Err(_) => Err(StoreError::new(
-                StoreErrorKind::Corrupt,
-                "the table `meta` of the time-series store is corrupt",
-            )),
+            Err(_) => Err(table_corrupt("meta")),
         }
     }
+}
+
+fn table_corrupt(table: &str) -> StoreError {
+    let message = format!("the table `{table}` of the time-series store is corrupt");
+    StoreError::new(StoreErrorKind::Corrupt, message)
 }
 
 /// Bytes of a table, by its length and its first entries.

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use super::block::{self, Row};
 use super::engine::Epoch;
-use super::keys::{SUBJECT_BYTES, SubjectKey, spread};
+use super::keys::{ROW_BYTES, SUBJECT_BYTES, SubjectKey, spread};
 
 const SHARDS: usize = 16;
 /// What a subject costs in the table of a shard, roughly.
@@ -149,7 +149,7 @@ impl Heads {
             for run in &runs {
                 leaving.bytes += run.bytes.len() + run.last.len() * SUBJECT_COST;
             }
-            write(&runs, |key, value| {
+            write(epoch.number, &runs, |key, value| {
                 stored += key.len() + value.len();
                 batch.insert(&epoch.rows, key, value);
             });
@@ -183,7 +183,7 @@ impl Heads {
 }
 
 /// Encodes the rows of runs as blocks, subject by subject.
-fn write(runs: &[Arc<Run>], mut write: impl FnMut([u8; super::keys::ROW_BYTES], Vec<u8>)) {
+fn write(epoch: u64, runs: &[Arc<Run>], mut write: impl FnMut([u8; ROW_BYTES], Vec<u8>)) {
     let mut subjects: Vec<&SubjectKey> = runs.iter().flat_map(|run| run.last.keys()).collect();
     subjects.sort_unstable();
     subjects.dedup();
@@ -196,6 +196,6 @@ fn write(runs: &[Arc<Run>], mut write: impl FnMut([u8; super::keys::ROW_BYTES], 
         if !rows.is_sorted_by_key(|row: &Row<'_>| (row.ts, row.seq)) {
             rows.sort_unstable_by_key(|row| (row.ts, row.seq));
         }
-        block::encode(subject, &rows, &mut write);
+        block::encode(epoch, subject, &rows, &mut write);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! subject := tenant [16] · entity type u8 · entity [16]
-//! block   := subject · ts of the first row i64 · smallest seq u64
+//! block   := epoch u64 · subject · ts of the first row i64 · smallest seq u64
 //! series  := subject · name length u16 · name            chunk := series · first ts i64
 //! group   := subject · scope u8 (0: latest values)       cell  := group · name
 //! ```
@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 pub(super) const SUBJECT_BYTES: usize = 33;
 pub(super) const GROUP_BYTES: usize = SUBJECT_BYTES + 1;
-pub(super) const ROW_BYTES: usize = SUBJECT_BYTES + 16;
+pub(super) const EPOCH_BYTES: usize = 8;
+pub(super) const ROW_BYTES: usize = EPOCH_BYTES + SUBJECT_BYTES + 16;
 
 /// Longest series name a chunk key can carry, with room for the rest within the engine's limit of 64 KiB.
 pub(super) const MAX_NAME_BYTES: usize = 32 * 1024;
@@ -78,9 +79,27 @@ pub(super) const fn unsortable(bytes: [u8; 8]) -> i64 {
     (u64::from_be_bytes(bytes) ^ (1 << 63)) as i64
 }
 
-pub(super) fn row_key(subject: &SubjectKey, ts: i64, seq: u64) -> [u8; ROW_BYTES] {
+/// What all keys of an epoch begin with.
+pub(super) fn epoch_key(epoch: u64) -> [u8; EPOCH_BYTES] {
+    epoch.to_be_bytes()
+}
+
+/// The epoch that a key belongs to.
+pub(super) fn read_epoch(key: &[u8]) -> Option<u64> {
+    let (epoch, _) = key.split_first_chunk::<EPOCH_BYTES>()?;
+    Some(u64::from_be_bytes(*epoch))
+}
+
+/// The key of a block without its epoch, for messages.
+pub(super) fn without_epoch(key: &[u8]) -> &[u8] {
+    key.get(EPOCH_BYTES..).unwrap_or_default()
+}
+
+pub(super) fn row_key(epoch: u64, subject: &SubjectKey, ts: i64, seq: u64) -> [u8; ROW_BYTES] {
     let mut key = [0; ROW_BYTES];
-    let (front, rest) = key.split_at_mut(SUBJECT_BYTES);
+    let (front, rest) = key.split_at_mut(EPOCH_BYTES);
+    front.copy_from_slice(&epoch_key(epoch));
+    let (front, rest) = rest.split_at_mut(SUBJECT_BYTES);
     front.copy_from_slice(subject);
     let (time, number) = rest.split_at_mut(8);
     time.copy_from_slice(&sortable(ts));
@@ -90,7 +109,7 @@ pub(super) fn row_key(subject: &SubjectKey, ts: i64, seq: u64) -> [u8; ROW_BYTES
 
 /// Subject bytes, time of the first row and smallest sequence number of a block.
 pub(super) fn read_row_key(key: &[u8]) -> Option<(&SubjectKey, i64, u64)> {
-    let (subject, rest) = key.split_first_chunk::<SUBJECT_BYTES>()?;
+    let (subject, rest) = without_epoch(key).split_first_chunk::<SUBJECT_BYTES>()?;
     let (ts, rest) = rest.split_first_chunk::<8>()?;
     let seq: [u8; 8] = rest.try_into().ok()?;
     Some((subject, unsortable(*ts), u64::from_be_bytes(seq)))

@@ -1,7 +1,8 @@
 //! Time series, latest values, attributes and journal positions, embedded.
 //!
 //! ```text
-//! blocks-<n>  subject · ts · seq → rows                         newest rows, a block a subject and checkpoint
+//! blocks      epoch · subject · ts · seq → rows                 newest rows, a block a subject and checkpoint
+//! stuck       the same, of epoch 0                              rows whose chunk is corrupt
 //! chunks      subject · name · first ts → compressed columns    everything older
 //! latest      subject · name → ts · ttl · value                 through a write-back cache
 //! attributes  subject · scope · name → ts · value               through a write-back cache
@@ -11,10 +12,10 @@
 //!
 //! # The way of a row
 //! A row is appended to a *head*, in memory; the journal has it until the next checkpoint. That writes all rows of a subject
-//! as one block (`block.rs`) into the *active epoch*, a table of its own: one write to the engine for many messages of a
+//! as one block (`block.rs`) into the *active epoch*, the last part of `blocks`: one write to the engine for many messages of a
 //! busy device, and never more than one a message. An epoch that is large or old enough is *sealed*, and
 //! the packer merges its rows into chunks, some entities at a time, each step with its progress in one atomic batch; then
-//! the whole table is dropped, so that no row ever needs a tombstone.
+//! the epoch's files are dropped, so that no row ever needs a tombstone.
 //!
 //! # Invariants
 //! 1. **Order.** Every row gets a sequence number from one counter, also after a restart, when the counter jumps over all
@@ -49,6 +50,7 @@ mod delete;
 mod engine;
 mod error;
 mod expiry;
+mod format;
 mod heads;
 mod health;
 mod keys;

@@ -1,6 +1,7 @@
 //! The packer: merges the rows of sealed epochs into chunks.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::block::{self, Row};
 use super::chunk::{self, MAX_POINTS, StoredPoint, is_expired};
-use super::engine::{Engine, Epoch};
+use super::engine::{Engine, Epoch, STUCK};
 use super::error;
 use super::keys::{self, ROW_BYTES, SubjectKey};
 use super::metrics::{self as names};
@@ -20,7 +21,8 @@ use super::read::read_header;
 use super::store::{SeriesStore, Signal};
 
 // Not `p`, which the first format used for its own tables.
-const CURSOR_KEY: &[u8] = b"q";
+/// The last block that was packed.
+pub(super) const CURSOR_KEY: &[u8] = b"q";
 /// Bytes of rows that one step packs, and so what it may take in memory, several times over.
 const STEP_BYTES: usize = 2 << 20;
 /// A chunk takes more points while it holds fewer than this many times what is added to it: so every point is rewritten
@@ -100,9 +102,9 @@ impl SeriesStore {
             stuck: BTreeMap::new(),
             points: 0,
         };
-        let same_subject = |a: &(UserKey, UserValue), b: &(UserKey, UserValue)| {
-            a.0.get(..keys::SUBJECT_BYTES) == b.0.get(..keys::SUBJECT_BYTES)
-        };
+        let subject = |key: &[u8]| keys::read_row_key(key).map(|(subject, _, _)| *subject);
+        let same_subject =
+            |a: &(UserKey, UserValue), b: &(UserKey, UserValue)| subject(&a.0) == subject(&b.0);
         for blocks in step.blocks.chunk_by(same_subject) {
             merger.merge_subject(blocks)?;
         }
@@ -112,16 +114,20 @@ impl SeriesStore {
                 continue;
             };
             let values = &values;
-            block::encode(subject, &[Row { ts, seq, ttl, values }], |key, value| {
+            let rows = [Row { ts, seq, ttl, values }];
+            block::encode(STUCK, subject, &rows, |key, value| {
                 batch.insert(&engine.stuck.rows, key, value);
             });
         }
         if let Some((key, _)) = step.blocks.last() {
-            batch.insert(&engine.meta, CURSOR_KEY, cursor(&epoch, key));
-            engine
-                .commit(batch, &[&engine.chunks])
-                .map_err(|error| self.write_failed(error))?;
+            batch.insert(&engine.meta, CURSOR_KEY, key.as_ref());
         }
+        if step.is_last {
+            engine.forget_epoch(&epoch, &mut batch);
+        }
+        engine
+            .commit(batch, &[&engine.chunks])
+            .map_err(|error| self.write_failed(error))?;
         metrics::counter!(names::PACKED_POINTS).increment(points);
         if step.is_last {
             // The chunks must be durable before the rows go, which cannot be taken back.
@@ -135,23 +141,13 @@ impl SeriesStore {
     }
 }
 
-fn cursor(epoch: &Epoch, key: &[u8]) -> Vec<u8> {
-    let mut cursor = epoch.number.to_be_bytes().to_vec();
-    cursor.extend_from_slice(key);
-    cursor
-}
-
 fn read_step(engine: &Engine, epoch: &Epoch) -> StoreResult<Step> {
     let done = engine.meta.get(CURSOR_KEY).map_err(error::engine)?;
-    let done = done.as_deref().and_then(|cursor| cursor.split_first_chunk::<8>());
     let from = match done {
-        Some((number, key)) if u64::from_be_bytes(*number) == epoch.number => {
-            let mut next = key.to_vec();
-            next.push(0);
-            next
-        }
-        _ => Vec::new(),
+        Some(key) if keys::read_epoch(&key) == Some(epoch.number) => key.to_vec(),
+        _ => keys::epoch_key(epoch.number).to_vec(),
     };
+    let (from, to) = (Bound::Excluded(from), Bound::Excluded(epoch.end().to_vec()));
     let mut step = Step {
         blocks: Vec::new(),
         is_last: true,
@@ -161,7 +157,7 @@ fn read_step(engine: &Engine, epoch: &Epoch) -> StoreResult<Step> {
         let (subject, ts, _) = keys::read_row_key(key)?;
         Some((*subject, block::window(ts)))
     };
-    for entry in epoch.rows.range(from..) {
+    for entry in epoch.rows.range((from, to)) {
         let (key, value) = entry.into_inner().map_err(error::engine)?;
         // Rows of one time stay together, so that the newest of them can be told.
         if bytes >= STEP_BYTES
@@ -203,7 +199,7 @@ impl Merger<'_> {
                 Ok(())
             };
             if let Err(cause) = add() {
-                leave_out(key, cause);
+                leave_out(keys::without_epoch(key), cause);
             }
         }
         // Blocks of one window overlap.
@@ -316,7 +312,7 @@ impl Merger<'_> {
 
     fn keep_rows(&mut self, subject: &SubjectKey, name: &str, points: Vec<NumberedPoint>) {
         for (seq, point) in points {
-            let kept = self.stuck.entry(keys::row_key(subject, point.ts, seq));
+            let kept = self.stuck.entry(keys::row_key(STUCK, subject, point.ts, seq));
             let (ttl, values) = kept.or_insert_with(|| (point.ttl, Vec::new()));
             *ttl = point.ttl;
             pack(name, point.value.as_ref(), values);

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, RowParts, StateRow,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow,
     StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::Subject;
@@ -85,7 +85,7 @@ impl TimeSeriesStore for SeriesStore {
         for row in rows {
             check_values(row.values)?;
             owned.push(OwnedRow {
-                head: (row.subject, row.ts, row.ttl_seconds),
+                head: (row.subject, row.ts, row.ttl_seconds, row.parts),
                 values: row.values.to_vec(),
             });
         }
@@ -96,17 +96,16 @@ impl TimeSeriesStore for SeriesStore {
             let rows: Vec<TelemetryRow<'_>> = owned
                 .iter()
                 .map(|row| TelemetryRow {
-                    parts: RowParts::Both,
                     subject: row.head.0,
                     ts: row.head.1,
                     ttl_seconds: row.head.2,
+                    parts: row.head.3,
                     values: &row.values,
                 })
                 .collect();
             let rows: Vec<&TelemetryRow<'_>> = rows.iter().collect();
             store.direct(|engine, _| {
-                store.put_rows(&rows);
-                store.put_latest(engine, &rows);
+                store.put_telemetry(engine, &rows);
                 Ok(())
             })
         })
@@ -290,6 +289,10 @@ impl IngestStore for SeriesStore {
         self.apply_effects(partition, next, effects)
     }
 
+    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+        self.store_effects(partition, None, effects)
+    }
+
     async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {
         self.engine()?;
         Ok(self.position(partition))
@@ -301,8 +304,12 @@ impl IngestStore for SeriesStore {
     }
 
     async fn states(&self, partition: Partition) -> StoreResult<Vec<StateRow>> {
-        self.blocking(move |store| store.states.of(&store.engine()?.states, partition))
-            .await
+        self.blocking(move |store| {
+            // What a running checkpoint has taken would be in neither place.
+            let _one = store.checkpointing.lock();
+            store.states.of(&store.engine()?.states, partition)
+        })
+        .await
     }
 
     async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {

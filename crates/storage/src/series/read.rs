@@ -131,8 +131,8 @@ impl<'a> Series<'a> {
 
     /// The blocks that may hold rows of a range.
     fn blocks(&self, epoch: &Epoch, start: i64, end: i64) -> Iter {
-        let from = keys::row_key(&self.subject, block::window_start(start), 0);
-        let to = keys::row_key(&self.subject, end, 0);
+        let from = keys::row_key(epoch.number, &self.subject, block::window_start(start), 0);
+        let to = keys::row_key(epoch.number, &self.subject, end, 0);
         self.snapshot.range(&epoch.rows, from..to)
     }
 
@@ -251,7 +251,7 @@ fn add_rows(
         }
         Ok(())
     };
-    add().map_err(|cause| error::corrupt(key, cause))
+    add().map_err(|cause| error::corrupt(keys::without_epoch(key), cause))
 }
 
 /// Checks a stored chunk and reads its header.

@@ -193,10 +193,19 @@ impl SeriesStore {
         next: Offset,
         effects: &Effects<'_>,
     ) -> StoreResult<()> {
-        let applied = self.positions.lock().get(&partition).and_then(|it| it.applied);
-        if applied.is_some_and(|applied| next < applied) {
+        if self.position(partition).is_some_and(|applied| next <= applied) {
             return Ok(());
         }
+        self.store_effects(partition, Some(next), effects)
+    }
+
+    /// Stores effects, and moves the position where there is a new one.
+    pub(super) fn store_effects(
+        &self,
+        partition: Partition,
+        next: Option<Offset>,
+        effects: &Effects<'_>,
+    ) -> StoreResult<()> {
         if self.latest.is_overfull() || self.attributes.is_overfull() {
             self.write_checkpoint(false)?;
         } else if self.are_heads_full() {
@@ -205,26 +214,32 @@ impl SeriesStore {
         let _shared = self.gate.read();
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
-        if rows.iter().all(|row| row.parts == RowParts::Both) {
-            self.put_rows(&rows);
-            self.put_latest(&engine, &rows);
-        } else {
-            let without =
-                |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
-            self.put_rows(&without(RowParts::Latest));
-            self.put_latest(&engine, &without(RowParts::History));
-        }
+        self.put_telemetry(&engine, &rows);
         for row in &effects.attributes {
             self.put_attributes(&engine, row);
         }
         let mut positions = self.positions.lock();
         self.states.put(partition, &effects.states);
-        positions.entry(partition).or_default().applied = Some(next);
+        if next.is_some() {
+            positions.entry(partition).or_default().applied = next;
+        }
         Ok(())
     }
 
+    /// Puts rows where their parts belong. The gate is held.
+    pub(super) fn put_telemetry(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
+        if rows.iter().all(|row| row.parts == RowParts::Both) {
+            self.put_rows(rows);
+            self.put_latest(engine, rows);
+            return;
+        }
+        let without = |parts| -> Vec<_> { rows.iter().copied().filter(|row| row.parts != parts).collect() };
+        self.put_rows(&without(RowParts::Latest));
+        self.put_latest(engine, &without(RowParts::History));
+    }
+
     /// Takes rows. The gate is held.
-    pub(super) fn put_rows(&self, rows: &[&TelemetryRow<'_>]) {
+    fn put_rows(&self, rows: &[&TelemetryRow<'_>]) {
         let first = self.seq.fetch_add(rows.len() as u64, Ordering::Relaxed);
         for (seq, row) in (first..).zip(rows) {
             let row_of_head = Row {
@@ -268,7 +283,7 @@ impl SeriesStore {
         }
     }
 
-    pub(super) fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
+    fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
         for row in rows {
             let group = keys::latest_group(row.subject);
             let values = unpack(row.values).filter_map(Result::ok);
@@ -289,10 +304,10 @@ impl SeriesStore {
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();
         let engine = self.writable()?;
-        if engine.active()?.rows.is_empty().map_err(error::engine)? {
+        if engine.active()?.is_empty()? {
             return Ok(());
         }
-        engine.seal().map_err(|error| self.write_failed(error))?;
+        engine.seal()?;
         metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
         self.signal.wake();
         Ok(())

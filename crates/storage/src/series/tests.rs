@@ -3,6 +3,7 @@
 mod clock;
 mod corruption;
 mod disk_full;
+mod epochs;
 mod heads;
 mod model;
 mod moving;
@@ -163,6 +164,7 @@ contract! {
     subjects_are_walls
     attributes_keep_the_last_write_of_each_scope
     applied_effects_are_seen_and_skipped_the_second_time
+    what_happens_between_records_leaves_the_position
     a_replay_completes_what_a_crash_cut_off
     a_replay_does_not_undo_what_people_did
     records_after_a_rewind_are_new_ones
@@ -179,7 +181,7 @@ fn a_store_of_another_format_is_refused() {
     drop(store);
     let refused = open().err().unwrap().to_string();
     assert!(
-        refused.contains("format 99") && refused.contains("format 2"),
+        refused.contains("format 99") && refused.contains("format 3"),
         "{refused}"
     );
 }

@@ -180,12 +180,20 @@ impl AlarmStore for Alarms {
         Ok(())
     }
 
-    async fn propagated(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Vec<EntityId>> {
-        let query = Query::new("SELECT entity_type, entity_id FROM entity_alarm WHERE alarm_id = ")
-            .bind(id.0)
-            .owned_by(Owner::Tenant(tenant.0));
-        let rows = self.0.read(query).await?;
-        rows.iter().map(|row| entity_id(&mut row.columns())).collect()
+    async fn propagated(&self, tenant: TenantId, ids: &[AlarmId]) -> StoreResult<Vec<(AlarmId, EntityId)>> {
+        let mut found = Vec::with_capacity(ids.len());
+        for chunk in ids.chunks(record::IDS_A_STATEMENT) {
+            let query =
+                Query::new("SELECT alarm_id, entity_type, entity_id FROM entity_alarm WHERE alarm_id IN (")
+                    .bind_list(chunk.iter().map(|id| id.0))
+                    .push(")")
+                    .owned_by(Owner::Tenant(tenant.0));
+            for row in &self.0.read(query).await? {
+                let mut columns = row.columns();
+                found.push((AlarmId(columns.next()?), entity_id(&mut columns)?));
+            }
+        }
+        Ok(found)
     }
 
     async fn delete(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {

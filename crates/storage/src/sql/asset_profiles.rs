@@ -1,16 +1,13 @@
 //! Asset profiles.
 
-use async_trait::async_trait;
-use fieldline_core::ports::{AssetProfileStore, StoreResult};
+use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::AssetProfile;
-use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AssetProfileId, TenantId};
-use uuid::Uuid;
+use fieldline_model::{AssetProfileId, RuleChainId, TenantId};
 
-use super::database::Database;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query};
-use super::record::{self, Record};
+use super::list::Listing;
+use super::profiles::Profiled;
+use super::query::{Arg, Columns};
+use super::record::{self, Key, Record};
 
 impl Record for AssetProfile {
     const NAME: &'static str = "Asset profile";
@@ -28,20 +25,8 @@ impl Record for AssetProfile {
     const BROKEN_REFERENCE: &'static str =
         "Asset profile is referencing to non-existent tenant or rule chain!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Tenant(self.tenant_id.0)
+    fn key(&self) -> Key {
+        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {
@@ -86,69 +71,22 @@ impl Record for AssetProfile {
     }
 }
 
-const LISTING: Listing = Listing {
-    table: AssetProfile::TABLE,
-    select: AssetProfile::SELECT,
-    joins: "",
-    sorts: &[
-        ("createdTime", "created_time"),
-        ("name", "search"),
-        ("description", "description_key"),
-        ("isDefault", "is_default"),
-    ],
-};
+impl Profiled for AssetProfile {
+    const LISTING: Listing = Listing {
+        table: AssetProfile::TABLE,
+        select: AssetProfile::SELECT,
+        joins: "",
+        sorts: &[
+            ("createdTime", "created_time"),
+            ("name", "search"),
+            ("description", "description_key"),
+            ("isDefault", "is_default"),
+        ],
+    };
+    const MEMBERS: &'static str = "asset";
+    const IN_USE: &'static str = "The asset profile referenced by the assets cannot be deleted!";
 
-/// Asset profiles in a database.
-pub(super) struct AssetProfiles(pub(super) Database);
-
-#[async_trait]
-impl AssetProfileStore for AssetProfiles {
-    async fn save(&self, profile: AssetProfile, create: bool) -> StoreResult<AssetProfile> {
-        record::save(&self.0, profile, create).await
-    }
-
-    async fn get(&self, tenant: TenantId, id: AssetProfileId) -> StoreResult<Option<AssetProfile>> {
-        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
-    }
-
-    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<AssetProfile>> {
-        let query = record::select::<AssetProfile>()
-            .push("name = ")
-            .bind(name)
-            .owned_by(Owner::Tenant(tenant.0));
-        record::first(&self.0.read(query).await?)
-    }
-
-    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<AssetProfile>> {
-        let query = record::select::<AssetProfile>()
-            .push("is_default")
-            .owned_by(Owner::Tenant(tenant.0));
-        record::first(&self.0.read(query).await?)
-    }
-
-    async fn set_default(&self, tenant: TenantId, id: AssetProfileId) -> StoreResult<bool> {
-        record::set_default::<AssetProfile>(&self.0, Owner::Tenant(tenant.0), id.0).await
-    }
-
-    async fn by_ids(&self, tenant: TenantId, ids: &[AssetProfileId]) -> StoreResult<Vec<AssetProfile>> {
-        record::by_ids(&self.0, Owner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
-    }
-
-    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<AssetProfile>> {
-        let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
-        list::page(
-            &self.0,
-            &LISTING,
-            page,
-            of_tenant,
-            list::own_text,
-            AssetProfile::read,
-        )
-        .await
-    }
-
-    async fn delete(&self, tenant: TenantId, id: AssetProfileId) -> StoreResult<bool> {
-        let in_use = "The asset profile referenced by the assets cannot be deleted!";
-        record::delete::<AssetProfile>(&self.0, Owner::Tenant(tenant.0), id.0, in_use).await
+    fn unchecked_chain(&self) -> Option<RuleChainId> {
+        None
     }
 }

@@ -6,13 +6,12 @@ use fieldline_model::entity::calculated_field::Configuration;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 use fieldline_model::page::{PageData, PageLink, SortOrder};
 use fieldline_model::{CalculatedFieldId, EntityId, TenantId};
-use uuid::Uuid;
 
 use super::database::{Changes, Database};
 use super::list::{self, Listing};
 use super::names::{self, type_code};
 use super::query::{Arg, Columns, Owner, Query};
-use super::record::{self, Record};
+use super::record::{self, Key, Record};
 
 impl Record for CalculatedField {
     const NAME: &'static str = "Calculated field";
@@ -24,20 +23,8 @@ impl Record for CalculatedField {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "entityId", "type", "name"];
     const BROKEN_REFERENCE: &'static str = "Calculated field is referencing to non-existent tenant!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Tenant(self.tenant_id.0)
+    fn key(&self) -> Key {
+        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {
@@ -103,7 +90,7 @@ impl CalculatedFields {
         let id = field.id.unwrap_or_default().0;
         let forget = Query::new("DELETE FROM calculated_field_reference WHERE field_id = ")
             .bind(id)
-            .owned_by(field.owner());
+            .owned_by(field.key().owner);
         changes.execute(forget).await?;
         // A configuration that this program cannot read refers to nothing as far as it can know.
         let Ok(configuration) = Configuration::parse(field.field_type, &field.configuration) else {

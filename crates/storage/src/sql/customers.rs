@@ -5,12 +5,11 @@ use fieldline_core::ports::{CustomerStore, StoreResult};
 use fieldline_model::entity::Customer;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, TenantId};
-use uuid::Uuid;
 
 use super::database::Database;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query};
-use super::record::{self, Record};
+use super::record::{self, Key, Record};
 
 impl Record for Customer {
     const NAME: &'static str = "Customer";
@@ -28,20 +27,8 @@ impl Record for Customer {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "title", "name"];
     const BROKEN_REFERENCE: &'static str = "Customer is referencing to non-existent tenant!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Tenant(self.tenant_id.0)
+    fn key(&self) -> Key {
+        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {

@@ -15,7 +15,7 @@ use super::database::Database;
 use super::failure::Failure;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query, unreadable};
-use super::record::{self, IDS_A_STATEMENT, Record};
+use super::record::{self, IDS_A_STATEMENT, Key, Record};
 
 macro_rules! info_columns {
     () => {
@@ -57,20 +57,9 @@ impl Record for Dashboard {
     ];
     const BROKEN_REFERENCE: &'static str = "Dashboard is referencing to non-existent tenant!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.info.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.info.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.info.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Tenant(self.info.tenant_id.0)
+    fn key(&self) -> Key {
+        let info = &self.info;
+        Key::of_tenant(info.tenant_id, info.id, info.created_time, info.version)
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {

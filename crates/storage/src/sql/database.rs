@@ -139,7 +139,10 @@ impl Database {
     /// Runs a statement that changes something; returns how many rows it changed.
     pub(super) async fn execute(&self, query: Query) -> Result<u64, Failure> {
         Ok(match &self.0 {
-            Engine::Sqlite { write, .. } => prepared!(query).execute(write).await?.rows_affected(),
+            Engine::Sqlite { write, .. } => prepared!(query.for_sqlite())
+                .execute(write)
+                .await?
+                .rows_affected(),
             Engine::Postgres(pool) => prepared!(query).execute(pool).await?.rows_affected(),
         })
     }
@@ -182,7 +185,10 @@ impl Changes {
     /// Runs a statement; returns how many rows it changed.
     pub(super) async fn execute(&mut self, query: Query) -> Result<u64, Failure> {
         Ok(match self {
-            Self::Sqlite(changes) => prepared!(query).execute(&mut **changes).await?.rows_affected(),
+            Self::Sqlite(changes) => prepared!(query.for_sqlite())
+                .execute(&mut **changes)
+                .await?
+                .rows_affected(),
             Self::Postgres(changes) => prepared!(query).execute(&mut **changes).await?.rows_affected(),
         })
     }
@@ -227,7 +233,7 @@ async fn sqlite_rows<'c>(
     query: Query,
     executor: impl sqlx::Executor<'c, Database = Sqlite>,
 ) -> Result<Vec<Row>, Failure> {
-    let rows = prepared!(query).fetch_all(executor).await?;
+    let rows = prepared!(query.for_sqlite()).fetch_all(executor).await?;
     Ok(rows.into_iter().map(Row::Sqlite).collect())
 }
 

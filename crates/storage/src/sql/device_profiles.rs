@@ -1,16 +1,14 @@
 //! Device profiles.
 
-use async_trait::async_trait;
-use fieldline_core::ports::{DeviceProfileStore, StoreResult};
-use fieldline_model::entity::{DeviceProfile, RuleChain};
-use fieldline_model::page::{PageData, PageLink};
+use fieldline_core::ports::StoreResult;
+use fieldline_model::entity::DeviceProfile;
 use fieldline_model::{DeviceProfileId, RuleChainId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query};
-use super::record::{self, Record};
+use super::list::Listing;
+use super::profiles::Profiled;
+use super::query::{Arg, Columns};
+use super::record::{self, Key, Record};
 
 impl Record for DeviceProfile {
     const NAME: &'static str = "Device profile";
@@ -38,20 +36,8 @@ impl Record for DeviceProfile {
     const BROKEN_REFERENCE: &'static str =
         "Device profile is referencing to non-existent tenant or rule chain!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Tenant(self.tenant_id.0)
+    fn key(&self) -> Key {
+        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {
@@ -115,72 +101,25 @@ impl Record for DeviceProfile {
     }
 }
 
-const LISTING: Listing = Listing {
-    table: DeviceProfile::TABLE,
-    select: DeviceProfile::SELECT,
-    joins: "",
-    sorts: &[
-        ("createdTime", "created_time"),
-        ("name", "search"),
-        ("type", "type_key"),
-        ("transportType", "transport_type"),
-        ("description", "description_key"),
-        ("isDefault", "is_default"),
-    ],
-};
+impl Profiled for DeviceProfile {
+    const LISTING: Listing = Listing {
+        table: DeviceProfile::TABLE,
+        select: DeviceProfile::SELECT,
+        joins: "",
+        sorts: &[
+            ("createdTime", "created_time"),
+            ("name", "search"),
+            ("type", "type_key"),
+            ("transportType", "transport_type"),
+            ("description", "description_key"),
+            ("isDefault", "is_default"),
+        ],
+    };
+    const MEMBERS: &'static str = "device";
+    const IN_USE: &'static str = "The device profile referenced by the devices cannot be deleted!";
 
-/// Device profiles in a database.
-pub(super) struct DeviceProfiles(pub(super) Database);
-
-#[async_trait]
-impl DeviceProfileStore for DeviceProfiles {
-    async fn save(&self, profile: DeviceProfile, create: bool) -> StoreResult<DeviceProfile> {
+    fn unchecked_chain(&self) -> Option<RuleChainId> {
         // The foreign key leaves out the tenant: the column was added later.
-        if let Some(chain) = profile.default_rule_chain_id {
-            let chain = record::get::<RuleChain>(&self.0, profile.owner(), chain.id).await?;
-            chain.ok_or_else(|| record::invalid(DeviceProfile::BROKEN_REFERENCE))?;
-        }
-        record::save(&self.0, profile, create).await
-    }
-
-    async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>> {
-        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
-    }
-
-    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<DeviceProfile>> {
-        let query = record::select::<DeviceProfile>()
-            .push("name = ")
-            .bind(name)
-            .owned_by(Owner::Tenant(tenant.0));
-        record::first(&self.0.read(query).await?)
-    }
-
-    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<DeviceProfile>> {
-        let query = record::select::<DeviceProfile>()
-            .push("is_default")
-            .owned_by(Owner::Tenant(tenant.0));
-        record::first(&self.0.read(query).await?)
-    }
-
-    async fn set_default(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool> {
-        record::set_default::<DeviceProfile>(&self.0, Owner::Tenant(tenant.0), id.0).await
-    }
-
-    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<DeviceProfile>> {
-        let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
-        list::page(
-            &self.0,
-            &LISTING,
-            page,
-            of_tenant,
-            list::own_text,
-            DeviceProfile::read,
-        )
-        .await
-    }
-
-    async fn delete(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<bool> {
-        let in_use = "The device profile referenced by the devices cannot be deleted!";
-        record::delete::<DeviceProfile>(&self.0, Owner::Tenant(tenant.0), id.0, in_use).await
+        self.default_rule_chain_id.map(|chain| RuleChainId(chain.id))
     }
 }

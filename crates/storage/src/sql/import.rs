@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use fieldline_core::ports::{StoreErrorKind, StoreResult};
+use async_trait::async_trait;
+use fieldline_core::ports::{AssetImportRow, DeviceImportRow, ImportStore, StoreErrorKind, StoreResult};
+use fieldline_model::TenantId;
+use fieldline_model::entity::{Asset, Device};
 use uuid::Uuid;
 
 use super::database::{Changes, Database};
-use super::query::unreadable;
+use super::query::{Owner, unreadable};
 use super::record::{self, Record};
 
 /// An entity to be created or changed, with what is stored along with it.
@@ -24,11 +27,30 @@ pub(super) trait Import: Sync {
         Self: Sized;
 }
 
+/// Devices and assets in a database.
+pub(super) struct Imports(pub(super) Database);
+
+#[async_trait]
+impl ImportStore for Imports {
+    async fn devices_named(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<Device>> {
+        record::by_names(&self.0, Owner::Tenant(tenant.0), names).await
+    }
+
+    async fn assets_named(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<Asset>> {
+        record::by_names(&self.0, Owner::Tenant(tenant.0), names).await
+    }
+
+    async fn devices(&self, rows: Vec<DeviceImportRow>) -> StoreResult<Vec<StoreResult<Device>>> {
+        all(&self.0, &rows).await
+    }
+
+    async fn assets(&self, rows: Vec<AssetImportRow>) -> StoreResult<Vec<StoreResult<Asset>>> {
+        all(&self.0, &rows).await
+    }
+}
+
 /// Stores all that can be stored; an answer for each, in their order. Fails as a whole where the database does.
-pub(super) async fn all<I: Import>(
-    database: &Database,
-    rows: &[I],
-) -> StoreResult<Vec<StoreResult<I::Entity>>> {
+async fn all<I: Import>(database: &Database, rows: &[I]) -> StoreResult<Vec<StoreResult<I::Entity>>> {
     let mut answers: Vec<Option<StoreResult<I::Entity>>> = rows.iter().map(|_| None).collect();
     // Where one of several cannot be stored, each half is tried on its own.
     let mut left = vec![(0, rows)];
@@ -82,18 +104,18 @@ async fn attempt<I: Import>(database: &Database, rows: &[I]) -> StoreResult<Vec<
         .collect();
     let mut stored: HashMap<Option<Uuid>, I::Entity> = HashMap::with_capacity(rows.len());
     for entity in record::insert_all(&mut changes, &new).await? {
-        stored.insert(entity.id(), entity);
+        stored.insert(entity.key().id, entity);
     }
     for row in rows.iter().filter(|row| !row.creates()) {
         let changed = record::update_within(&mut changes, row.entity()).await?;
         let changed = changed.ok_or_else(|| record::not_found(I::Entity::NAME))?;
-        stored.insert(changed.id(), changed);
+        stored.insert(changed.key().id, changed);
     }
     I::attach(rows, &mut changes).await?;
     changes.commit().await?;
     rows.iter()
         .map(|row| {
-            let found = stored.remove(&row.entity().id());
+            let found = stored.remove(&row.entity().key().id);
             found.ok_or_else(|| unreadable("a saved row was not returned"))
         })
         .collect()

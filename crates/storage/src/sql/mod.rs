@@ -11,6 +11,7 @@
 //! | `schema` | numbered migrations |
 //! | `record` | saving, reading and deleting any entity |
 //! | `list` | pages: filter, text search, sort |
+//! | `assigned`, `profiles` | the stores of what customers may have, and of profiles, of any kind |
 //! | `failure` | what a database's error means to the caller |
 //! | the others | one store each |
 
@@ -21,6 +22,7 @@ mod alarms;
 mod api_keys;
 mod asset_profiles;
 mod assets;
+mod assigned;
 mod audit;
 mod calculated_fields;
 mod customers;
@@ -36,6 +38,7 @@ mod import;
 mod list;
 mod names;
 mod options;
+mod profiles;
 mod query;
 mod queues;
 mod record;
@@ -74,21 +77,22 @@ impl Database {
     pub fn entity_stores(&self) -> EntityStores {
         EntityStores {
             tenants: Arc::new(tenants::Tenants(self.clone())),
-            assets: Arc::new(assets::Assets(self.clone())),
-            asset_profiles: Arc::new(asset_profiles::AssetProfiles(self.clone())),
-            entity_views: Arc::new(entity_views::EntityViews(self.clone())),
+            assets: Arc::new(assigned::Rows::new(self)),
+            asset_profiles: Arc::new(profiles::Profiles::new(self)),
+            entity_views: Arc::new(assigned::Rows::new(self)),
             relations: Arc::new(relations::Relations(self.clone())),
             alarms: Arc::new(alarms::Alarms(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
             api_keys: Arc::new(api_keys::ApiKeys(self.clone())),
+            imports: Arc::new(import::Imports(self.clone())),
             audit: Arc::new(audit::Audit(self.clone())),
             settings: Arc::new(settings::Settings(self.clone())),
             dashboards: Arc::new(dashboards::Dashboards(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),
             users: Arc::new(users::Users(self.clone())),
-            devices: Arc::new(devices::Devices(self.clone())),
-            device_profiles: Arc::new(device_profiles::DeviceProfiles(self.clone())),
+            devices: Arc::new(assigned::Rows::new(self)),
+            device_profiles: Arc::new(profiles::Profiles::new(self)),
             device_credentials: Arc::new(device_credentials::DeviceCredentialsRows(self.clone())),
             rule_chains: Arc::new(rule_chains::RuleChains(self.clone())),
             queues: Arc::new(queues::Queues(self.clone())),

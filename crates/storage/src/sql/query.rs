@@ -106,6 +106,23 @@ impl Query {
         self
     }
 
+    /// The statement as SQLite takes it fastest: it looks every name of a placeholder up in a list, so that thousands of
+    /// numbered ones take seconds. Values are bound in the order of their placeholders anyway.
+    pub(super) fn for_sqlite(mut self) -> Self {
+        const FEW: usize = 32;
+        if self.args.len() > FEW {
+            let mut sql = String::with_capacity(self.sql.len());
+            let mut parts = self.sql.split('$');
+            sql.push_str(parts.next().unwrap_or_default());
+            for part in parts {
+                sql.push('?');
+                sql.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+            }
+            self.sql = Cow::Owned(sql);
+        }
+        self
+    }
+
     /// Appends names or other texts with commas between them.
     pub(super) fn push_list(mut self, texts: impl IntoIterator<Item = &'static str>) -> Self {
         for (index, text) in texts.into_iter().enumerate() {
@@ -188,4 +205,24 @@ impl<'r> Columns<'r> {
 /// A stored value that is not what this program stores.
 pub(super) fn unreadable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, "A stored entity cannot be read").caused_by(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_placeholders_are_not_numbered_for_sqlite() {
+        let query = |count: i64| {
+            Query::new("SELECT (")
+                .bind_list(1..=count)
+                .push(") LIMIT ")
+                .bind(9)
+        };
+        let (sql, args) = query(2).for_sqlite().into_parts().unwrap();
+        assert_eq!((&*sql, args.len()), ("SELECT ($1, $2) LIMIT $3", 3));
+        let (sql, args) = query(100).for_sqlite().into_parts().unwrap();
+        let expected = format!("SELECT ({}) LIMIT ?", ["?"; 100].join(", "));
+        assert_eq!((&*sql, args.len()), (expected.as_str(), 101));
+    }
 }

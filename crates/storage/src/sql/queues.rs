@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::database::Database;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query, Row};
-use super::record::{self, Record};
+use super::record::{self, Key, Record};
 
 impl Record for Queue {
     const NAME: &'static str = "Queue";
@@ -20,20 +20,13 @@ impl Record for Queue {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "topic"];
     const BROKEN_REFERENCE: &'static str = "Queue is referencing to non-existent tenant!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        None
-    }
-
-    fn owner(&self) -> Owner {
-        owner(self.tenant_id)
+    fn key(&self) -> Key {
+        Key {
+            id: self.id.map(record::bare),
+            created_time: self.created_time,
+            version: None,
+            owner: owner(self.tenant_id),
+        }
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {

@@ -1,6 +1,7 @@
 //! Saving, reading and deleting any entity.
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::{EntityId, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,20 +35,48 @@ pub(super) trait Record: Serialize + DeserializeOwned {
     /// The answer where a saved row refers to one that the tenant does not have.
     const BROKEN_REFERENCE: &'static str;
 
-    /// Id, where it is set.
-    fn id(&self) -> Option<Uuid>;
-    /// Creation time, which later saves do not change.
-    fn created_time(&self) -> i64;
-    /// The version that an update expects.
-    fn version(&self) -> Option<i64>;
-    /// Whose row it is.
-    fn owner(&self) -> Owner;
+    /// Which row it is, and whose.
+    fn key(&self) -> Key;
     /// The values of [`Record::COLUMNS`].
     fn values(&self) -> StoreResult<Vec<Arg>>;
     /// An entity from the columns of [`Record::SELECT`].
     fn read(columns: &mut Columns<'_>) -> StoreResult<Self>;
     /// The answer where this value of a constraint is taken; `None` for constraints of no meaning to people.
     fn taken(&self, constraint: &str) -> Option<String>;
+}
+
+/// What every entity is kept under.
+pub(super) struct Key {
+    /// Id, where it is set.
+    pub(super) id: Option<Uuid>,
+    /// Creation time, which later saves do not change.
+    pub(super) created_time: i64,
+    /// The version that an update expects.
+    pub(super) version: Option<i64>,
+    /// Whose row it is.
+    pub(super) owner: Owner,
+}
+
+impl Key {
+    /// Of an entity that belongs to a tenant.
+    pub(super) fn of_tenant(
+        tenant: TenantId,
+        id: Option<impl Into<EntityId>>,
+        created_time: i64,
+        version: Option<i64>,
+    ) -> Self {
+        Self {
+            id: id.map(bare),
+            created_time,
+            version,
+            owner: Owner::Tenant(tenant.0),
+        }
+    }
+}
+
+/// An id without its type.
+pub(super) fn bare(id: impl Into<EntityId>) -> Uuid {
+    id.into().id
 }
 
 /// Inserts or updates, and returns what is stored.
@@ -103,6 +132,16 @@ pub(super) async fn update_within<R: Record>(changes: &mut Changes, record: &R) 
 /// The entity, if its owner has it.
 pub(super) async fn get<R: Record>(database: &Database, owner: Owner, id: Uuid) -> StoreResult<Option<R>> {
     let query = select::<R>().push("id = ").bind(id).owned_by(owner);
+    first(&database.read(query).await?)
+}
+
+/// The entity of that name.
+pub(super) async fn by_name<R: Record>(
+    database: &Database,
+    owner: Owner,
+    name: &str,
+) -> StoreResult<Option<R>> {
+    let query = select::<R>().push("name = ").bind(name).owned_by(owner);
     first(&database.read(query).await?)
 }
 
@@ -275,11 +314,12 @@ fn insertion_of<R: Record>(records: &[&R]) -> StoreResult<Query> {
         .push_list(R::COLUMNS.iter().copied())
         .push(") VALUES ");
     for (index, record) in records.iter().enumerate() {
+        let key = record.key();
         query = query
             .push(if index == 0 { "(" } else { ", (" })
-            .bind(required_id(*record)?)
+            .bind(required_id::<R>(&key)?)
             .push(", ")
-            .bind(record.created_time())
+            .bind(key.created_time)
             .push(", 1, ")
             .bind(document(*record)?)
             .push(", ")
@@ -290,6 +330,7 @@ fn insertion_of<R: Record>(records: &[&R]) -> StoreResult<Query> {
 }
 
 fn update<R: Record>(record: &R) -> StoreResult<Query> {
+    let key = record.key();
     let mut query = Query::new("UPDATE ")
         .push(R::TABLE)
         .push(" SET version = version + 1, doc = ")
@@ -304,9 +345,9 @@ fn update<R: Record>(record: &R) -> StoreResult<Query> {
     }
     query = query
         .push(" WHERE id = ")
-        .bind(required_id(record)?)
-        .owned_by(record.owner());
-    if let Some(version) = record.version() {
+        .bind(required_id::<R>(&key)?)
+        .owned_by(key.owner);
+    if let Some(version) = key.version {
         query = query.push(" AND version = ").bind(version);
     }
     Ok(query.push(" RETURNING ").push(R::SELECT))
@@ -314,11 +355,12 @@ fn update<R: Record>(record: &R) -> StoreResult<Query> {
 
 /// Why an update found no row.
 pub(super) async fn not_updated<R: Record>(database: &Database, record: &R) -> StoreResult<StoreError> {
+    let key = record.key();
     let query = Query::new("SELECT version FROM ")
         .push(R::TABLE)
         .push(" WHERE id = ")
-        .bind(record.id())
-        .owned_by(record.owner());
+        .bind(key.id)
+        .owned_by(key.owner);
     Ok(if database.read(query).await?.is_empty() {
         not_found(R::NAME)
     } else {
@@ -351,9 +393,8 @@ fn stored<R: Record>(record: &R, saved: Result<Vec<Row>, Failure>) -> StoreResul
     }
 }
 
-fn required_id<R: Record>(record: &R) -> StoreResult<Uuid> {
-    record
-        .id()
+fn required_id<R: Record>(key: &Key) -> StoreResult<Uuid> {
+    key.id
         .ok_or_else(|| invalid(format!("{} id should be specified!", R::NAME)))
 }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::database::Database;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query, unreadable};
-use super::record::{self, Record};
+use super::record::{self, Key, Record};
 use super::rule_nodes;
 
 impl Record for RuleChain {
@@ -23,20 +23,8 @@ impl Record for RuleChain {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "type", "root", "firstRuleNodeId"];
     const BROKEN_REFERENCE: &'static str = "Rule chain is referencing to non-existent tenant!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Tenant(self.tenant_id.0)
+    fn key(&self) -> Key {
+        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {

@@ -5,12 +5,11 @@ use fieldline_core::ports::{StoreResult, TenantProfileStore};
 use fieldline_model::TenantProfileId;
 use fieldline_model::entity::TenantProfile;
 use fieldline_model::page::{PageData, PageLink};
-use uuid::Uuid;
 
 use super::database::Database;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner};
-use super::record::{self, Record};
+use super::record::{self, Key, Record};
 
 impl Record for TenantProfile {
     const NAME: &'static str = "Tenant profile";
@@ -20,20 +19,13 @@ impl Record for TenantProfile {
     const IN_COLUMNS: &'static [&'static str] = &["name", "default"];
     const BROKEN_REFERENCE: &'static str = "Tenant profile is referencing to a non-existent entity!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Installation
+    fn key(&self) -> Key {
+        Key {
+            id: self.id.map(record::bare),
+            created_time: self.created_time,
+            version: self.version,
+            owner: Owner::Installation,
+        }
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::database::Database;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner};
-use super::record::{self, Record};
+use super::record::{self, Key, Record};
 
 impl Record for Tenant {
     const NAME: &'static str = "Tenant";
@@ -28,20 +28,13 @@ impl Record for Tenant {
     const IN_COLUMNS: &'static [&'static str] = &["title", "name", "tenantProfileId"];
     const BROKEN_REFERENCE: &'static str = "Tenant is referencing to non-existent tenant profile!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        Owner::Installation
+    fn key(&self) -> Key {
+        Key {
+            id: self.id.map(record::bare),
+            created_time: self.created_time,
+            version: self.version,
+            owner: Owner::Installation,
+        }
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {

@@ -11,7 +11,7 @@ use super::database::Database;
 use super::failure::Failure;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query, Row, unreadable};
-use super::record::{self, Record};
+use super::record::{self, Key, Record};
 
 impl Record for User {
     const NAME: &'static str = "User";
@@ -30,20 +30,13 @@ impl Record for User {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "customerId", "email", "name", "authority"];
     const BROKEN_REFERENCE: &'static str = "User is referencing to non-existent tenant or customer!";
 
-    fn id(&self) -> Option<Uuid> {
-        self.id.map(|id| id.0)
-    }
-
-    fn created_time(&self) -> i64 {
-        self.created_time
-    }
-
-    fn version(&self) -> Option<i64> {
-        self.version
-    }
-
-    fn owner(&self) -> Owner {
-        owner(self.tenant_id)
+    fn key(&self) -> Key {
+        Key {
+            id: self.id.map(record::bare),
+            created_time: self.created_time,
+            version: self.version,
+            owner: owner(self.tenant_id),
+        }
     }
 
     fn values(&self) -> StoreResult<Vec<Arg>> {

@@ -12,6 +12,7 @@ mod devices;
 mod events;
 mod fixture;
 mod importing;
+mod limits;
 mod listing;
 mod relations;
 mod rule_chains;
@@ -48,10 +49,14 @@ pub use deleting::{
 pub use devices::{
     a_device_and_its_credentials_are_created_both_or_neither, activity_is_recorded_for_many_devices_at_once,
     credentials_are_found_by_type_and_id, credentials_are_replaced_under_their_version,
-    device_lists_are_filtered, renaming_a_profile_renames_the_type_of_its_devices,
+    device_lists_are_filtered, profiles_are_named_all_or_those_that_a_device_has,
+    renaming_a_profile_renames_the_type_of_its_devices,
 };
 pub use events::{events_are_found_by_what_they_hold, events_go_where_they_are_not_wanted_any_more};
 pub use importing::{of_many_assets_the_good_ones_are_stored, of_many_devices_the_good_ones_are_stored};
+pub use limits::{
+    queries_of_alarms_name_so_many_entities_and_no_more, searches_along_relations_end_at_their_bound,
+};
 pub use listing::{
     devices_are_sorted_by_every_promised_property, owners_are_sorted_by_every_promised_property,
     pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
@@ -146,6 +151,9 @@ macro_rules! entity_contract {
             queues_are_shared_or_of_a_tenant
             events_are_found_by_what_they_hold
             events_go_where_they_are_not_wanted_any_more
+            searches_along_relations_end_at_their_bound
+            queries_of_alarms_name_so_many_entities_and_no_more
+            profiles_are_named_all_or_those_that_a_device_has
             one_alarm_of_a_type_is_active_at_a_time
             concurrent_raises_make_one_alarm
             a_replayed_draft_raises_nothing

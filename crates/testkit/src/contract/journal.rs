@@ -442,7 +442,9 @@ pub async fn what_was_acknowledged_is_there_after_a_restart(backend: &dyn Journa
     let mut expected = Vec::new();
     for round in 0..4_u8 {
         let journal = backend.open().await;
+        assert_eq!(journal.queues().contains(&name), round > 0, "queues are known");
         let queue = journal.open_queue(&name, 2).expect("a queue can be opened");
+        assert!(journal.queues().contains(&name));
         assert_eq!(journal.partitions(queue), 2);
         assert_eq!(journal.end(at(queue, 1)).0 > 0, round > 0, "ends are known");
         put(journal.as_ref(), at(queue, 1), &[&[round], b"x"]).await;

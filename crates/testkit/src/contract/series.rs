@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use async_trait::async_trait;
 use fieldline_core::ports::{
     AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, RowParts,
-    StoreResult, TelemetryRow, TimeSeriesStore,
+    StateRow, StoreResult, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, AttributeScope, Bucket, Order, Point, RangeQuery};
@@ -20,6 +20,7 @@ use fieldline_model::{DeviceId, Subject, TenantId};
 pub use self::ingest::{
     a_replay_completes_what_a_crash_cut_off, a_replay_does_not_undo_what_people_did,
     applied_effects_are_seen_and_skipped_the_second_time, records_after_a_rewind_are_new_ones,
+    what_happens_between_records_leaves_the_position,
 };
 
 /// The three ports over one set of data.
@@ -87,14 +88,32 @@ async fn save_for(stores: &Stores, subject: Subject, ts: i64, ttl_seconds: u32, 
     ok(stores.series.save(&[row]).await);
 }
 
-async fn apply(stores: &Stores, partition: Partition, next: u64, rows: &[(Subject, i64, &str, i64)]) {
-    let values: Vec<Vec<u8>> = rows
-        .iter()
+type Points<'a> = &'a [(Subject, i64, &'a str, i64)];
+
+async fn apply(stores: &Stores, partition: Partition, next: u64, rows: Points<'_>) {
+    let values = values_of(rows);
+    let effects = effects(rows, &values, Vec::new());
+    ok(stores.ingest.apply(partition, Offset(next), &effects).await);
+}
+
+async fn amend(stores: &Stores, partition: Partition, rows: Points<'_>, states: Vec<StateRow>) {
+    let values = values_of(rows);
+    ok(stores
+        .ingest
+        .amend(partition, &effects(rows, &values, states))
+        .await);
+}
+
+fn values_of(rows: Points<'_>) -> Vec<Vec<u8>> {
+    rows.iter()
         .map(|(_, _, key, value)| packed(&[(key, Value::Long(*value))]))
-        .collect();
+        .collect()
+}
+
+fn effects<'a>(rows: Points<'_>, values: &'a [Vec<u8>], states: Vec<StateRow>) -> Effects<'a> {
     let telemetry = rows
         .iter()
-        .zip(&values)
+        .zip(values)
         .map(|((subject, ts, _, _), values)| TelemetryRow {
             parts: RowParts::Both,
             subject: *subject,
@@ -103,12 +122,11 @@ async fn apply(stores: &Stores, partition: Partition, next: u64, rows: &[(Subjec
             values,
         })
         .collect();
-    let effects = Effects {
-        states: Vec::new(),
+    Effects {
+        states,
         telemetry,
         attributes: Vec::new(),
-    };
-    ok(stores.ingest.apply(partition, Offset(next), &effects).await);
+    }
 }
 
 const ALL: RangeQuery = RangeQuery {

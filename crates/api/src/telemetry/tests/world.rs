@@ -278,9 +278,11 @@ fn api(
         mailer: Arc::new(fieldline_core::ports::NoMails),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         usage: fieldline_core::usage::ApiUsage::new(entities.clone(), store.clone(), clock.clone()),
+        rest_calls: fieldline_core::rest_calls::RestCallers::new("test", Default::default()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScripts),
         replays: Arc::new(fieldline_core::ports::NoRuleReplay),
+        reprocess: Arc::new(fieldline_core::ports::NoFieldReprocess),
     };
     // Tests move the clock by days, and the tokens should stay good.
     let options = Options {

@@ -92,6 +92,10 @@ impl Journal for FakeJournal {
         2
     }
 
+    fn queues(&self) -> Vec<String> {
+        vec![super::super::MAIN_QUEUE.to_owned()]
+    }
+
     fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
         if records.as_bytes().len() > LARGEST_APPEND {
             return Err(AppendError::TooLarge {
@@ -285,18 +289,7 @@ impl FakeStore {
         self.stored.lock().rewinds.clone()
     }
 
-    pub(super) fn attempts(&self) -> usize {
-        self.stored.lock().attempts
-    }
-}
-
-fn failed<T>(kind: StoreErrorKind) -> StoreResult<T> {
-    Err(StoreError::new(kind, "as the test wants it"))
-}
-
-#[async_trait]
-impl IngestStore for FakeStore {
-    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+    fn store(&self, partition: Partition, next: Option<Offset>, effects: &Effects<'_>) -> StoreResult<()> {
         let mut stored = self.stored.lock();
         stored.attempts += 1;
         if let Some(kind) = self.failures.lock().pop_front() {
@@ -309,16 +302,33 @@ impl IngestStore for FakeStore {
         {
             return failed(kind);
         }
-        if stored
-            .positions
-            .get(&partition)
-            .is_some_and(|applied| next < *applied)
-        {
+        if next.is_some() && next <= stored.positions.get(&partition).copied() {
             return Ok(());
         }
         stored.rows.entry(partition).or_default().extend(times());
-        stored.positions.insert(partition, next);
+        if let Some(next) = next {
+            stored.positions.insert(partition, next);
+        }
         Ok(())
+    }
+
+    pub(super) fn attempts(&self) -> usize {
+        self.stored.lock().attempts
+    }
+}
+
+fn failed<T>(kind: StoreErrorKind) -> StoreResult<T> {
+    Err(StoreError::new(kind, "as the test wants it"))
+}
+
+#[async_trait]
+impl IngestStore for FakeStore {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        self.store(partition, Some(next), effects)
+    }
+
+    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+        self.store(partition, None, effects)
     }
 
     async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {

@@ -10,7 +10,7 @@ use super::{Draft, Drafted, Kind, Line, Stored, note, tenant_ttl};
 use crate::access::Entity;
 use crate::events::EntityChange;
 use crate::ports::{AssetImportRow, StoreResult};
-use crate::services::{Context, ServiceResult, asset_profiles, assets};
+use crate::services::{Context, ServiceResult, assets, profiles};
 
 /// See the module.
 pub(super) struct AssetImport {
@@ -64,10 +64,7 @@ impl AssetImport {
         if let Some(known) = self.profiles.get(name) {
             return Ok(known.clone());
         }
-        let profile = match name {
-            "" => asset_profiles::ensure_default(&self.context, self.tenant).await?,
-            name => asset_profiles::find_or_create(&self.context, self.tenant, name).await?,
-        };
+        let profile: AssetProfile = profiles::of_entity(&self.context, self.tenant, None, name).await?;
         self.profiles.insert(name.to_owned(), profile.clone());
         Ok(profile)
     }
@@ -80,7 +77,12 @@ impl Kind for AssetImport {
 
     async fn drafts(&mut self, lines: Vec<Line>) -> ServiceResult<Vec<Drafted<AssetImportRow>>> {
         let names: Vec<&str> = lines.iter().filter_map(|line| line.field(Column::Name)).collect();
-        let found = self.context.stores.assets.by_names(self.tenant, &names).await?;
+        let found = self
+            .context
+            .stores
+            .imports
+            .assets_named(self.tenant, &names)
+            .await?;
         let mut known: HashMap<String, Asset> = found
             .into_iter()
             .map(|asset| (asset.name.clone(), asset))
@@ -101,7 +103,7 @@ impl Kind for AssetImport {
     }
 
     async fn store(&self, rows: Vec<AssetImportRow>) -> ServiceResult<Vec<StoreResult<Entity>>> {
-        let stored = self.context.stores.assets.import(rows).await?;
+        let stored = self.context.stores.imports.assets(rows).await?;
         Ok(stored.into_iter().map(|one| one.map(Entity::Asset)).collect())
     }
 

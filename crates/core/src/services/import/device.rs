@@ -15,7 +15,8 @@ use crate::events::EntityChange;
 use crate::ports::{DeviceImportRow, StoreResult};
 use crate::services::devices::{self, TOKEN_LENGTH};
 use crate::services::{
-    Context, DeviceProfiles, ServiceError, ServiceResult, credentials, device_profiles, random_text,
+    Context, DeviceProfiles, ProfileService as _, ServiceError, ServiceResult, credentials, profiles,
+    random_text,
 };
 
 const SECURITY_MODES: [&str; 4] = ["NO_SEC", "PSK", "RPK", "X509"];
@@ -105,10 +106,7 @@ impl DeviceImport {
         if let Some(known) = self.profiles.get(&key) {
             return Ok(known.clone());
         }
-        let mut profile = match name {
-            "" => device_profiles::ensure_default(&self.context, self.tenant).await?,
-            name => device_profiles::find_or_create(&self.context, self.tenant, name).await?,
-        };
+        let mut profile: DeviceProfile = profiles::of_entity(&self.context, self.tenant, None, name).await?;
         if is_lwm2m && profile.transport_type != TransportType::Lwm2m {
             profile.transport_type = TransportType::Lwm2m;
             if let Some(data) = profile.profile_data.as_object_mut() {
@@ -135,7 +133,12 @@ impl Kind for DeviceImport {
 
     async fn drafts(&mut self, lines: Vec<Line>) -> ServiceResult<Vec<Drafted<DeviceImportRow>>> {
         let names: Vec<&str> = lines.iter().filter_map(|line| line.field(Column::Name)).collect();
-        let found = self.context.stores.devices.by_names(self.tenant, &names).await?;
+        let found = self
+            .context
+            .stores
+            .imports
+            .devices_named(self.tenant, &names)
+            .await?;
         let mut known: HashMap<String, Device> = found
             .into_iter()
             .map(|device| (device.name.clone(), device))
@@ -156,7 +159,7 @@ impl Kind for DeviceImport {
     }
 
     async fn store(&self, rows: Vec<DeviceImportRow>) -> ServiceResult<Vec<StoreResult<Entity>>> {
-        let stored = self.context.stores.devices.import(rows).await?;
+        let stored = self.context.stores.imports.devices(rows).await?;
         Ok(stored.into_iter().map(|one| one.map(Entity::Device)).collect())
     }
 

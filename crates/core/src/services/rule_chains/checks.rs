@@ -128,6 +128,32 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_has_so_many_nodes_and_connections_and_no_more() {
+        let pairs = |count: usize| -> Vec<(u32, u32)> {
+            let nodes = 0..MOST_NODES as u32;
+            let all = nodes
+                .clone()
+                .flat_map(|from| (from + 1..nodes.end).map(move |to| (from, to)));
+            all.take(count).collect()
+        };
+        let full = chain(MOST_NODES, &pairs(MOST_CONNECTIONS));
+        assert!(check_metadata(&full).is_ok());
+        for (metadata, complaint) in [
+            (
+                chain(MOST_NODES + 1, &[]),
+                "A rule chain can't have more than 2000 nodes!",
+            ),
+            (
+                chain(MOST_NODES, &pairs(MOST_CONNECTIONS + 1)),
+                "A rule chain can't have more than 20000 connections!",
+            ),
+        ] {
+            let refused = check_metadata(&metadata).unwrap_err();
+            assert_eq!(refused.message(), complaint);
+        }
+    }
+
+    #[test]
     fn connections_lead_on_between_nodes_of_the_chain() {
         assert!(check_metadata(&chain(4, &[(0, 1), (0, 2), (1, 3), (2, 3)])).is_ok());
         for (connections, complaint) in [

@@ -3,8 +3,8 @@
 use CalculatedFieldType::EntityAggregation;
 
 use super::*;
+use crate::calculated_fields::IntervalAnswer;
 use crate::calculated_fields::interval::Calendar;
-use crate::calculated_fields::{HistoricValue, IntervalAnswer, Reprocess};
 
 const HOUR: i64 = 3_600_000;
 /// 2023-11-14 22:00:00 UTC.
@@ -270,32 +270,4 @@ fn intervals_are_those_of_the_calendar_and_the_time_zone() {
         shifted,
         ("2024-05-14T01:00Z".to_owned(), "2024-05-15T01:00Z".to_owned())
     );
-}
-
-#[test]
-fn history_is_evaluated_in_its_order_with_the_clock_of_its_time() {
-    let field = hourly(0, false);
-    let values = [10, 20, 70].map(|minute| {
-        Ok::<_, String>(HistoricValue {
-            argument: number(&field, "energy"),
-            entity: device(1),
-            ts: TEN + minute * 60_000,
-            value: Value::Double(1.0),
-        })
-    });
-    let fresh = field.new_state(device(1));
-    let until = TEN + 2 * HOUR + 1;
-    let mut history = Reprocess::new(Arc::clone(&field), fresh, values.into_iter(), TEN, until);
-    let mut hours = Vec::new();
-    while let Some(step) = history.step(&mut NoScripts) {
-        let step = step.unwrap();
-        let outcome = step.result.unwrap();
-        hours.push((step.now - TEN, outcome.queries.len()));
-    }
-    assert_eq!(hours, [(HOUR, 1), (2 * HOUR, 1)]);
-
-    let broken = [Err::<HistoricValue, _>("unreadable".to_owned())];
-    let fresh = field.new_state(device(1));
-    let mut history = Reprocess::new(field, fresh, broken.into_iter(), TEN, until);
-    assert_eq!(history.step(&mut NoScripts).unwrap().unwrap_err(), "unreadable");
 }

@@ -16,7 +16,7 @@ use super::body;
 use crate::message::{Meta, Msg};
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step, move_to};
 use crate::nodes::derived::branch;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -24,7 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "action.TbCopyAttributesToEntityViewNode",
         "copy to view",
-        Category::Action,
+        ComponentType::Action,
         make,
     )
 }];

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fieldline_core::services::AssignedService as _;
 use fieldline_model::{AssetId, CustomerId, DeviceId, EntityType, EntityViewId};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::target::Target;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -22,7 +23,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "action.TbAssignToCustomerNode",
             "assign to customer",
-            Category::Action,
+            ComponentType::Action,
             make_assign,
         )
     },
@@ -34,7 +35,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "action.TbUnassignFromCustomerNode",
             "unassign from customer",
-            Category::Action,
+            ComponentType::Action,
             make_unassign,
         )
     },

@@ -5,16 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
-use fieldline_model::message::Message;
-use fieldline_model::record::{self, Record, RecordBatch, RecordBody};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::derived;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::nodes::kept::{self, MAX_BYTES};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Delays incoming messages (deprecated).",
@@ -27,13 +26,10 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "delay.TbMsgDelayNode",
         "delay (deprecated)",
-        Category::Action,
+        ComponentType::Action,
         make,
     )
 }];
-
-/// Longest message that can wait, bytes.
-const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -117,16 +113,15 @@ impl Node for Delay {
         let mut next = msg.to_message();
         next.id = derived::id(msg.id, ctx.node, 0);
         let (number, _) = next.id.as_u64_pair();
-        let mut batch = RecordBatch::new();
-        batch.message(msg.tenant, &next);
-        if batch.as_bytes().len() > MAX_BYTES {
+        let bytes = kept::encode(msg.tenant, &next);
+        if bytes.len() > MAX_BYTES {
             return Step::fail(msg, format!("The message is longer than {MAX_BYTES} bytes!"));
         }
         if ctx.kept(subject, number).is_none() {
             self.pending.fetch_add(1, Ordering::Relaxed);
         }
         let due_ms = ctx.now_ms.saturating_add(seconds.saturating_mul(1000));
-        ctx.keep(subject, number, Some(due_ms), batch.as_bytes());
+        ctx.keep(subject, number, Some(due_ms), &bytes);
         Step::Done
     }
 
@@ -137,23 +132,12 @@ impl Node for Delay {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |pending| {
                 pending.checked_sub(1)
             });
-        match read(&value) {
+        match kept::decode(&value) {
             Some(message) => Step::success(Msg::of(key.subject.tenant, message)),
             None => {
                 tracing::error!(node = %key.keeper, "a delayed message cannot be read, it is dropped");
                 Step::Done
             }
         }
-    }
-}
-
-fn read(value: &[u8]) -> Option<Message> {
-    let record = record::split(value).next()?.ok()?;
-    let record = Record::decode(record).ok()?;
-    match record.body {
-        RecordBody::Message(body) => {
-            record::message::decode(record.subject.entity, record.received_ms, body).ok()
-        }
-        _ => None,
     }
 }

@@ -11,13 +11,18 @@ use serde_json::json;
 
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Triggers device connectivity events.",
     relations: &["Success", "Failure", "Rate limited"],
     default_configuration: || json!({ "event": "ACTIVITY_EVENT" }),
-    ..NodeType::new("action.TbDeviceStateNode", "device state", Category::Action, make)
+    ..NodeType::new(
+        "action.TbDeviceStateNode",
+        "device state",
+        ComponentType::Action,
+        make,
+    )
 }];
 
 /// How many events of a device pass within how many seconds.

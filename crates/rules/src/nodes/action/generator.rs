@@ -16,12 +16,13 @@ use super::script_thread;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step};
 use crate::nodes::{entities, script};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Generates messages periodically, with a script.",
     version: 2,
     has_input: false,
+    has_queue: true,
     default_configuration: || {
         json!({
             "msgCount": 0, "periodInSeconds": 1, "originatorId": null, "originatorType": "RULE_NODE",
@@ -29,7 +30,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         })
     },
     upgrade,
-    ..NodeType::new("debug.TbMsgGeneratorNode", "generator", Category::Action, make)
+    ..NodeType::new(
+        "debug.TbMsgGeneratorNode",
+        "generator",
+        ComponentType::Action,
+        make,
+    )
 }];
 
 const SCRIPT: &str = "var msg = { temp: 42, humidity: 77 };\n\

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::fence::{self, Fence};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Tells which things enter, leave and stay within a perimeter.",
@@ -19,7 +19,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "geo.TbGpsGeofencingActionNode",
         "gps geofencing events",
-        Category::Action,
+        ComponentType::Action,
         make,
     )
 }];

@@ -10,12 +10,12 @@ use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::pattern::meta_json;
 use crate::nodes::script;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Logs incoming messages using a script that makes a text of them.",
     default_configuration: || json!({ "scriptLang": "TBEL", "jsScript": STANDARD, "tbelScript": STANDARD }),
-    ..NodeType::new("action.TbLogNode", "log", Category::Action, make)
+    ..NodeType::new("action.TbLogNode", "log", ComponentType::Action, make)
 }];
 
 const STANDARD: &str = "return '\\nIncoming message:\\n' + JSON.stringify(msg) + \
@@ -30,11 +30,10 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let text = |field| config.value.get(field).and_then(serde_json::Value::as_str);
     let is_tbel = text("scriptLang") == Some("TBEL");
     let is_standard = text(if is_tbel { "tbelScript" } else { "jsScript" }) == Some(STANDARD);
-    let script = match is_standard {
-        true => None,
-        false => Some(script::compile(config, "jsScript", "tbelScript", script::PARAMS)?),
-    };
-    Ok(Arc::new(Log { script }))
+    let script = script::compile(config, "jsScript", "tbelScript", script::PARAMS)?;
+    Ok(Arc::new(Log {
+        script: (!is_standard).then_some(script),
+    }))
 }
 
 impl Node for Log {

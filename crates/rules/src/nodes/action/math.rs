@@ -23,7 +23,7 @@ use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::pattern::Pattern;
 use crate::nodes::text::round_half_up;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -41,7 +41,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             },
         })
     },
-    ..NodeType::new("math.TbMathNode", "math function", Category::Action, make)
+    ..NodeType::new("math.TbMathNode", "math function", ComponentType::Action, make)
 }];
 
 #[derive(Deserialize)]

@@ -12,12 +12,17 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Source, Step};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Counts incoming messages, and sends the count as telemetry of the tenant at intervals.",
     default_configuration: || json!({ "interval": 1, "telemetryPrefix": "messageCount" }),
-    ..NodeType::new("action.TbMsgCountNode", "message count", Category::Action, make)
+    ..NodeType::new(
+        "action.TbMsgCountNode",
+        "message count",
+        ComponentType::Action,
+        make,
+    )
 }];
 
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use super::target::{TYPES, Target};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step, move_to};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -30,7 +30,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "action.TbCreateRelationNode",
             "create relation",
-            Category::Action,
+            ComponentType::Action,
             make_create,
         )
     },
@@ -47,7 +47,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "action.TbDeleteRelationNode",
             "delete relation",
-            Category::Action,
+            ComponentType::Action,
             make_delete,
         )
     },

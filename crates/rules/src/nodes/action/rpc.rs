@@ -1,7 +1,6 @@
 //! Nodes that call devices, and that answer devices and clients which wait for a rule chain.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fieldline_core::ports::{DeviceRpcError, DeviceRpcRequest};
@@ -11,10 +10,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{derived, source};
+use super::derived;
 use crate::message::{Data, Msg};
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
-use crate::registry::{Category, NodeType};
+use crate::nodes::later::{Waiters, source};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -23,7 +23,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "rpc.TbSendRPCRequestNode",
             "rpc call request",
-            Category::Action,
+            ComponentType::Action,
             make_request,
         )
     },
@@ -38,7 +38,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "rpc.TbSendRPCReplyNode",
             "rpc call reply",
-            Category::Action,
+            ComponentType::Action,
             make_reply,
         )
     },
@@ -48,14 +48,12 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "rest.TbSendRestApiCallReplyNode",
             "rest call reply",
-            Category::Action,
+            ComponentType::Action,
             make_rest_reply,
         )
     },
 ];
 
-/// Calls of one node that may wait for answers at the same time.
-const MAX_WAITING: usize = 50_000;
 /// How much longer than the call itself the node waits for an answer.
 const GRACE_MS: i64 = 1_000;
 const NO_DEVICE: &str = "Message originator is not a device entity!";
@@ -76,7 +74,7 @@ impl Default for RequestConfig {
 
 struct Request {
     timeout_ms: i64,
-    waiting: Arc<AtomicUsize>,
+    waiting: Waiters,
 }
 
 fn make_request(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
@@ -86,27 +84,8 @@ fn make_request(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     }
     Ok(Arc::new(Request {
         timeout_ms: config.timeout_in_seconds.saturating_mul(1000),
-        waiting: Arc::default(),
+        waiting: Waiters::default(),
     }))
-}
-
-/// One of the calls that wait.
-struct Waiting(Arc<AtomicUsize>);
-
-impl Waiting {
-    fn begin(waiting: &Arc<AtomicUsize>) -> Option<Self> {
-        if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
-            waiting.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(Self(Arc::clone(waiting)))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// A value of the metadata that is there and not empty.
@@ -175,7 +154,7 @@ impl Node for Request {
             Ok(request) => request,
             Err(error) => return Step::Fail(msg, error),
         };
-        let Some(waiting) = Waiting::begin(&self.waiting) else {
+        let Some(waiting) = self.waiting.begin() else {
             return Step::fail(msg, "Too many RPC requests wait for replies!");
         };
         let source = source(ctx);
@@ -309,7 +288,7 @@ impl RestReply {
         let request = parsed(&request, &self.request)?;
         ctx.services
             .rest_calls
-            .answer(&service, request, msg.to_message());
+            .answer(&service, msg.tenant, request, msg.to_message());
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::derived;
 use crate::message::Msg;
 use crate::node::NodeError;
+use crate::nodes::entities;
 use crate::services::Services;
 
 /// Types of entities that can be looked for.
@@ -92,41 +93,10 @@ impl Target {
     }
 
     async fn look(&self, services: &Arc<Services>, tenant: TenantId) -> Result<Option<EntityId>, NodeError> {
-        let (stores, name) = (&services.stores, self.name.as_str());
-        Ok(match self.entity_type {
-            EntityType::Tenant => Some(tenant.into()),
-            EntityType::Device => stores
-                .devices
-                .by_name(tenant, name)
-                .await?
-                .and_then(|it| it.id)
-                .map(Into::into),
-            EntityType::Asset => stores
-                .assets
-                .by_name(tenant, name)
-                .await?
-                .and_then(|it| it.id)
-                .map(Into::into),
-            EntityType::Customer => stores
-                .customers
-                .by_title(tenant, name)
-                .await?
-                .and_then(|it| it.id)
-                .map(Into::into),
-            EntityType::EntityView => {
-                let view = stores.entity_views.by_name(tenant, name).await?;
-                view.and_then(|it| it.id).map(Into::into)
-            }
-            EntityType::User => {
-                let user = stores
-                    .users
-                    .by_email(name)
-                    .await?
-                    .filter(|user| user.tenant_id == tenant);
-                user.and_then(|it| it.id).map(Into::into)
-            }
-            _ => None,
-        })
+        match self.entity_type {
+            EntityType::Tenant => Ok(Some(tenant.into())),
+            entity_type => entities::find(services, tenant, entity_type, &self.name).await,
+        }
     }
 
     async fn finish<T: Serialize>(

@@ -9,4 +9,6 @@ mod timeseries;
 
 use crate::registry::NodeType;
 
+pub(super) use attributes::configured_scope;
+
 pub(crate) const NODES: &[NodeType] = &[timeseries::NODE, attributes::NODE, delete::NODE, fields::NODE];

@@ -3,42 +3,48 @@
 
 use std::sync::Arc;
 
+use fieldline_model::entity::RuleChainType;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::telemetry::configured_scope;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Pushes messages from cloud to edge.",
+        chain_types: &[RuleChainType::Core],
         default_configuration: server_scope,
         ..NodeType::new(
             "edge.TbMsgPushToEdgeNode",
             "push to edge",
-            Category::Action,
+            ComponentType::Action,
             make_edge,
         )
     },
     NodeType {
         description: "Pushes messages from edge to cloud.",
+        chain_types: &[RuleChainType::Edge],
         default_configuration: server_scope,
         ..NodeType::new(
             "edge.TbMsgPushToCloudNode",
             "push to cloud",
-            Category::Action,
+            ComponentType::Action,
             make_edge,
         )
     },
     NodeType {
         description: "Stores data from the message body in a custom Cassandra table.",
         version: 1,
+        chain_types: &[RuleChainType::Core],
         default_configuration: || json!({ "tableName": "", "fieldsMapping": {"": ""}, "defaultTtl": 0 }),
         upgrade: upgrade_cassandra,
         ..NodeType::new(
             "action.TbSaveToCustomCassandraTableNode",
             "save to custom table",
-            Category::Action,
+            ComponentType::Action,
             make_cassandra,
         )
     },
@@ -50,7 +56,12 @@ fn server_scope() -> Value {
 
 struct Edge;
 
-fn make_edge(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_edge(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    struct Config {
+        scope: Option<String>,
+    }
+    configured_scope(config.parse::<Config>()?.scope.as_deref())?;
     Ok(Arc::new(Edge))
 }
 

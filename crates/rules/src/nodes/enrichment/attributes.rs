@@ -12,7 +12,7 @@ use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::part::{Keys, Part, required, upgrade_flag};
 use crate::nodes::relations::DeviceRelationsConfig;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -24,7 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "metadata.TbGetAttributesNode",
             "originator attributes",
-            Category::Enrichment,
+            ComponentType::Enrichment,
             make_originator,
         )
     },
@@ -46,7 +46,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "metadata.TbGetDeviceAttrNode",
             "related device attributes",
-            Category::Enrichment,
+            ComponentType::Enrichment,
             make_related,
         )
     },
@@ -397,7 +397,10 @@ mod tests {
         );
         let node = world.node(class, query(json!(["Valve"])));
         assert_eq!(world.one(&node, msg).await.label, "Failure");
-        assert_eq!(world.wrong(class, json!({"deviceRelationsQuery": null})), ".");
+        assert_eq!(
+            world.wrong(class, json!({"deviceRelationsQuery": null})),
+            "deviceRelationsQuery"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
 use crate::nodes::part::{Part, required, upgrade_flag};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Adds the credentials of the device that a message is from.",
@@ -25,7 +25,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "metadata.TbFetchDeviceCredentialsNode",
         "fetch device credentials",
-        Category::Enrichment,
+        ComponentType::Enrichment,
         make,
     )
 }];

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
 use crate::nodes::text::{as_double, round_half_up};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 /// Originators whose last value is remembered; of others it is read from their latest values.
@@ -44,7 +44,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "metadata.CalculateDeltaNode",
         "calculate delta",
-        Category::Enrichment,
+        ComponentType::Enrichment,
         make,
     )
 }];

@@ -13,7 +13,7 @@ use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::entities::{self, type_label};
 use crate::nodes::part::{Part, required, upgrade_flag};
 use crate::nodes::text::plain;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -25,7 +25,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "metadata.TbGetCustomerDetailsNode",
             "customer details",
-            Category::Enrichment,
+            ComponentType::Enrichment,
             |config| make(config, Whose::Customer),
         )
     },
@@ -37,7 +37,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "metadata.TbGetTenantDetailsNode",
             "tenant details",
-            Category::Enrichment,
+            ComponentType::Enrichment,
             |config| make(config, Whose::Tenant),
         )
     },

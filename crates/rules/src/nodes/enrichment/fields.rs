@@ -12,7 +12,7 @@ use crate::nodes::entities;
 use crate::nodes::part::{Part, required};
 use crate::nodes::pattern::Pattern;
 use crate::nodes::text::plain;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Adds fields of the originator, such as its name.",
@@ -28,7 +28,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "metadata.TbGetOriginatorFieldsNode",
         "originator fields",
-        Category::Enrichment,
+        ComponentType::Enrichment,
         make,
     )
 }];

@@ -15,7 +15,7 @@ use crate::nodes::part::{Part, required};
 use crate::nodes::pattern::Pattern;
 use crate::nodes::relations::RelationsConfig;
 use crate::nodes::text::plain;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -27,7 +27,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "metadata.TbGetCustomerAttributeNode",
             "customer attributes",
-            Category::Enrichment,
+            ComponentType::Enrichment,
             |config| make(config, Source::Customer, false),
         )
     },
@@ -39,7 +39,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "metadata.TbGetTenantAttributeNode",
             "tenant attributes",
-            Category::Enrichment,
+            ComponentType::Enrichment,
             |config| make(config, Source::Tenant, false),
         )
     },
@@ -63,7 +63,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "metadata.TbGetRelatedAttributeNode",
             "related entity data",
-            Category::Enrichment,
+            ComponentType::Enrichment,
             make_related,
         )
     },

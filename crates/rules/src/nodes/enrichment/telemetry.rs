@@ -12,7 +12,7 @@ use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::part::Keys;
 use crate::nodes::pattern::Pattern;
 use crate::nodes::time::TimeUnit;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 /// Most points of a key.
@@ -41,7 +41,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "metadata.TbGetTelemetryNode",
         "originator telemetry",
-        Category::Enrichment,
+        ComponentType::Enrichment,
         make,
     )
 }];

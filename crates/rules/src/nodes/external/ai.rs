@@ -14,7 +14,7 @@ use super::shared::Shared;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -25,7 +25,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "resourceIds": null, "responseFormat": {"type": "JSON"}, "timeoutSeconds": 60, "forceAck": true,
         })
     },
-    ..NodeType::new("ai.TbAiNode", "AI request", Category::External, make)
+    ..NodeType::new("ai.TbAiNode", "AI request", ComponentType::External, make)
 }];
 
 struct Ai {

@@ -7,12 +7,12 @@ use fieldline_connectors::aws::{
 };
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, read, wrong};
+use super::outside::{External, Outside, Sending, body, endpoint, read, wrong};
 use super::pairs::Pairs;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -24,7 +24,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "messageAttributes": {}, "accessKeyId": null, "secretAccessKey": null, "region": "us-east-1",
             })
         },
-        ..NodeType::new("aws.sqs.TbSqsNode", "aws sqs", Category::External, make_sqs)
+        ..NodeType::new("aws.sqs.TbSqsNode", "aws sqs", ComponentType::External, make_sqs)
     },
     NodeType {
         description: "Publishes messages to AWS SNS.",
@@ -34,7 +34,7 @@ pub(crate) const NODES: &[NodeType] = &[
                 "secretAccessKey": null, "region": "us-east-1",
             })
         },
-        ..NodeType::new("aws.sns.TbSnsNode", "aws sns", Category::External, make_sns)
+        ..NodeType::new("aws.sns.TbSnsNode", "aws sns", ComponentType::External, make_sns)
     },
     NodeType {
         description: "Calls a function of AWS Lambda with messages.",
@@ -48,7 +48,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "aws.lambda.TbAwsLambdaNode",
             "aws lambda",
-            Category::External,
+            ComponentType::External,
             make_lambda,
         )
     },
@@ -97,7 +97,7 @@ struct Sns {
 fn make_sns(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let sns: SnsConfig = read(config)?;
     let outside = Sns {
-        client: Arc::new(SnsClient::new(&sns).map_err(wrong)?),
+        client: Arc::new(SnsClient::with_endpoint(&sns, endpoint(config)).map_err(wrong)?),
         topic: Pattern::new(&sns.topic_arn_pattern),
     };
     Ok(External::node(config, false, outside))
@@ -120,7 +120,7 @@ struct Lambda {
 fn make_lambda(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let lambda: LambdaConfig = read(config)?;
     let outside = Lambda {
-        client: Arc::new(LambdaClient::new(&lambda).map_err(wrong)?),
+        client: Arc::new(LambdaClient::with_endpoint(&lambda, endpoint(config)).map_err(wrong)?),
         function: Pattern::new(&lambda.function_name),
         qualifier: Pattern::new(&lambda.qualifier),
     };

@@ -9,7 +9,7 @@ use super::outside::{External, Outside, Sending, body, read, wrong};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Publishes messages to Kafka.",
@@ -22,7 +22,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         })
     },
     upgrade,
-    ..NodeType::new("kafka.TbKafkaNode", "kafka", Category::External, make)
+    ..NodeType::new("kafka.TbKafkaNode", "kafka", ComponentType::External, make)
 }];
 
 fn upgrade(from: i32, mut configuration: Value) -> Value {

@@ -12,7 +12,7 @@ use super::outside::{External, Outside, Sending, failed, read, wrong};
 use super::shared::Shared;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Sends the mail in a message through an SMTP server.",
@@ -23,7 +23,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "enableProxy": false, "proxyHost": null, "proxyPort": null, "proxyUser": null, "proxyPassword": null,
         })
     },
-    ..NodeType::new("mail.TbSendEmailNode", "send email", Category::External, make)
+    ..NodeType::new(
+        "mail.TbSendEmailNode",
+        "send email",
+        ComponentType::External,
+        make,
+    )
 }];
 
 enum Server {

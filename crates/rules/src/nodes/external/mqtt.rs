@@ -5,18 +5,21 @@ use std::sync::{Arc, OnceLock};
 use fieldline_connectors::azure::{AzureIotHubClient, AzureIotHubConfig};
 use fieldline_connectors::mqtt::{MqttClient, MqttConfig};
 use fieldline_connectors::{ConfigError as WrongConfig, Outcome, SendError};
+use fieldline_model::entity::ClusteringMode;
 use serde_json::{Value, json};
 
 use super::outside::{External, Outside, Sending, body, read};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
+use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Publishes messages to an MQTT broker.",
         version: 2,
+        clustering: ClusteringMode::UserPreference,
         default_configuration: || {
             json!({
                 "topicPattern": "my-topic", "host": null, "port": 1883, "connectTimeoutSec": 10, "clientId": null,
@@ -25,11 +28,12 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade: upgrade_mqtt,
-        ..NodeType::new("mqtt.TbMqttNode", "mqtt", Category::External, make_mqtt)
+        ..NodeType::new("mqtt.TbMqttNode", "mqtt", ComponentType::External, make_mqtt)
     },
     NodeType {
         description: "Publishes messages to an Azure IoT Hub.",
         version: 1,
+        clustering: ClusteringMode::Singleton,
         default_configuration: || {
             json!({
                 "topicPattern": "devices/<device_id>/messages/events/", "host": "<iot-hub-name>.azure-devices.net",
@@ -42,7 +46,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "mqtt.azure.TbAzureIotHubNode",
             "azure iot hub",
-            Category::External,
+            ComponentType::External,
             make_azure,
         )
     },
@@ -76,15 +80,15 @@ fn upgrade_azure(from: i32, mut configuration: Value) -> Value {
 /// A client that publishes.
 trait Publisher: Sized + Send + Sync + 'static {
     type Config: Send + Sync + 'static;
-    fn open(config: &Self::Config, service: &str) -> Result<Self, WrongConfig>;
+    fn open(config: &Self::Config, services: &Services) -> Result<Self, WrongConfig>;
     fn publish(&self, topic: &str, body: &str) -> impl Future<Output = Result<Outcome, SendError>> + Send;
 }
 
 impl Publisher for MqttClient {
     type Config = MqttConfig;
 
-    fn open(config: &MqttConfig, service: &str) -> Result<Self, WrongConfig> {
-        Self::open(config, service)
+    fn open(config: &MqttConfig, services: &Services) -> Result<Self, WrongConfig> {
+        Self::open(config, &services.service_id)
     }
 
     async fn publish(&self, topic: &str, body: &str) -> Result<Outcome, SendError> {
@@ -95,8 +99,12 @@ impl Publisher for MqttClient {
 impl Publisher for AzureIotHubClient {
     type Config = AzureIotHubConfig;
 
-    fn open(config: &AzureIotHubConfig, service: &str) -> Result<Self, WrongConfig> {
-        Self::open(config, service)
+    fn open(config: &AzureIotHubConfig, services: &Services) -> Result<Self, WrongConfig> {
+        let (service, port) = (&services.service_id, services.external.endpoints.azure_port);
+        match port {
+            Some(port) => Self::open_at_port(config, service, port),
+            None => Self::open(config, service),
+        }
     }
 
     async fn publish(&self, topic: &str, body: &str) -> Result<Outcome, SendError> {
@@ -143,7 +151,7 @@ impl<P: Publisher> Mqtt<P> {
     fn client(&self, ctx: &Ctx<'_>) -> Result<Arc<P>, NodeError> {
         let open = || {
             let _runtime = ctx.services.runtime.enter();
-            let client = P::open(&self.config, &ctx.services.service_id);
+            let client = P::open(&self.config, ctx.services);
             client
                 .map(Arc::new)
                 .map_err(|error| NodeError::new(error.to_string()))

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use fieldline_connectors::Secret;
 use fieldline_connectors::slack::{SlackClient, SlackConfig};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::outside::{External, Outside, Sending, failed, read, wrong};
+use super::outside::{External, Outside, Sending, endpoint, failed, read, wrong};
 use super::shared::Shared;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -26,7 +28,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "notification.TbSlackNode",
             "send to slack",
-            Category::External,
+            ComponentType::External,
             make_slack,
         )
     },
@@ -36,7 +38,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "notification.TbNotificationNode",
             "send notification",
-            Category::External,
+            ComponentType::External,
             make_notification,
         )
     },
@@ -57,7 +59,9 @@ fn make_slack(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let slack: SlackConfig = read(config)?;
     let token = match slack.use_system_settings {
         true => Token::OfSystem(Arc::default()),
-        false => Token::Own(Arc::new(SlackClient::new(&slack.bot_token).map_err(wrong)?)),
+        false => Token::Own(Arc::new(
+            SlackClient::with_endpoint(&slack.bot_token, endpoint(config)).map_err(wrong)?,
+        )),
     };
     let outside = Slack {
         token,
@@ -94,7 +98,25 @@ impl Outside for Slack {
 
 struct Notification;
 
-fn make_notification(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_notification(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Config {
+        targets: Option<Vec<Uuid>>,
+        template_id: Option<Template>,
+    }
+    #[derive(Deserialize)]
+    struct Template {
+        #[serde(rename = "id")]
+        _id: Uuid,
+    }
+    let config: Config = config.parse()?;
+    if config.targets.is_none_or(|targets| targets.is_empty()) {
+        return Err(ConfigError::new("targets", "must not be empty"));
+    }
+    if config.template_id.is_none() {
+        return Err(ConfigError::new("templateId", "must be given"));
+    }
     Ok(Arc::new(Notification))
 }
 

@@ -2,20 +2,17 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fieldline_connectors::{ConfigError as WrongConfig, NodeConfig as Connector, Outcome, SendError};
 use tokio::task::JoinError;
 
-use crate::message::{Data, Msg, derive_id};
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step};
-use crate::nodes::derived::salt;
+use crate::message::{Data, Msg};
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::nodes::derived;
+use crate::nodes::later::{Waiters, source};
 
 /// What is on its way.
 pub(super) type Sending = Pin<Box<dyn Future<Output = Result<Outcome, SendError>> + Send>>;
-
-/// Messages of a node that were acknowledged before they are sent, at most.
-const MAX_WAITING: usize = 50_000;
 
 /// Sends messages out.
 pub(super) trait Outside: Send + Sync + 'static {
@@ -28,7 +25,7 @@ pub(super) struct External<T> {
     outside: T,
     /// Acknowledged are messages before they are sent.
     acks_first: bool,
-    waiting: Arc<AtomicUsize>,
+    waiting: Waiters,
 }
 
 impl<T: Outside> External<T> {
@@ -37,7 +34,7 @@ impl<T: Outside> External<T> {
         Arc::new(Self {
             outside,
             acks_first: acks_first || config.services.external.force_ack,
-            waiting: Arc::default(),
+            waiting: Waiters::default(),
         })
     }
 }
@@ -61,6 +58,11 @@ pub(super) fn failed(message: impl Into<String>) -> SendError {
     }
 }
 
+/// Base URL of a cloud service, if not its own.
+pub(super) fn endpoint<'a>(config: &NodeConfig<'a>) -> Option<&'a str> {
+    config.services.external.endpoints.http.as_deref()
+}
+
 /// The body of a message as it is sent.
 pub(super) fn body(msg: &Msg) -> String {
     msg.data.to_text().into_owned()
@@ -70,7 +72,7 @@ impl<T: Outside> Node for External<T> {
     fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
         let waiting = match self.acks_first {
             false => None,
-            true => match Waiting::begin(&self.waiting) {
+            true => match self.waiting.begin() {
                 Some(waiting) => Some(waiting),
                 None => return Step::fail(msg, "too many messages of this node wait to be sent"),
             },
@@ -89,14 +91,8 @@ impl<T: Outside> Node for External<T> {
                 }
             });
         };
-        let source = Source {
-            services: Arc::clone(ctx.services),
-            tenant: ctx.tenant,
-            chain: ctx.chain,
-            node: ctx.node,
-            queue: None,
-        };
-        msg.id = derive_id(msg.id, salt(ctx.node, 0));
+        let source = source(ctx);
+        msg.id = derived::id(msg.id, ctx.node, 0);
         ctx.services.runtime.spawn(async move {
             let _waiting = waiting;
             let label = match finish(&mut msg, sent.await) {
@@ -128,23 +124,4 @@ fn finish(msg: &mut Msg, sent: Result<Result<Outcome, SendError>, JoinError>) ->
         msg.meta.set(key, value);
     }
     error
-}
-
-/// One of the messages that wait.
-struct Waiting(Arc<AtomicUsize>);
-
-impl Waiting {
-    fn begin(waiting: &Arc<AtomicUsize>) -> Option<Self> {
-        if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
-            waiting.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(Self(Arc::clone(waiting)))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }

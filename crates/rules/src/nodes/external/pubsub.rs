@@ -5,11 +5,11 @@ use std::sync::Arc;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, read, wrong};
+use super::outside::{External, Outside, Sending, body, endpoint, read, wrong};
 use super::pairs::Pairs;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Publishes messages to Google Cloud Pub/Sub.",
@@ -19,7 +19,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "serviceAccountKey": null, "serviceAccountKeyFileName": null,
         })
     },
-    ..NodeType::new("gcp.pubsub.TbPubSubNode", "gcp pubsub", Category::External, make)
+    ..NodeType::new(
+        "gcp.pubsub.TbPubSubNode",
+        "gcp pubsub",
+        ComponentType::External,
+        make,
+    )
 }];
 
 struct PubSub {
@@ -30,7 +35,7 @@ struct PubSub {
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let pubsub: PubSubConfig = read(config)?;
     let outside = PubSub {
-        client: Arc::new(PubSubClient::new(&pubsub).map_err(wrong)?),
+        client: Arc::new(PubSubClient::with_endpoint(&pubsub, endpoint(config)).map_err(wrong)?),
         attributes: Pairs::of(&pubsub.message_attributes),
     };
     Ok(External::node(config, false, outside))

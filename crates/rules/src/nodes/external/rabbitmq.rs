@@ -9,7 +9,7 @@ use super::outside::{External, Outside, Sending, body, read, wrong};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Publishes messages to RabbitMQ.",
@@ -20,7 +20,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "connectionTimeout": 60000, "handshakeTimeout": 10000, "clientProperties": {},
         })
     },
-    ..NodeType::new("rabbitmq.TbRabbitMqNode", "rabbitmq", Category::External, make)
+    ..NodeType::new(
+        "rabbitmq.TbRabbitMqNode",
+        "rabbitmq",
+        ComponentType::External,
+        make,
+    )
 }];
 
 struct RabbitMq {

@@ -10,7 +10,7 @@ use super::pairs::Pairs;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Invokes REST API calls to an external server.",
@@ -29,7 +29,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "rest.TbRestApiCallNode",
         "rest api call",
-        Category::External,
+        ComponentType::External,
         make,
     )
 }];

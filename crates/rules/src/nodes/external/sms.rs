@@ -7,12 +7,12 @@ use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
 use fieldline_core::usage::{Feature, UsageKey};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, failed, read, wrong};
+use super::outside::{External, Outside, Sending, endpoint, failed, read, wrong};
 use super::shared::Shared;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Sends text messages through an SMS provider.",
@@ -23,7 +23,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "smsProviderConfiguration": null,
         })
     },
-    ..NodeType::new("sms.TbSendSmsNode", "send sms", Category::External, make)
+    ..NodeType::new("sms.TbSendSmsNode", "send sms", ComponentType::External, make)
 }];
 
 enum Provider {
@@ -40,7 +40,9 @@ struct SendSms {
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let sms: SendSmsConfig = read(config)?;
     let provider = match (&sms.sms_provider_configuration, sms.use_system_sms_settings) {
-        (Some(own), false) => Provider::Own(Arc::new(SmsClient::new(own).map_err(wrong)?)),
+        (Some(own), false) => Provider::Own(Arc::new(
+            SmsClient::with_endpoint(own, endpoint(config)).map_err(wrong)?,
+        )),
         _ => Provider::OfSystem(Arc::default()),
     };
     let outside = SendSms {

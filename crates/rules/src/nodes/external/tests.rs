@@ -1,13 +1,14 @@
+mod clouds;
+mod services;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::TenantId;
 use fieldline_model::message::{Metadata, MsgType};
-use parking_lot::Mutex;
+use fieldline_testkit::stand_ins::server::{Server, answer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::external::{Accounts, External, Resource};
@@ -29,59 +30,6 @@ const SLACK: &str = "notification.TbSlackNode";
 const NOTIFICATION: &str = "notification.TbNotificationNode";
 const AI: &str = "ai.TbAiNode";
 
-/// An HTTP server that answers every request alike, and keeps them.
-struct Server {
-    url: String,
-    requests: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    async fn answering(status: &str, body: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let kept = requests.clone();
-        let length = body.len();
-        let answer = format!(
-            "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nx-answer: yes\r\nconnection: close\r\n\r\n{body}"
-        );
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let mut request = Vec::new();
-                while !is_whole(&request) {
-                    let mut part = [0; 4096];
-                    match stream.read(&mut part).await {
-                        Ok(0) | Err(_) => break,
-                        Ok(length) => request.extend_from_slice(&part[..length]),
-                    }
-                }
-                kept.lock().push(String::from_utf8(request).unwrap());
-                let _ = stream.write_all(answer.as_bytes()).await;
-            }
-        });
-        Self { url, requests }
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.requests.lock())
-    }
-}
-
-fn is_whole(request: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(request);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else {
-        return false;
-    };
-    let length = head
-        .to_lowercase()
-        .split("content-length: ")
-        .nth(1)
-        .map_or(0, |rest| {
-            rest.lines().next().unwrap().trim().parse::<usize>().unwrap()
-        });
-    body.len() >= length
-}
-
 fn meta<const N: usize>(entries: [(&str, &str); N]) -> Metadata {
     entries.into_iter().collect()
 }
@@ -89,7 +37,7 @@ fn meta<const N: usize>(entries: [(&str, &str); N]) -> Metadata {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rest_call_is_made_of_the_message_and_its_answer_goes_on() {
     let mut world = World::new().await;
-    let server = Server::answering("200 OK", "{\"got\":1}").await;
+    let server = Server::start(|_| answer(200, &[("x-answer", "yes")], r#"{"got":1}"#)).await;
     let node = world.node(
         REST,
         json!({
@@ -116,22 +64,23 @@ async fn a_rest_call_is_made_of_the_message_and_its_answer_goes_on() {
         (out.meta("X-Answer").as_deref(), out.meta("path").as_deref()),
         (Some("yes"), Some("a/b"))
     );
-    let request = server.take().remove(0);
-    assert!(
-        request.starts_with("PUT /a/b?q=thing%20%26%20co HTTP/1.1"),
-        "{request}"
+    let request = server.last();
+    assert_eq!(
+        (request.method.as_str(), request.target.as_str()),
+        ("PUT", "/a/b?q=thing%20%26%20co")
     );
-    assert!(request.to_lowercase().contains("x-thing: 5"), "{request}");
-    assert!(request.ends_with("{\"said\": \"a \\\"quote\\\"\"}"), "{request}");
+    assert_eq!(request.header("x-thing"), "5");
+    assert_eq!(request.body, r#"{"said": "a \"quote\""}"#);
 
-    let server = Server::answering("404 Not Found", "no such thing").await;
+    let server = Server::start(|_| answer(404, &[], "no such thing")).await;
     let node = world.node(REST, json!({"restEndpointUrlPattern": server.url}));
     let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({"a": 1}));
     let out = world.one(&node, msg).await;
     assert_eq!((out.label.as_str(), out.body()), ("Failure", json!({"a": 1})));
     assert_eq!(out.meta("statusCode").as_deref(), Some("404"));
     assert_eq!(out.meta("error_body").as_deref(), Some("no such thing"));
-    assert!(server.take()[0].ends_with("{\"a\":1}"));
+    assert_eq!(out.meta("error"), out.error);
+    assert_eq!(server.last().body, r#"{"a":1}"#);
 }
 
 /// Waits for a message in the queue.
@@ -147,7 +96,7 @@ async fn queued(world: &World) -> fieldline_model::message::Message {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_can_be_acknowledged_before_they_are_sent() {
     let mut world = World::new().await;
-    let server = Server::answering("200 OK", "{}").await;
+    let server = Server::always(200, json!({})).await;
     set_external(
         &mut world,
         External {
@@ -218,11 +167,8 @@ impl Accounts for Kept {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_is_asked_with_prompts_and_resources() {
     let mut world = World::new().await;
-    let server = Server::answering(
-        "200 OK",
-        r#"{"message":{"role":"assistant","content":"{\"hot\":true}"}}"#,
-    )
-    .await;
+    let content = json!({"role": "assistant", "content": r#"{"hot":true}"#});
+    let server = Server::always(200, json!({ "message": content })).await;
     let model = json!({"provider": "OLLAMA", "modelId": "m", "providerConfig": {"baseUrl": server.url, "auth": {"type": "NONE"}}});
     set_external(
         &mut world,
@@ -244,7 +190,7 @@ async fn a_model_is_asked_with_prompts_and_resources() {
         "{:?}",
         out.error
     );
-    let request = server.take().remove(0);
+    let request = server.last().body;
     assert!(
         request.contains("Is 99 hot?") && request.contains("the manual"),
         "{request}"
@@ -304,7 +250,7 @@ async fn what_is_not_configured_says_so() {
         ),
         (
             NOTIFICATION,
-            json!({}),
+            json!({"targets": [Uuid::nil()], "templateId": {"id": Uuid::nil()}}),
             "Notifications are not supported: there is no notification center",
         ),
     ] {

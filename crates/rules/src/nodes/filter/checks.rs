@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::message::{Data, Msg};
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
-use crate::registry::{Category, NodeType, TRUE_FALSE};
+use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -21,7 +21,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbCheckMessageNode",
             "check fields presence",
-            Category::Filter,
+            ComponentType::Filter,
             make_fields,
         )
     },
@@ -42,7 +42,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbCheckRelationNode",
             "check relation presence",
-            Category::Filter,
+            ComponentType::Filter,
             make_relation,
         )
     },
@@ -53,7 +53,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbCheckAlarmStatusNode",
             "alarm status filter",
-            Category::Filter,
+            ComponentType::Filter,
             make_alarm,
         )
     },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::fence::{self, Fence};
-use crate::registry::{Category, NodeType, TRUE_FALSE};
+use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Checks whether the place in a message is within a perimeter.",
@@ -14,7 +14,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "geo.TbGpsGeofencingFilterNode",
         "gps geofencing filter",
-        Category::Filter,
+        ComponentType::Filter,
         make,
     )
 }];

@@ -9,7 +9,7 @@ use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::derived::branch;
 use crate::nodes::script::{self, PARAMS};
-use crate::registry::{Category, NodeType, TRUE_FALSE};
+use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -22,7 +22,12 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tbelScript": "return msg.temperature > 20;",
             })
         },
-        ..NodeType::new("filter.TbJsFilterNode", "script", Category::Filter, make_filter)
+        ..NodeType::new(
+            "filter.TbJsFilterNode",
+            "script",
+            ComponentType::Filter,
+            make_filter,
+        )
     },
     NodeType {
         description: "Sends a message through the connections whose names a script returns.",
@@ -35,7 +40,12 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tbelScript": "return msgType == 'POST_TELEMETRY_REQUEST' ? ['telemetry'] : ['other'];",
             })
         },
-        ..NodeType::new("filter.TbJsSwitchNode", "switch", Category::Filter, make_switch)
+        ..NodeType::new(
+            "filter.TbJsSwitchNode",
+            "switch",
+            ComponentType::Filter,
+            make_switch,
+        )
     },
 ];
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::entities::{is_type, type_label};
-use crate::registry::{Category, NodeType, TRUE_FALSE};
+use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -21,7 +21,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbMsgTypeFilterNode",
             "message type filter",
-            Category::Filter,
+            ComponentType::Filter,
             make_type_filter,
         )
     },
@@ -31,7 +31,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbMsgTypeSwitchNode",
             "message type switch",
-            Category::Filter,
+            ComponentType::Filter,
             |_| Ok(Arc::new(TypeSwitch)),
         )
     },
@@ -42,7 +42,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbOriginatorTypeFilterNode",
             "entity type filter",
-            Category::Filter,
+            ComponentType::Filter,
             make_originator_filter,
         )
     },
@@ -52,7 +52,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbOriginatorTypeSwitchNode",
             "entity type switch",
-            Category::Filter,
+            ComponentType::Filter,
             |_| Ok(Arc::new(OriginatorSwitch)),
         )
     },
@@ -63,7 +63,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbDeviceTypeSwitchNode",
             "device profile switch",
-            Category::Filter,
+            ComponentType::Filter,
             |_| Ok(Arc::new(ProfileSwitch(EntityType::Device))),
         )
     },
@@ -74,13 +74,14 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "filter.TbAssetTypeSwitchNode",
             "asset profile switch",
-            Category::Filter,
+            ComponentType::Filter,
             |_| Ok(Arc::new(ProfileSwitch(EntityType::Asset))),
         )
     },
 ];
 
-const MSG_LABELS: &[&str] = &[
+/// Connections of the switch by types of messages.
+pub(crate) const MSG_LABELS: &[&str] = &[
     "Post attributes",
     "Post telemetry",
     "RPC Request from Device",
@@ -126,7 +127,9 @@ const MSG_LABELS: &[&str] = &[
     "Failure",
 ];
 
-const ENTITY_LABELS: &[&str] = &[
+/// Connections of the switch by types of originators. Those of types that exist elsewhere only are there for imported
+/// chains.
+pub(crate) const ENTITY_LABELS: &[&str] = &[
     "Tenant",
     "Customer",
     "User",
@@ -148,8 +151,21 @@ const ENTITY_LABELS: &[&str] = &[
     "Edge",
     "Rpc",
     "Queue",
+    "Notification target",
+    "Notification template",
+    "Notification request",
+    "Notification",
+    "Notification rule",
     "Queue stats",
+    "Oauth2 client",
+    "Domain",
+    "Mobile app",
+    "Mobile app bundle",
     "Calculated field",
+    "Job",
+    "Admin settings",
+    "AI model",
+    "Api key",
     "Failure",
 ];
 

@@ -9,29 +9,33 @@ use serde_json::{Value, json};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
 use crate::originators::Originator;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Sends a message into another chain; it comes back through the connections that chain's outputs name.",
         relations: &["Failure"],
         custom_relations: true,
+        enters_chain: true,
         version: 1,
         upgrade: upgrade_input,
         default_configuration: || json!({"ruleChainId": null, "forwardMsgToDefaultRuleChain": false}),
         ..NodeType::new(
             "flow.TbRuleChainInputNode",
             "rule chain",
-            Category::Flow,
+            ComponentType::Flow,
             make_input,
         )
     },
     NodeType {
         description: "Sends a message back to the chain that it came from, through the connection of this node's name.",
-        relations: &["Failure"],
-        ..NodeType::new("flow.TbRuleChainOutputNode", "output", Category::Flow, |config| {
-            Ok(Arc::new(Output(config.name.to_owned())))
-        })
+        has_output: false,
+        ..NodeType::new(
+            "flow.TbRuleChainOutputNode",
+            "output",
+            ComponentType::Flow,
+            |config| Ok(Arc::new(Output(config.name.to_owned()))),
+        )
     },
 ];
 

@@ -7,29 +7,33 @@ use serde_json::Value;
 use crate::message::Msg;
 use crate::node::{Ctx, Label, Node, Step};
 use crate::nodes::derived::{push, salt};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Acknowledges a message, which goes on: what becomes of it no longer matters to its queue.",
-        ..NodeType::new("flow.TbAckNode", "acknowledge", Category::Flow, |_| {
+        ..NodeType::new("flow.TbAckNode", "acknowledge", ComponentType::Flow, |_| {
             Ok(Arc::new(Acknowledge))
         })
     },
     NodeType {
         description: "Puts a message into another queue, from which it goes on.",
         version: 1,
+        has_queue: true,
         upgrade: drop_queue_name,
-        ..NodeType::new("flow.TbCheckpointNode", "checkpoint", Category::Flow, |config| {
-            Ok(Arc::new(Checkpoint(config.queue.map(str::to_owned))))
-        })
+        ..NodeType::new(
+            "flow.TbCheckpointNode",
+            "checkpoint",
+            ComponentType::Flow,
+            |config| Ok(Arc::new(Checkpoint(config.queue.map(str::to_owned)))),
+        )
     },
     NodeType {
         description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
         ..NodeType::new(
             "transaction.TbSynchronizationBeginNode",
             "synchronization start",
-            Category::Action,
+            ComponentType::Action,
             |_| Ok(Arc::new(PassOn)),
         )
     },
@@ -38,7 +42,7 @@ pub(crate) const NODES: &[NodeType] = &[
         ..NodeType::new(
             "transaction.TbSynchronizationEndNode",
             "synchronization end",
-            Category::Action,
+            ComponentType::Action,
             |_| Ok(Arc::new(PassOn)),
         )
     },

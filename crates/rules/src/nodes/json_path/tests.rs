@@ -175,4 +175,18 @@ fn what_is_no_path_is_refused_with_its_place() {
     assert!(JsonPath::new("$.ab[x]").unwrap_err().contains("character 6"));
     let deep = format!("$[?({}1{})]", "(".repeat(1000), ")".repeat(1000));
     assert!(JsonPath::new(&deep).is_err());
+    let long = |bytes: usize| JsonPath::new(&format!("$.{}", "a".repeat(bytes - 2)));
+    assert!(long(10_000).is_ok());
+    assert_eq!(long(10_001).unwrap_err(), "the path is longer than 10000 bytes");
+}
+
+#[test]
+fn a_path_finds_only_so_many_values() {
+    let path = JsonPath::new("$..a").unwrap();
+    let body = |count: usize| Value::Array(vec![json!([]); count]);
+    assert_eq!(path.read(&body(100_000)), Ok(json!([])));
+    assert_eq!(
+        path.read(&body(100_002)).unwrap_err(),
+        "the path finds more than 100000 values"
+    );
 }

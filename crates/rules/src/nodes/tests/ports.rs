@@ -49,8 +49,8 @@ pub(crate) struct Callers {
     pub(crate) answer: Mutex<Option<String>>,
     /// What devices were answered: server, session, request, body.
     pub(crate) answers: Mutex<Vec<(String, Uuid, i32, String)>>,
-    /// What clients of the REST API were answered: server, request, message.
-    pub(crate) rest: Mutex<Vec<(String, Uuid, Message)>>,
+    /// What clients of the REST API were answered: server, their tenant, request, message.
+    pub(crate) rest: Mutex<Vec<(String, TenantId, Uuid, Message)>>,
 }
 
 #[async_trait]
@@ -71,7 +71,9 @@ impl DeviceRpc for Callers {
 }
 
 impl RestCalls for Callers {
-    fn answer(&self, service: &str, request: Uuid, message: Message) {
-        self.rest.lock().push((service.to_owned(), request, message));
+    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: Message) {
+        self.rest
+            .lock()
+            .push((service.to_owned(), tenant, request, message));
     }
 }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use fieldline_model::kv::{ValueRef, pack, unpack};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::keys::{self, KeyPatterns};
 use crate::message::{Data, Meta, Msg};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::part::{Part, required};
+use crate::nodes::part::Part;
 use crate::nodes::text::plain;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Copies values whose keys match regular expressions from the body to the metadata, or the other way.",
@@ -23,7 +22,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "transform.TbCopyKeysNode",
         "copy key-value pairs",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];
@@ -34,17 +33,8 @@ struct Copy {
 }
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        copy_from: Option<Part>,
-        keys: Vec<String>,
-    }
-    let config: Config = config.parse()?;
-    Ok(Arc::new(Copy {
-        from: required(config.copy_from, "copyFrom")?,
-        keys: KeyPatterns::new(&config.keys)?,
-    }))
+    let (from, keys) = keys::part_and_keys(config, "copyFrom")?;
+    Ok(Arc::new(Copy { from, keys }))
 }
 
 impl Node for Copy {

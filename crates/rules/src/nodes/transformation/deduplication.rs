@@ -11,22 +11,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
 use fieldline_model::message::{DataType, Message, Metadata, MsgType};
-use fieldline_model::{RuleNodeId, Subject};
+use fieldline_model::{RuleNodeId, Subject, TenantId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::pending::{Entry, LIST, Pending, decode, encode, number_of};
-use crate::message::{Meta, Msg, derive_id};
+use self::pending::{Entry, LIST, Pending, number_of};
+use crate::message::{Msg, derive_id};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
 use crate::nodes::derived::salt;
 use crate::nodes::flow::queues::drop_queue_name;
+use crate::nodes::kept::{MAX_BYTES, decode, encode};
 use crate::nodes::pattern::meta_json;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 /// Most messages of an originator that can wait.
 const MAX_PENDING: u32 = 10_000;
-/// Most bytes of one message that can wait.
-const MAX_BYTES: usize = 1 << 20;
 /// Most bytes of an originator's messages that can wait.
 const MAX_TOTAL_BYTES: usize = 8 << 20;
 /// Time until the queue is asked again that has not taken a result, milliseconds.
@@ -37,12 +36,13 @@ const LOST_MS: i64 = 120_000;
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes one message of those that an originator sends within an interval: the first, the last, or all in one.",
     version: 1,
+    has_queue: true,
     upgrade: drop_queue_name,
     default_configuration: || json!({"interval": 60, "strategy": "FIRST", "outMsgType": null, "maxPendingMsgs": 100, "maxRetries": 3}),
     ..NodeType::new(
         "deduplication.TbMsgDeduplicationNode",
         "deduplication",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];
@@ -208,7 +208,10 @@ impl Deduplication {
             // Of several at the same time the one that has come first counts.
             Strategy::First => read(pack.iter().min_by_key(|entry| entry.ts)?)?,
             Strategy::Last => read(pack.iter().rev().max_by_key(|entry| entry.ts)?)?,
-            Strategy::All(kind) => merged(pack.iter().filter_map(read).collect(), kind, ctx.now_ms)?,
+            Strategy::All(kind) => {
+                let messages = pack.iter().filter_map(read).collect();
+                merged(subject.tenant, messages, kind, ctx.now_ms)?
+            }
         };
         message.id = derive_id(message.id, salt(ctx.node, 0));
         message.queue.clone_from(&self.queue);
@@ -218,10 +221,12 @@ impl Deduplication {
     }
 }
 
-fn merged(messages: Vec<Message>, kind: &MsgType, now_ms: i64) -> Option<Message> {
+fn merged(tenant: TenantId, messages: Vec<Message>, kind: &MsgType, now_ms: i64) -> Option<Message> {
     let bodies = messages.iter().map(|message| {
         let body: Value = serde_json::from_str(&message.data).unwrap_or(Value::Null);
-        json!({"msg": body, "metadata": meta_json(&Meta::from(message.metadata.clone()))})
+        // Without what a message carries through queues and no node sees.
+        let meta = Msg::of(tenant, message.clone()).meta;
+        json!({"msg": body, "metadata": meta_json(&meta)})
     });
     let data = Value::Array(bodies.collect()).to_string();
     let first = messages.into_iter().next()?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::message::{Data, Msg};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes an e-mail of a message, for a node that sends it.",
@@ -29,7 +29,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "mail.TbMsgToEmailNode",
         "to email",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::message::{Data, Msg};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
 use crate::nodes::json_path::JsonPath;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Replaces the body by what a JSONPath finds in it.",
@@ -16,7 +16,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "transform.TbJsonPathNode",
         "json path",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];

@@ -1,10 +1,11 @@
 //! Keys that are chosen by regular expressions, and the configurations that three nodes share.
 
 use fancy_regex::{Regex, RegexBuilder};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::node::ConfigError;
-use crate::nodes::part::{Part, upgrade_flag};
+use crate::node::{ConfigError, NodeConfig};
+use crate::nodes::part::{Part, required, upgrade_flag};
 use crate::nodes::text::plain;
 
 /// Steps back that matching one key may take.
@@ -47,6 +48,23 @@ impl KeyPatterns {
             KeyPattern::Regex(regex) => regex.is_match(key).unwrap_or(false),
         })
     }
+}
+
+/// The part of a message that a field of a configuration names, and the expressions in its field `keys`.
+///
+/// # Errors
+/// A field is missing or wrong.
+pub(super) fn part_and_keys(
+    config: &NodeConfig<'_>,
+    part_field: &str,
+) -> Result<(Part, KeyPatterns), ConfigError> {
+    #[derive(Deserialize)]
+    struct Config {
+        keys: Vec<String>,
+    }
+    let part = config.value.get(part_field).map(Part::deserialize);
+    let part = required(part.and_then(Result::ok), part_field)?;
+    Ok((part, KeyPatterns::new(&config.parse::<Config>()?.keys)?))
 }
 
 /// Brings up to date which part of a message a node works on. Version 0 had the flag `fromMetadata`, version 1 another name.

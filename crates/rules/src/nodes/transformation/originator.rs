@@ -11,7 +11,7 @@ use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step, move_to};
 use crate::nodes::entities;
 use crate::nodes::pattern::Pattern;
 use crate::nodes::relations::RelationsConfig;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -33,7 +33,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "transform.TbChangeOriginatorNode",
         "change originator",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];

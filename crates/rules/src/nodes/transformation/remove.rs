@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use fieldline_model::kv::{pack, unpack};
-use serde::Deserialize;
 use serde_json::json;
 
 use super::keys::{self, KeyPatterns};
 use crate::message::{Data, Msg};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::part::{Part, required};
-use crate::registry::{Category, NodeType};
+use crate::nodes::part::Part;
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Deletes values whose keys match regular expressions from the body or the metadata.",
@@ -22,7 +21,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "transform.TbDeleteKeysNode",
         "delete key-value pairs",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];
@@ -33,17 +32,8 @@ struct Remove {
 }
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Config {
-        delete_from: Option<Part>,
-        keys: Vec<String>,
-    }
-    let config: Config = config.parse()?;
-    Ok(Arc::new(Remove {
-        from: required(config.delete_from, "deleteFrom")?,
-        keys: KeyPatterns::new(&config.keys)?,
-    }))
+    let (from, keys) = keys::part_and_keys(config, "deleteFrom")?;
+    Ok(Arc::new(Remove { from, keys }))
 }
 
 impl Node for Remove {

@@ -9,7 +9,7 @@ use super::keys;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::part::{Part, required};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Renames keys of the body or the metadata.",
@@ -21,7 +21,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "transform.TbRenameKeysNode",
         "rename keys",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];

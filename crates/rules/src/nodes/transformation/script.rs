@@ -9,7 +9,7 @@ use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::derived::branch;
 use crate::nodes::script::{self, PARAMS};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Changes body, metadata and type of a message by a script, which may make several messages of it.",
@@ -23,7 +23,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new(
         "transform.TbTransformMsgNode",
         "script",
-        Category::Transformation,
+        ComponentType::Transformation,
         make,
     )
 }];

@@ -7,14 +7,14 @@ use serde_json::Value;
 use crate::message::{Data, Msg};
 use crate::node::{Ctx, Label, Node, Step};
 use crate::nodes::derived::branch;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes a message of each element of the array in the body.",
     ..NodeType::new(
         "transform.TbSplitArrayMsgNode",
         "split array msg",
-        Category::Transformation,
+        ComponentType::Transformation,
         |_| Ok(Arc::new(Split)),
     )
 }];

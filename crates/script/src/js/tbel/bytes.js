@@ -154,8 +154,10 @@ const parseWholeText = (value, radix, width, bigEndian, name) => {
   if (source === undefined) return undefined;
   const found = radixOf(source, radix, text(value));
   if (found === 2) {
-    if (source.length > width) fail('For input string: "' + source + '" under radix 2');
-    return long(BigInt.asIntN(width, BigInt('0b' + source)));
+    // Two's complement of as many bits as there are, at least of the number's.
+    const value = BigInt.asIntN(Math.max(source.length, width), BigInt('0b' + source));
+    if (BigInt.asIntN(width, value) !== value) fail('For input string: "' + source + '" under radix 2');
+    return long(value);
   }
   return parseWhole(source, found, width, name);
 };

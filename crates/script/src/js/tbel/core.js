@@ -130,6 +130,13 @@ const number = (value) => {
   return fail('not a number: ' + text(value));
 };
 
+// A long beyond what a number can hold keeps its digits.
+const minus = (value) => {
+  if (value > -9007199254740992 && value < 9007199254740992) return -value;
+  const digits = typeof value === 'number' ? native.exact(value) : undefined;
+  return digits === undefined ? -value : long(-BigInt(digits));
+};
+
 const isInt = (value) => (value | 0) === value;
 const bit = (value) => (value === true ? 1 : value === false ? 0 : value);
 const bits64 = (value) => {
@@ -280,6 +287,7 @@ Object.assign(globalThis, {
   $shl: shift((l, by) => l << by, (l, by) => l << by),
   $shr: shift((l, by) => l >> by, (l, by) => l >> by),
   $ushr: shift((l, by) => (l >>> by) | 0, (l, by) => BigInt.asUintN(64, l) >> by),
+  $minus: minus,
   $not: (value) => (isInt(bit(value)) ? ~bit(value) : long(~bits64(value))),
   $power: (left, right) => {
     const result = left ** right;

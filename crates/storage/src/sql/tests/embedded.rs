@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use fieldline_core::ports::{EntityStores, StoreErrorKind};
-use fieldline_model::TenantId;
-use fieldline_model::entity::Tenant;
+use fieldline_core::ports::{EntityStores, MAX_RELATIONS, RelationEnds, StoreErrorKind};
+use fieldline_model::entity::{
+    RelationTypeGroup, RelationsQuery, RelationsSearchParameters, SearchDirection, Tenant,
+};
+use fieldline_model::{AssetId, EntityType, TenantId};
 
 use crate::sql::query::Query;
 use crate::sql::{Database, Options, open_sqlite};
@@ -203,4 +205,53 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
     };
     let saved = stores.device_profiles.save(with_chain, false).await.unwrap();
     assert_eq!(saved.default_rule_chain_id, chain.id.map(Into::into));
+}
+
+#[tokio::test]
+async fn more_relations_than_one_answer_may_have_are_refused_and_not_cut() {
+    let fixture = open().await;
+    let tenant = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
+    let (tenant, root) = (tenant.id.unwrap(), AssetId::new());
+    let most = i64::try_from(MAX_RELATIONS).unwrap();
+    let fill = |count: i64| {
+        Query::new("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ")
+            .bind(count)
+            .push(
+                ") INSERT INTO relation (tenant_id, from_type, from_id, to_type, to_id, type_group, type, version) \
+                 SELECT ",
+            )
+            .bind(tenant.0)
+            .push(", ")
+            .bind(i64::from(EntityType::Asset as u8))
+            .push(", ")
+            .bind(root.0)
+            .push(", ")
+            .bind(i64::from(EntityType::Asset as u8))
+            .push(", randomblob(16), 'COMMON', 'Contains', 1 FROM n")
+    };
+    let relations = &fixture.stores.relations;
+    let ends = RelationEnds::from(root);
+    let query = RelationsQuery {
+        parameters: RelationsSearchParameters {
+            root_id: root.0,
+            root_type: EntityType::Asset,
+            direction: SearchDirection::From,
+            relation_type_group: RelationTypeGroup::Common,
+            max_level: 1,
+            fetch_last_level_only: false,
+        },
+        filters: Vec::new(),
+    };
+    fixture.database.execute(fill(most)).await.unwrap();
+    assert_eq!(relations.find(tenant, &ends).await.unwrap().len(), MAX_RELATIONS);
+    fixture.database.execute(fill(1)).await.unwrap();
+    for refused in [
+        relations.find(tenant, &ends).await,
+        relations.search(tenant, &query).await,
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Invalid);
+        assert!(error.message().contains("narrow the search"), "{error}");
+    }
+    fixture.close().await;
 }

@@ -281,7 +281,18 @@ pub async fn alarms_are_found_where_they_show(stores: &EntityStores) {
         .await
         .unwrap();
     alarms.propagate(world.tenant, ids[2], &[a]).await.unwrap();
-    assert_eq!(alarms.propagated(world.tenant, ids[2]).await.unwrap().len(), 3);
+    assert_eq!(alarms.propagated(world.tenant, &ids[2..]).await.unwrap().len(), 3);
+    let mut shown = alarms.propagated(world.tenant, &ids).await.unwrap();
+    shown.sort_unstable();
+    let mut expected = vec![
+        (ids[0], a),
+        (ids[1], a),
+        (ids[2], a),
+        (ids[2], b),
+        (ids[2], world.tenant.into()),
+    ];
+    expected.sort_unstable();
+    assert_eq!(shown, expected);
 
     let of = |scope| AlarmQuery {
         scope,

@@ -36,7 +36,7 @@ pub async fn deleted_alarms_are_gone(stores: &EntityStores) {
     );
     assert_eq!(alarms.delete_of(world.tenant, a).await.unwrap(), 1);
     assert_eq!(alarms.get(world.tenant, hot).await.unwrap(), None);
-    assert_eq!(alarms.propagated(world.tenant, wet).await.unwrap(), [b]);
+    assert_eq!(alarms.propagated(world.tenant, &[wet]).await.unwrap(), [(wet, b)]);
     assert_eq!(
         alarms.delete(world.tenant, wet).await.unwrap().unwrap().id,
         Some(wet)
@@ -146,7 +146,10 @@ pub async fn alarms_stay_within_their_tenant(stores: &EntityStores) {
         0
     );
     alarms.propagate(theirs, id, &[theirs.into()]).await.unwrap();
-    assert_eq!(alarms.propagated(mine.tenant, id).await.unwrap(), [device]);
+    assert_eq!(
+        alarms.propagated(mine.tenant, &[id]).await.unwrap(),
+        [(id, device)]
+    );
     alarms
         .touch(&[AlarmTouch {
             tenant: theirs,

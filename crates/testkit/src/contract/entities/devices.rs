@@ -92,6 +92,31 @@ pub async fn activity_is_recorded_for_many_devices_at_once(stores: &EntityStores
     );
 }
 
+/// Lists of names need not read the profiles, and looking several up takes one call.
+pub async fn profiles_are_named_all_or_those_that_a_device_has(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let other = World::new(stores, "other").await;
+    let unused = world.profile("unused").await.id.unwrap();
+    let used = world.profile.id.unwrap();
+    for name in ["a", "b"] {
+        world.device(name).await;
+    }
+    let profiles = &stores.device_profiles;
+    let mut all = profiles.names(world.tenant, false).await.unwrap();
+    all.sort_by(|a, b| a.1.cmp(&b.1));
+    let named = [(used, "default".to_owned()), (unused, "unused".to_owned())];
+    assert_eq!(all, named);
+    assert_eq!(profiles.names(world.tenant, true).await.unwrap(), named[..1]);
+    assert_eq!(profiles.names(other.tenant, true).await.unwrap(), []);
+
+    let both = profiles
+        .by_ids(world.tenant, &[used, unused, used])
+        .await
+        .unwrap();
+    assert_eq!(both.len(), 2);
+    assert_eq!(profiles.by_ids(other.tenant, &[used, unused]).await.unwrap(), []);
+}
+
 /// The type of a device is the name of its profile, also after that has changed.
 pub async fn renaming_a_profile_renames_the_type_of_its_devices(stores: &EntityStores) {
     let world = World::new(stores, "tenant").await;

@@ -71,7 +71,7 @@ pub async fn of_many_devices_the_good_ones_are_stored(stores: &EntityStores) {
         create: false,
         credentials: None,
     };
-    let answers = stores.devices.import(rows).await.unwrap();
+    let answers = stores.imports.devices(rows).await.unwrap();
     let refused: Vec<usize> = (0..answers.len()).filter(|n| answers[*n].is_err()).collect();
     assert_eq!(refused, [3, 4, 5, 7, 8]);
     let kind = |n: usize| answers[n].as_ref().unwrap_err().kind();
@@ -108,13 +108,18 @@ pub async fn of_many_devices_the_good_ones_are_stored(stores: &EntityStores) {
     let names: Vec<String> = (0..600).map(|n| format!("n{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).chain(["nothing"]).collect();
     assert_eq!(
-        stores.devices.by_names(world.tenant, &names).await.unwrap().len(),
+        stores
+            .imports
+            .devices_named(world.tenant, &names)
+            .await
+            .unwrap()
+            .len(),
         594
     );
     assert!(
         stores
-            .devices
-            .by_names(other.tenant, &names)
+            .imports
+            .devices_named(other.tenant, &names)
             .await
             .unwrap()
             .is_empty()
@@ -150,17 +155,17 @@ pub async fn of_many_assets_the_good_ones_are_stored(stores: &EntityStores) {
         create: false,
     };
     let answers = stores
-        .assets
-        .import(vec![row(new("a")), row(new("old")), changed, row(new("b"))])
+        .imports
+        .assets(vec![row(new("a")), row(new("old")), changed, row(new("b"))])
         .await
         .unwrap();
     let stored: Vec<bool> = answers.iter().map(Result::is_ok).collect();
     assert_eq!(stored, [true, false, true, true]);
     let found = stores
-        .assets
-        .by_names(world.tenant, &["a", "b", "old", "c"])
+        .imports
+        .assets_named(world.tenant, &["a", "b", "old", "c"])
         .await
         .unwrap();
     assert_eq!(found.len(), 3);
-    assert_eq!(stores.assets.import(Vec::new()).await.unwrap().len(), 0);
+    assert_eq!(stores.imports.assets(Vec::new()).await.unwrap().len(), 0);
 }

@@ -1,11 +1,14 @@
 //! What the ingest port promises: positions, crashes and replays.
 
-use fieldline_core::ports::{AttributeRow, DeleteSeries, Effects, Offset};
+use bytes::Bytes;
+use fieldline_core::ports::{AttributeRow, DeleteSeries, Effects, Offset, StateKey, StateRow};
 use fieldline_model::Subject;
 use fieldline_model::timeseries::AttributeScope;
+use uuid::Uuid;
 
 use super::{
-    ALL, Backend, apply, attribute, fresh_partition, latest, long, ok, packed, range, save, subject, times,
+    ALL, Backend, amend, apply, attribute, fresh_partition, latest, long, ok, packed, range, save, subject,
+    times,
 };
 
 /// Effects are seen at once, and a record is not applied twice.
@@ -41,6 +44,45 @@ pub async fn applied_effects_are_seen_and_skipped_the_second_time(backend: &dyn 
         "checkpointed effects are durable"
     );
     assert_eq!(latest(&stores, subject, "k").await, Some((2, long(2))));
+}
+
+/// What happens between records is seen at once, every time, becomes durable with the next checkpoint, and does not move
+/// the position: the record that comes next is applied.
+pub async fn what_happens_between_records_leaves_the_position(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (subject, partition) = (subject(), fresh_partition());
+    let kept = |value: &'static [u8]| StateRow {
+        key: StateKey {
+            subject,
+            keeper: Uuid::from_u128(1),
+            number: 2,
+        },
+        value: Bytes::from_static(value),
+    };
+    amend(&stores, partition, &[(subject, 1, "k", 1)], vec![kept(b"first")]).await;
+    assert_eq!(ok(stores.ingest.resume_position(partition).await), None);
+    apply(&stores, partition, 10, &[(subject, 2, "k", 2)]).await;
+    for (value, state) in [(3, &b"second"[..]), (4, b"third")] {
+        amend(&stores, partition, &[(subject, 2, "k", value)], vec![kept(state)]).await;
+        assert_eq!(latest(&stores, subject, "k").await, Some((2, long(value))));
+        let states = ok(stores.ingest.states(partition).await);
+        assert_eq!(states, [kept(state)]);
+    }
+    let position = ok(stores.ingest.resume_position(partition).await);
+    assert_eq!(position, Some(Offset(10)));
+    ok(stores.ingest.checkpoint().await);
+
+    let stores = backend.crash().await;
+    assert_eq!(latest(&stores, subject, "k").await, Some((2, long(4))));
+    assert_eq!(ok(stores.ingest.states(partition).await), [kept(b"third")]);
+    apply(&stores, partition, 11, &[(subject, 3, "k", 5)]).await;
+    assert_eq!(times(&stores, subject, "k").await, [1, 2, 3]);
+    amend(&stores, partition, &[], vec![kept(b"")]).await;
+    assert_eq!(
+        ok(stores.ingest.states(partition).await),
+        [],
+        "an empty value removes the row"
+    );
 }
 
 /// After a crash, replaying from the resume position leads to the state in which each record was applied once.

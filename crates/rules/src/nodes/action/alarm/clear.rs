@@ -13,7 +13,7 @@ use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::pattern::Pattern;
 use crate::nodes::script;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Clears an alarm.",
@@ -24,7 +24,12 @@ pub(super) const NODE: NodeType = NodeType {
             "alarmType": "General Alarm",
         })
     },
-    ..NodeType::new("action.TbClearAlarmNode", "clear alarm", Category::Action, make)
+    ..NodeType::new(
+        "action.TbClearAlarmNode",
+        "clear alarm",
+        ComponentType::Action,
+        make,
+    )
 };
 
 #[derive(Deserialize)]

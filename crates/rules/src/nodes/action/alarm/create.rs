@@ -15,7 +15,7 @@ use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::action::derived;
 use crate::nodes::pattern::Pattern;
 use crate::nodes::script;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Creates or updates an alarm.",
@@ -28,7 +28,12 @@ pub(super) const NODE: NodeType = NodeType {
             "relationTypes": [], "dynamicSeverity": false,
         })
     },
-    ..NodeType::new("action.TbCreateAlarmNode", "create alarm", Category::Action, make)
+    ..NodeType::new(
+        "action.TbCreateAlarmNode",
+        "create alarm",
+        ComponentType::Action,
+        make,
+    )
 };
 
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ use super::super::{body, derived};
 use crate::feed::{Update, What};
 use crate::message::{Data, Msg};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Saves attribute data with a configurable scope and according to configured processing strategies.",
@@ -29,7 +29,7 @@ pub(super) const NODE: NodeType = NodeType {
     ..NodeType::new(
         "telemetry.TbMsgAttributesNode",
         "save attributes",
-        Category::Action,
+        ComponentType::Action,
         make,
     )
 };
@@ -39,6 +39,8 @@ pub(super) const NODE: NodeType = NodeType {
 struct Config {
     processing_settings: Option<Settings>,
     scope: Option<String>,
+    #[serde(rename = "notifyDevice")]
+    _notify_device: bool,
     send_attributes_updated_notification: bool,
     update_attributes_only_on_value_change: bool,
 }
@@ -61,7 +63,7 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 }
 
 /// The scope set on a node: that of the server where there is none.
-pub(super) fn configured_scope(name: Option<&str>) -> Result<AttributeScope, ConfigError> {
+pub(in crate::nodes::action) fn configured_scope(name: Option<&str>) -> Result<AttributeScope, ConfigError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Ok(AttributeScope::Server);
     };

@@ -13,7 +13,7 @@ use crate::feed::{Update, What};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::pattern::Pattern;
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Deletes attributes of the message originator.",
@@ -25,7 +25,7 @@ pub(super) const NODE: NodeType = NodeType {
     ..NodeType::new(
         "telemetry.TbMsgDeleteAttributesNode",
         "delete attributes",
-        Category::Action,
+        ComponentType::Action,
         make,
     )
 };
@@ -35,6 +35,8 @@ pub(super) const NODE: NodeType = NodeType {
 struct Config {
     scope: Option<String>,
     keys: Option<Vec<Pattern>>,
+    #[serde(rename = "notifyDevice")]
+    _notify_device: bool,
     send_attributes_deleted_notification: bool,
 }
 

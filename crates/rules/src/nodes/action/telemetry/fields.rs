@@ -9,14 +9,14 @@ use super::super::body;
 use crate::feed::{Update, What};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Pushes incoming messages to calculated fields and alarm rules.",
     ..NodeType::new(
         "telemetry.TbCalculatedFieldsNode",
         "calculated fields and alarm rules",
-        Category::Action,
+        ComponentType::Action,
         make,
     )
 };

@@ -13,7 +13,7 @@ use super::super::processing::{self, Processing, Settings, TIMESERIES};
 use crate::feed::{Update, What};
 use crate::message::{Meta, Msg};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::registry::{Category, NodeType};
+use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Saves time series data with a configurable TTL and according to configured processing strategies.",
@@ -27,7 +27,7 @@ pub(super) const NODE: NodeType = NodeType {
     ..NodeType::new(
         "telemetry.TbMsgTimeseriesNode",
         "save time series",
-        Category::Action,
+        ComponentType::Action,
         make,
     )
 };

@@ -119,8 +119,10 @@ async fn devices_and_clients_are_answered() {
     let msg = world.msg_with(MsgType::RestApiRequest, world.tenant, &json!({"a": 1}), metadata);
     assert_eq!(world.one(&node, msg).await.label, "Success");
     let rest = std::mem::take(&mut *world.callers.rest.lock());
+    let (service, tenant, request, message) = &rest[0];
+    assert_eq!((service.as_str(), *tenant), ("here", world.tenant));
     assert_eq!(
-        (rest[0].1.to_string().as_str(), rest[0].2.data.as_str()),
+        (request.to_string().as_str(), message.data.as_str()),
         (session, "{\"a\":1}")
     );
 }

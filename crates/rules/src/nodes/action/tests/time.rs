@@ -70,6 +70,12 @@ async fn delayed_messages_survive_a_restart() {
             .unwrap()
             .starts_with("Can't parse period in seconds")
     );
+    let long = json!("x".repeat(1 << 20));
+    let long = world.msg_with(MsgType::from("mine"), device, &long, meta([("wait", "1")]));
+    assert_eq!(
+        world.one(&node, long).await.error.as_deref(),
+        Some("The message is longer than 1048576 bytes!")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,10 +4,7 @@
 //! list  := due i64 · retries u8 · (time i64 · number u64 · bytes u32)*
 //! ```
 
-use fieldline_model::TenantId;
 use fieldline_model::kv::take_array;
-use fieldline_model::message::Message;
-use fieldline_model::record::{self, Record, RecordBatch, RecordBody};
 use uuid::Uuid;
 
 /// Number of the list.
@@ -92,22 +89,4 @@ impl Pending {
 pub(super) fn number_of(id: Uuid) -> u64 {
     let (high, low) = id.as_u64_pair();
     (high ^ low.rotate_left(31)).max(LIST + 1)
-}
-
-/// A message as bytes.
-pub(super) fn encode(tenant: TenantId, message: &Message) -> Vec<u8> {
-    let mut batch = RecordBatch::new();
-    batch.message(tenant, message);
-    batch.as_bytes().to_vec()
-}
-
-/// A message from its bytes, if they are one.
-pub(super) fn decode(bytes: &[u8]) -> Option<Message> {
-    let record = Record::decode(record::split(bytes).next()?.ok()?).ok()?;
-    match record.body {
-        RecordBody::Message(body) => {
-            record::message::decode(record.subject.entity, record.received_ms, body).ok()
-        }
-        _ => None,
-    }
 }

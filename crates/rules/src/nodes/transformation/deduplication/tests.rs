@@ -98,7 +98,11 @@ async fn all_become_one_message() {
     let mut world = World::new().await;
     let device = nobody();
     let node = node(&world, json!({"strategy": "ALL", "outMsgType": "PACK"}));
-    put(&mut world, &node, device, NOW, 1).await;
+    let metadata = [("ts", NOW.to_string())].into_iter().collect();
+    let mut msg = world.msg_with(MsgType::PostTelemetry, device, &json!({ "n": 1 }), metadata);
+    // What the engine notes of its way is not shown.
+    msg.hops = 3;
+    world.send(&node, msg).await;
     put(&mut world, &node, device, NOW + 1, 2).await;
     world.clock.advance(10_001);
     world.due(&node).await;
@@ -119,7 +123,7 @@ async fn all_become_one_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_is_bounded_and_a_message_waits_once() {
+async fn the_number_of_what_waits_is_bounded_and_a_message_waits_once() {
     let mut world = World::new().await;
     let device = nobody();
     let node = node(&world, json!({"maxPendingMsgs": 2}));
@@ -138,6 +142,27 @@ async fn what_waits_is_bounded_and_a_message_waits_once() {
         None,
         "each originator has its own limit"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bytes_of_what_waits_are_bounded() {
+    let mut world = World::new().await;
+    let node = node(&world, json!({"maxPendingMsgs": 100}));
+    let device = nobody();
+    let of =
+        |world: &World, bytes: usize| world.msg(MsgType::PostTelemetry, device, &json!("x".repeat(bytes)));
+    let msg = of(&world, MAX_BYTES);
+    let refused = world.one(&node, msg).await.error.unwrap();
+    assert!(refused.ends_with("are too large"), "{refused}");
+    for _ in 0..8 {
+        let msg = of(&world, MAX_BYTES - 1000);
+        assert!(world.send(&node, msg).await.is_empty());
+    }
+    let msg = of(&world, 8000);
+    let refused = world.one(&node, msg).await.error.unwrap();
+    assert!(refused.ends_with("are too large"), "{refused}");
+    let msg = of(&world, 100);
+    assert!(world.send(&node, msg).await.is_empty(), "it is small enough");
 }
 
 #[tokio::test(flavor = "multi_thread")]

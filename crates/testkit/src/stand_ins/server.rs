@@ -10,25 +10,30 @@ use tokio::net::TcpListener;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Received {
-    pub(crate) method: String,
+pub struct Received {
+    /// Method, in capitals.
+    pub method: String,
     /// Path and query, as they were encoded.
-    pub(crate) target: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: String,
+    pub target: String,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// Body, which is text.
+    pub body: String,
 }
 
 impl Received {
-    pub(crate) fn header(&self, name: &str) -> &str {
+    /// A header, or an empty text.
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    pub(crate) fn json(&self) -> Value {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
     /// The decoded fields of a form.
-    pub(crate) fn form(&self) -> Vec<(String, String)> {
+    pub fn form(&self) -> Vec<(String, String)> {
         reqwest::Url::parse(&format!("http://h/?{}", self.body))
             .unwrap()
             .query_pairs()
@@ -37,16 +42,17 @@ impl Received {
     }
 }
 
-pub(crate) struct Server {
-    pub(crate) url: String,
+/// A server, which runs as long as the test.
+#[derive(Debug)]
+pub struct Server {
+    /// Its base URL, without a slash at the end.
+    pub url: String,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl Server {
     /// Starts a server that answers as `answer` says.
-    pub(crate) async fn start(
-        answer: impl Fn(&Received) -> Response<Body> + Clone + Send + Sync + 'static,
-    ) -> Self {
+    pub async fn start(answer: impl Fn(&Received) -> Response<Body> + Clone + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -67,12 +73,33 @@ impl Server {
     }
 
     /// Starts a server that always gives this JSON.
-    pub(crate) async fn always(status: u16, body: Value) -> Self {
+    pub async fn always(status: u16, body: Value) -> Self {
         Self::start(move |_| answer(status, &[], &body.to_string())).await
     }
 
+    /// Starts a server that takes connections and requests, and never answers.
+    pub async fn silent() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                open.push(stream);
+            }
+        });
+        Self {
+            url,
+            received: Arc::default(),
+        }
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.url.rsplit_once(':').unwrap().1.parse().unwrap()
+    }
+
     /// The last request.
-    pub(crate) fn last(&self) -> Received {
+    pub fn last(&self) -> Received {
         self.received
             .lock()
             .unwrap()
@@ -81,12 +108,14 @@ impl Server {
             .expect("no request came")
     }
 
-    pub(crate) fn count(&self) -> usize {
+    /// How many requests came.
+    pub fn count(&self) -> usize {
         self.received.lock().unwrap().len()
     }
 }
 
-pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response<Body> {
+/// An answer.
+pub fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Response<Body> {
     let mut response = Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(*name, *value);

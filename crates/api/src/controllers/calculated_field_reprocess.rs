@@ -1,0 +1,75 @@
+//! Reprocessing of stored values by calculated fields.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::Operation;
+use fieldline_core::services::ServiceError;
+use fieldline_model::CalculatedFieldId;
+use fieldline_model::reprocess::{ReprocessRequest, Reprocessing};
+use serde_json::Value;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::calculated_field::load;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(begin))
+        .add(T, routes!(progress))
+        .add(T, routes!(cancel))
+}
+
+/// Lets a calculated field make the results of a time that has passed, from the values that are stored of it. The work goes
+/// on after the answer.
+#[utoipa::path(post, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
+    operation_id = "reprocessCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
+    request_body = ReprocessRequest, responses((status = 200, body = Reprocessing)))]
+async fn begin(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Body(request): Body<Value>,
+) -> ApiResult<Json<Reprocessing>> {
+    let field = load(&api, &caller, id, Operation::Write).await?;
+    // Whose field it is matters before what is wrong with the request.
+    let request: ReprocessRequest =
+        serde_json::from_value(request).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    Ok(Json(api.reprocess.begin(&field, request).await?))
+}
+
+/// How far the last reprocessing of a calculated field is, or what has come of it.
+#[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
+    operation_id = "getCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
+    responses((status = 200, body = Reprocessing)))]
+async fn progress(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<Reprocessing>> {
+    load(&api, &caller, id, Operation::Read).await?;
+    let found = api.reprocess.progress(caller.tenant, CalculatedFieldId(id));
+    found.map(Json).ok_or_else(|| none(id).into())
+}
+
+/// Ends the reprocessing of a calculated field; what has been stored until then stays.
+#[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
+    operation_id = "cancelCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
+    responses((status = 200, body = Reprocessing)))]
+async fn cancel(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<Reprocessing>> {
+    load(&api, &caller, id, Operation::Write).await?;
+    let found = api.reprocess.cancel(caller.tenant, CalculatedFieldId(id));
+    found.map(Json).ok_or_else(|| none(id).into())
+}
+
+fn none(id: Uuid) -> ServiceError {
+    ServiceError::not_found(format!("Calculated field [{id}] has not been reprocessed"))
+}

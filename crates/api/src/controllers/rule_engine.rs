@@ -1,0 +1,168 @@
+//! Calls of clients into rule chains, which a chain answers through its node *rest call reply*.
+
+use std::time::Duration;
+
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::{EntityId, EntityType};
+use serde::de::IgnoredAny;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{body_bytes, parse_uuid};
+use crate::state::Api;
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time that a client may wait.
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(call_as_user))
+        .add(STC, routes!(call))
+        .add(STC, routes!(call_within))
+        .add(STC, routes!(call_in_queue))
+}
+
+/// Sends the body as a message about the calling user through the rule chains, and waits 10 s for their answer.
+#[utoipa::path(post, path = "/api/rule-engine/", tag = "rule-engine",
+    operation_id = "handleRuleEngineRequestForUser", request_body = Value,
+    responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
+        (status = 408, description = "No answer in time")))]
+async fn call_as_user(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    request: Request,
+) -> ApiResult<Response> {
+    let user = api.check(&caller, caller.user, Operation::Write).await?;
+    ask(&api, &caller, &user, None, DEFAULT_TIMEOUT, request).await
+}
+
+/// Sends the body as a message about an entity through the rule chains, and waits 10 s for their answer.
+#[utoipa::path(post, path = "/api/rule-engine/{entityType}/{entityId}", tag = "rule-engine",
+    operation_id = "handleRuleEngineRequestForEntity",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path)), request_body = Value,
+    responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
+        (status = 408, description = "No answer in time")))]
+async fn call(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    request: Request,
+) -> ApiResult<Response> {
+    let entity = writable(&api, &caller, &kind, &id).await?;
+    ask(&api, &caller, &entity, None, DEFAULT_TIMEOUT, request).await
+}
+
+/// Sends the body as a message about an entity through the rule chains, and waits some milliseconds for their answer.
+#[utoipa::path(post, path = "/api/rule-engine/{entityType}/{entityId}/{timeout}", tag = "rule-engine",
+    operation_id = "handleRuleEngineRequestForEntityWithTimeout",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path),
+        ("timeout" = u32, Path, description = "Milliseconds, 3600000 at most")),
+    request_body = Value,
+    responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
+        (status = 408, description = "No answer in time")))]
+async fn call_within(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, patience)): Path<(String, String, String)>,
+    request: Request,
+) -> ApiResult<Response> {
+    let entity = writable(&api, &caller, &kind, &id).await?;
+    ask(&api, &caller, &entity, None, timeout(&patience)?, request).await
+}
+
+/// Sends the body as a message about an entity through the rule chains, in a queue other than that of its profile, and waits
+/// some milliseconds for their answer.
+#[utoipa::path(post, path = "/api/rule-engine/{entityType}/{entityId}/{queueName}/{timeout}", tag = "rule-engine",
+    operation_id = "handleRuleEngineRequestForEntityWithQueueAndTimeout",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), ("queueName" = String, Path),
+        ("timeout" = u32, Path, description = "Milliseconds, 3600000 at most")),
+    request_body = Value,
+    responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
+        (status = 408, description = "No answer in time")))]
+async fn call_in_queue(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id, queue, patience)): Path<(String, String, String, String)>,
+    request: Request,
+) -> ApiResult<Response> {
+    let entity = writable(&api, &caller, &kind, &id).await?;
+    ask(&api, &caller, &entity, Some(queue), timeout(&patience)?, request).await
+}
+
+async fn writable(api: &Api, caller: &Principal, kind: &str, id: &str) -> ApiResult<Entity> {
+    let kind: EntityType = kind
+        .parse()
+        .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{kind}'")))?;
+    let id = EntityId::new(kind, parse_uuid(id)?);
+    Ok(api.check(caller, id, Operation::Write).await?)
+}
+
+fn timeout(text: &str) -> ApiResult<Duration> {
+    text.parse()
+        .map(Duration::from_millis)
+        .ok()
+        .filter(|timeout| *timeout <= MAX_TIMEOUT)
+        .ok_or_else(|| {
+            ApiError::bad_request(format!(
+                "Parameter 'timeout' must be milliseconds, {} at most, not '{text}'",
+                MAX_TIMEOUT.as_millis()
+            ))
+        })
+}
+
+async fn ask(
+    api: &Api,
+    caller: &Principal,
+    entity: &Entity,
+    queue: Option<String>,
+    patience: Duration,
+    request: Request,
+) -> ApiResult<Response> {
+    let subject = entity.subject();
+    if subject.tenant.is_null() {
+        return Err(ApiError::bad_request(
+            "Rule chains belong to tenants, and this to none",
+        ));
+    }
+    let body = body_bytes(request, api).await?;
+    let body = std::str::from_utf8(&body)
+        .ok()
+        .filter(|body| is_json(body))
+        .ok_or_else(|| ApiError::bad_request("Invalid request body"))?
+        .to_owned();
+    let message = Message {
+        customer: Some(caller.customer).filter(|customer| !customer.is_null()),
+        queue,
+        ..Message::new(
+            MsgType::RestApiRequest,
+            subject.entity,
+            api.clock.now_ms(),
+            Metadata::new(),
+            body,
+        )
+    };
+    let engine = &*api.rule_engine;
+    let answer = api
+        .rest_calls
+        .call(engine, subject.tenant, message, patience)
+        .await?;
+    Ok(match answer {
+        None => StatusCode::REQUEST_TIMEOUT.into_response(),
+        Some(message) if message.data.is_empty() => StatusCode::OK.into_response(),
+        Some(message) if is_json(&message.data) => {
+            ([(header::CONTENT_TYPE, "application/json")], message.data).into_response()
+        }
+        Some(_) => StatusCode::NOT_ACCEPTABLE.into_response(),
+    })
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}

@@ -1,0 +1,75 @@
+//! Kinds of entities, so that what works the same way with each of them is written once.
+
+use std::fmt;
+
+use fieldline_model::entity::{
+    Alarm, Asset, AssetProfile, CalculatedField, Customer, Device, DeviceProfile, EntityView, Queue,
+    RuleChain, Tenant, TenantProfile, User,
+};
+use fieldline_model::{
+    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
+    EntityType, EntityViewId, QueueId, RuleChainId, TenantId, TenantProfileId, UserId,
+};
+use uuid::Uuid;
+
+use super::Entity;
+
+/// A kind of entities with ids of their own.
+pub trait Kind: Clone + Send + Sync + 'static {
+    /// Its typed id.
+    type Id: Copy + Default + PartialEq + fmt::Display + Into<EntityId> + Send + Sync + 'static;
+    /// What ids name it.
+    const TYPE: EntityType;
+    /// The typed form of a bare id.
+    fn typed(id: Uuid) -> Self::Id;
+    /// Its id, where it is set.
+    fn id(&self) -> Option<Self::Id>;
+    /// It as one of all entities.
+    fn into_entity(self) -> Entity;
+    /// One of all entities, where it is of this kind.
+    fn of(entity: Entity) -> Option<Self>;
+}
+
+macro_rules! kinds {
+    ($($kind:ident $id:ident;)*) => {$(
+        impl Kind for $kind {
+            type Id = $id;
+            const TYPE: EntityType = EntityType::$kind;
+
+            fn typed(id: Uuid) -> $id {
+                $id(id)
+            }
+
+            fn id(&self) -> Option<$id> {
+                self.id
+            }
+
+            fn into_entity(self) -> Entity {
+                Entity::$kind(self)
+            }
+
+            fn of(entity: Entity) -> Option<Self> {
+                match entity {
+                    Entity::$kind(found) => Some(found),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Alarm AlarmId;
+    Asset AssetId;
+    AssetProfile AssetProfileId;
+    CalculatedField CalculatedFieldId;
+    Customer CustomerId;
+    Device DeviceId;
+    DeviceProfile DeviceProfileId;
+    EntityView EntityViewId;
+    Queue QueueId;
+    RuleChain RuleChainId;
+    Tenant TenantId;
+    TenantProfile TenantProfileId;
+    User UserId;
+}

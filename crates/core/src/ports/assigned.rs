@@ -1,0 +1,182 @@
+//! Entities that may be assigned to customers: devices, assets, entity views.
+
+use async_trait::async_trait;
+use fieldline_model::entity::{
+    Asset, AssetInfo, Device, DeviceCredentials, DeviceInfo, EntityView, EntityViewInfo,
+};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, TenantId};
+
+use super::{EntityStores, StoreResult};
+use crate::access::{Kind, Resource};
+
+/// A kind of entities with a name of their own in the tenant, each of which may be assigned to a customer.
+pub trait Assignable: Kind {
+    /// It with what lists show beside it.
+    type Info: Send + 'static;
+    /// Which of them a list holds.
+    type Filter: Default + Send + Sync + 'static;
+    /// What it shares with the other kinds.
+    fn head(&self) -> Head<'_>;
+    /// The same, to be changed.
+    fn head_mut(&mut self) -> HeadMut<'_, Self::Id>;
+    /// What the table of roles needs to know about it.
+    fn resource(&self) -> Resource {
+        let head = self.head();
+        Resource {
+            entity: self.id().unwrap_or_default().into(),
+            tenant: head.tenant,
+            customer: head.customer,
+            user_authority: None,
+        }
+    }
+    /// It without what lists show beside it.
+    fn of_info(info: Self::Info) -> Self;
+    /// Where they are kept.
+    fn store(stores: &EntityStores) -> &dyn AssignableStore<Self>;
+}
+
+/// What kinds that may be assigned share.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub struct Head<'e> {
+    pub created_time: i64,
+    pub tenant: TenantId,
+    pub customer: CustomerId,
+    pub name: &'e str,
+    pub entity_type: &'e str,
+}
+
+/// What kinds that may be assigned share, to be changed.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub struct HeadMut<'e, I> {
+    pub id: &'e mut Option<I>,
+    pub created_time: &'e mut i64,
+    pub tenant: &'e mut TenantId,
+    pub customer: &'e mut CustomerId,
+    pub name: &'e mut String,
+}
+
+macro_rules! assignable {
+    ($($kind:ident $info:ident $field:ident $entity_type:ident $filter:ident $store:ident;)*) => {$(
+        impl Assignable for $kind {
+            type Info = $info;
+            type Filter = $filter;
+
+            fn head(&self) -> Head<'_> {
+                Head {
+                    created_time: self.created_time,
+                    tenant: self.tenant_id,
+                    customer: self.customer_id,
+                    name: &self.name,
+                    entity_type: &self.$entity_type,
+                }
+            }
+
+            fn head_mut(&mut self) -> HeadMut<'_, Self::Id> {
+                HeadMut {
+                    id: &mut self.id,
+                    created_time: &mut self.created_time,
+                    tenant: &mut self.tenant_id,
+                    customer: &mut self.customer_id,
+                    name: &mut self.name,
+                }
+            }
+
+            fn of_info(info: $info) -> Self {
+                info.$field
+            }
+
+            fn store(stores: &EntityStores) -> &dyn AssignableStore<Self> {
+                &*stores.$store
+            }
+        }
+    )*};
+}
+
+assignable! {
+    Device DeviceInfo device device_type DeviceFilter devices;
+    Asset AssetInfo asset asset_type AssetFilter assets;
+    EntityView EntityViewInfo view view_type EntityViewFilter entity_views;
+}
+
+/// Which devices a list holds; absent conditions hold for all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeviceFilter {
+    /// Assigned to this customer.
+    pub customer: Option<CustomerId>,
+    /// Of this type (name of the profile).
+    pub device_type: Option<String>,
+    /// Of this profile.
+    pub profile: Option<DeviceProfileId>,
+    /// Active, or inactive.
+    pub active: Option<bool>,
+}
+
+/// Which assets a list holds; absent conditions hold for all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AssetFilter {
+    /// Assigned to this customer.
+    pub customer: Option<CustomerId>,
+    /// Of this type (name of the profile).
+    pub asset_type: Option<String>,
+    /// Of this profile.
+    pub profile: Option<AssetProfileId>,
+}
+
+/// Which views a list holds; absent conditions hold for all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EntityViewFilter {
+    /// Assigned to this customer.
+    pub customer: Option<CustomerId>,
+    /// Of this type.
+    pub view_type: Option<String>,
+    /// Of this device or asset.
+    pub entity: Option<EntityId>,
+}
+
+/// Entities of a kind that may be assigned to customers.
+#[async_trait]
+pub trait AssignableStore<E: Assignable>: Send + Sync {
+    /// See [`super::TenantStore::save`]; a name taken in the tenant is a conflict. The profile of a device or an asset must
+    /// be set, and the type that is returned is always its name; so must the entity that a view shows.
+    async fn save(&self, entity: E, create: bool) -> StoreResult<E>;
+    /// The entity, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>>;
+    /// The entity with what lists show beside it.
+    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::Info>>;
+    /// The entity of that name.
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>>;
+    /// Those of the entities that the tenant has.
+    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>>;
+    /// A page of entities; text search in name, type, customer title and, where there is one, label. Sorts by
+    /// createdTime, name, type, customerTitle; devices and assets by label and by deviceProfileName or assetProfileName,
+    /// too; devices by active.
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: &E::Filter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<E::Info>>;
+    /// Deletes an entity, a device with its credentials; returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool>;
+    /// How many entities of the kind the tenant has.
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
+}
+
+/// Devices.
+#[async_trait]
+pub trait DeviceStore: AssignableStore<Device> {
+    /// Inserts a new device and its credentials, both or neither.
+    async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device>;
+    /// Records which devices have become active or inactive.
+    async fn set_active(&self, changes: &[(DeviceId, bool)]) -> StoreResult<()>;
+}
+
+/// Entity views.
+#[async_trait]
+pub trait EntityViewStore: AssignableStore<EntityView> {
+    /// The types that the tenant's views have, in order; at most 1,000.
+    async fn types(&self, tenant: TenantId) -> StoreResult<Vec<String>>;
+}

@@ -1,0 +1,70 @@
+//! Profiles of devices and assets.
+
+use async_trait::async_trait;
+use fieldline_model::TenantId;
+use fieldline_model::entity::{AssetProfile, AssetProfileInfo, DeviceProfile, DeviceProfileInfo};
+use fieldline_model::page::{PageData, PageLink};
+
+use super::{EntityStores, StoreResult};
+use crate::access::Kind;
+
+/// A kind of profiles: what entities of one type share. Its name is their type; one of them is the tenant's default.
+pub trait Profile: Kind {
+    /// Its short form.
+    type Info: From<Self> + Send + 'static;
+    /// What it is called: the type of the entities that have it.
+    fn name(&self) -> &str;
+    /// Whether entities without a type get it.
+    fn is_default(&self) -> bool;
+    /// Where they are kept.
+    fn store(stores: &EntityStores) -> &dyn ProfileStore<Self>;
+}
+
+macro_rules! profiles {
+    ($($kind:ident $info:ident $store:ident;)*) => {$(
+        impl Profile for $kind {
+            type Info = $info;
+
+            fn name(&self) -> &str {
+                &self.name
+            }
+
+            fn is_default(&self) -> bool {
+                self.is_default
+            }
+
+            fn store(stores: &EntityStores) -> &dyn ProfileStore<Self> {
+                &*stores.$store
+            }
+        }
+    )*};
+}
+
+profiles! {
+    DeviceProfile DeviceProfileInfo device_profiles;
+    AssetProfile AssetProfileInfo asset_profiles;
+}
+
+/// Profiles of a kind.
+#[async_trait]
+pub trait ProfileStore<P: Profile>: Send + Sync {
+    /// See [`super::TenantStore::save`]; a name taken in the tenant, or a provisioning key taken anywhere, is a conflict.
+    async fn save(&self, profile: P, create: bool) -> StoreResult<P>;
+    /// The profile, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: P::Id) -> StoreResult<Option<P>>;
+    /// The profile of that name.
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<P>>;
+    /// The default profile of the tenant.
+    async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<P>>;
+    /// Makes a profile the only default one of its tenant; returns whether it exists.
+    async fn set_default(&self, tenant: TenantId, id: P::Id) -> StoreResult<bool>;
+    /// Those of the profiles that the tenant has, in no particular order.
+    async fn by_ids(&self, tenant: TenantId, ids: &[P::Id]) -> StoreResult<Vec<P>>;
+    /// Ids and names of all profiles of the tenant, or of those that an entity has, in no particular order.
+    async fn names(&self, tenant: TenantId, in_use_only: bool) -> StoreResult<Vec<(P::Id, String)>>;
+    /// A page of profiles; text search in the name. Sorts by createdTime, name, description, isDefault; device profiles
+    /// by type and transportType, too.
+    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<P>>;
+    /// Deletes a profile; a conflict while an entity has it. Returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: P::Id) -> StoreResult<bool>;
+}

@@ -1,0 +1,319 @@
+//! Queues across restarts, and what workers show of scripts that are switched off.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
+use fieldline_core::ports::{
+    Effects, EventFilter, IngestStore as _, Journal as _, Offset, Partition, RuleEngine as _,
+};
+use fieldline_journal::EmbeddedJournal;
+use fieldline_model::entity::{Event, EventKind, Queue};
+use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::page::PageLink;
+use fieldline_model::record::RecordBatch;
+use fieldline_model::{EntityId, RuleChainId, RuleNodeId, TenantId};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Deps, Engine, Options};
+use crate::book::TenantChains;
+use crate::chain::Chain;
+use crate::message::Msg;
+use crate::node::{Ctx, Node, Step};
+use crate::nodes::tests::{NOW, World};
+
+/// Notes the bodies that come.
+struct Collect(Arc<Mutex<Vec<Value>>>);
+
+impl Node for Collect {
+    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+        self.0
+            .lock()
+            .push(serde_json::from_str(&msg.data.to_text()).unwrap());
+        Step::Done
+    }
+}
+
+/// An engine over a journal, without workers.
+struct Site {
+    journal: Arc<EmbeddedJournal>,
+    uplink: Uplink,
+    engine: Arc<Engine>,
+    seen: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Site {
+    /// An engine as after a start: it knows what journal and stores hold, and nothing else.
+    fn over(world: &World, journal: Arc<EmbeddedJournal>) -> Self {
+        let uplink = Uplink::open(journal.clone(), 2).unwrap();
+        let deps = Deps {
+            stores: world.services.stores.clone(),
+            series: world.store.clone(),
+            attributes: world.store.clone(),
+            // Its own, so that an engine before hears nothing any more.
+            events: Arc::default(),
+            clock: world.clock.clone(),
+            rpc: world.callers.clone(),
+            rest_calls: world.callers.clone(),
+            activity: world.services.activity.clone(),
+            usage: world.services.usage.clone(),
+            uplink: uplink.clone(),
+            runtime: tokio::runtime::Handle::current(),
+            service_id: "here".into(),
+        };
+        let engine = Engine::new(deps, &Options::default());
+        let site = Self {
+            journal,
+            uplink,
+            engine,
+            seen: Arc::default(),
+        };
+        let collect: Arc<dyn Node> = Arc::new(Collect(site.seen.clone()));
+        site.runs(world, vec![collect], &[]);
+        site
+    }
+
+    /// Puts a chain in force; returns its nodes.
+    fn runs(
+        &self,
+        world: &World,
+        nodes: Vec<Arc<dyn Node>>,
+        edges: &[(usize, usize, &str)],
+    ) -> Vec<RuleNodeId> {
+        let nodes: Vec<_> = nodes.into_iter().map(|node| (RuleNodeId::new(), node)).collect();
+        let ids = nodes.iter().map(|(id, _)| *id).collect();
+        let chain = Chain::of(RuleChainId::new(), nodes, edges);
+        let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
+        self.engine.common().book.put(world.tenant, chains);
+        ids
+    }
+
+    /// Starts the workers, as the program does.
+    async fn start(&self, world: &World) -> IngestService {
+        self.engine.route_queues().await.unwrap();
+        let stores = IngestStores {
+            store: world.store.clone(),
+            activity: world.services.activity.clone(),
+            processors: self.engine.main_processors(),
+        };
+        IngestService::start(&self.uplink, stores, &fieldline_core::ingest::Options::default())
+            .await
+            .unwrap()
+    }
+
+    async fn stop(self, service: IngestService) {
+        let stop = move || service.stop(Duration::from_millis(200));
+        tokio::task::spawn_blocking(stop).await.unwrap();
+        self.engine.stop();
+    }
+}
+
+fn journal(dir: &TempDir) -> Arc<EmbeddedJournal> {
+    let options = fieldline_journal::Options::default();
+    Arc::new(EmbeddedJournal::open(dir.path(), &options).unwrap())
+}
+
+fn queue(tenant: TenantId, name: &str) -> Queue {
+    serde_json::from_value(json!({
+        "id": { "entityType": "QUEUE", "id": fieldline_model::new_uuid() },
+        "createdTime": NOW, "tenantId": { "entityType": "TENANT", "id": tenant.0 },
+        "name": name, "topic": name, "partitions": 2, "pollInterval": 25,
+        "packProcessingTimeout": 2000, "consumerPerPartition": false,
+        "submitStrategy": { "type": "BURST", "batchSize": 1000 },
+        "processingStrategy": { "type": "SKIP_ALL_FAILURES", "retries": 3, "failurePercentage": 0,
+            "pauseBetweenRetries": 3, "maxPauseBetweenRetries": 3 },
+    }))
+    .unwrap()
+}
+
+fn message(device: EntityId, n: i64) -> Message {
+    Message::new(
+        MsgType::PostTelemetry,
+        device,
+        NOW,
+        Metadata::new(),
+        json!({ "n": n }).to_string(),
+    )
+}
+
+async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    for _ in 0..1000 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_in_a_deleted_queue_is_processed_after_a_restart() {
+    let world = World::new().await;
+    let dir = tempfile::tempdir().unwrap();
+    let device = world.device("pump", json!({})).await;
+    // Of all tenants, and of one.
+    let owners = [TenantId::NULL, world.tenant];
+    let journal = journal(&dir);
+    let site = Site::over(&world, journal.clone());
+    for (n, owner) in (0..).zip(owners) {
+        let uplink = site.uplink.open_other(owner, &format!("Gone{n}"), 2).unwrap();
+        let mut batch = RecordBatch::new();
+        batch.message(world.tenant, &message(device, n));
+        uplink
+            .append(world.subject(device), &batch)
+            .await
+            .unwrap()
+            .await
+            .unwrap();
+    }
+
+    // Nobody has configured them any more.
+    let site = Site::over(&world, journal.clone());
+    let mut stored = site.uplink.stored();
+    stored.sort_by(|a, b| a.1.cmp(&b.1));
+    assert_eq!(
+        stored,
+        [(owners[0], "Gone0".to_owned()), (owners[1], "Gone1".to_owned())]
+    );
+    let service = site.start(&world).await;
+    site.engine.open_queues(&service).await.unwrap();
+    site.engine.drain_deleted_queues(&service).await.unwrap();
+    assert_eq!(site.engine.retired.lock().len(), 2);
+    let seen = site.seen.clone();
+    eventually("a message is left", async || seen.lock().len() == 2).await;
+    for (owner, name) in &stored {
+        let uplink = site.uplink.open_unrouted(*owner, name, 2).unwrap();
+        let is_empty = async || !service.holds_something(&uplink).await.unwrap();
+        eventually("a queue is not empty", is_empty).await;
+    }
+    site.stop(service).await;
+
+    // Once they are empty nobody works on them.
+    let site = Site::over(&world, journal.clone());
+    let service = site.start(&world).await;
+    site.engine.drain_deleted_queues(&service).await.unwrap();
+    assert!(site.engine.retired.lock().is_empty());
+    site.stop(service).await;
+    assert_eq!(seen.lock().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_processed() {
+    let world = World::new().await;
+    let dir = tempfile::tempdir().unwrap();
+    let device = world.device("pump", json!({})).await;
+    world
+        .services
+        .stores
+        .queues
+        .save(queue(TenantId::NULL, "Fast"), true)
+        .await
+        .unwrap();
+    let site = Site::over(&world, journal(&dir));
+    // A crash has cost the journal what is stored already.
+    let fast = site.uplink.open_unrouted(TenantId::NULL, "Fast", 2).unwrap();
+    let partition = Partition {
+        queue: fast.queue(),
+        index: 1,
+    };
+    world
+        .store
+        .apply(partition, Offset(10), &Effects::default())
+        .await
+        .unwrap();
+    let service = site.start(&world).await;
+    assert_eq!(
+        world.store.resume_position(partition).await.unwrap(),
+        Some(Offset(0))
+    );
+    // Workers of the main queue are at work, those of the other one have not been started.
+    let before = site
+        .journal
+        .end(Partition {
+            queue: site.uplink.queue(),
+            index: 0,
+        })
+        .0
+        + site
+            .journal
+            .end(Partition {
+                queue: site.uplink.queue(),
+                index: 1,
+            })
+            .0;
+    let mut to_fast = message(device, 1);
+    to_fast.queue = Some("Fast".into());
+    site.engine.pusher().push(world.tenant, to_fast).await.unwrap();
+    let held = |queue| -> u64 {
+        (0..2)
+            .map(|index| site.journal.end(Partition { queue, index }).0)
+            .sum()
+    };
+    assert_eq!((held(site.uplink.queue()), held(fast.queue())), (before, 1));
+    site.engine.open_queues(&service).await.unwrap();
+    let seen = site.seen.clone();
+    eventually("the message is left", async || seen.lock().len() == 1).await;
+    site.stop(service).await;
+}
+
+async fn errors_of(world: &World, entity: EntityId) -> Vec<Event> {
+    let filter = EventFilter::of(EventKind::Error);
+    let events = &world.services.stores.events;
+    events
+        .list(world.tenant, entity, &filter, &PageLink::first(10))
+        .await
+        .unwrap()
+        .data
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_script_that_is_switched_off_leaves_one_event_of_its_node() {
+    let world = World::new().await;
+    let dir = tempfile::tempdir().unwrap();
+    let device = world.device("pump", json!({})).await;
+    let site = Site::over(&world, journal(&dir));
+    let endless = json!({
+        "scriptLang": "TBEL", "tbelScript": "if (msg.n < 0) { return true; } while (true) { } return false;",
+    });
+    let nodes = vec![
+        world.node("filter.TbJsFilterNode", endless),
+        Arc::new(Collect(site.seen.clone())) as Arc<dyn Node>,
+    ];
+    let ids = site.runs(&world, nodes, &[(0, 1, "True"), (0, 1, "Failure")]);
+    let node = EntityId::from(*ids.first().unwrap());
+    let service = site.start(&world).await;
+    let push = async |n| {
+        site.engine
+            .pusher()
+            .push(world.tenant, message(device, n))
+            .await
+            .unwrap();
+    };
+    for n in 0..2 {
+        push(n).await;
+    }
+    let seen = site.seen.clone();
+    eventually("two are too slow", async || seen.lock().len() == 2).await;
+    // Ordinary slowness is not worth an event.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(errors_of(&world, node).await.is_empty());
+    for n in [2, 3, -1] {
+        push(n).await;
+    }
+    eventually("the others fail", async || seen.lock().len() == 5).await;
+    eventually("there is no event", async || {
+        !errors_of(&world, node).await.is_empty()
+    })
+    .await;
+    let events = errors_of(&world, node).await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    let body = serde_json::to_value(events.first().unwrap().body_json()).unwrap();
+    assert_eq!(body["method"], "script");
+    assert!(
+        body["error"].as_str().unwrap().contains("switched off for 60 s"),
+        "{body}"
+    );
+    site.stop(service).await;
+}

@@ -1,0 +1,321 @@
+//! Reprocessing: a calculated field makes the results of a time that has passed, and they are stored.
+//!
+//! It is the engine's own worker once more, over stores that show what was stored up to the time that is being played. It
+//! is told the values of the field's arguments in the order of their times, and what is due between them comes due. Its
+//! results go straight to the store of time series: no message goes through a rule chain, no relation is changed and no
+//! other field evaluated. Entities are played a batch at a time, so that memory does not grow with their number.
+
+mod batch;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fieldline_core::ports::FieldReprocess;
+use fieldline_core::services::{ServiceError, ServiceErrorKind, ServiceResult};
+use fieldline_model::entity::calculated_field::{Configuration, OutputStrategyType, OutputType};
+use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
+use fieldline_model::reprocess::{ReprocessRequest, ReprocessStatus, Reprocessing};
+use fieldline_model::{CalculatedFieldId, EntityId, TenantId};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::{info, warn};
+
+use self::batch::{Batch, Sources};
+use super::dry::{Dry, Setup};
+use super::entities::Drafts;
+use super::play::{Cancel, on_thread};
+use crate::engine::Common;
+use crate::fields::{Entry, Kind, Page, is_profile};
+use crate::worker::fields::reach::page_of;
+use crate::worker::watch::Watch;
+
+/// Fields that are reprocessed at the same time, each of another tenant.
+const AT_ONCE: usize = 2;
+/// Longest work for one request.
+const MAX_TIME: Duration = Duration::from_secs(3600);
+/// Requests that are remembered after their end.
+const KEPT: usize = 1000;
+
+/// Reprocesses history beside an engine.
+pub struct Reprocessor {
+    common: Arc<Common>,
+    permits: Arc<Semaphore>,
+    jobs: Mutex<Jobs>,
+}
+
+type Jobs = HashMap<(TenantId, CalculatedFieldId), Arc<Job>>;
+
+/// What was asked for, and how far it is.
+struct Job {
+    tenant: TenantId,
+    progress: Arc<Mutex<Reprocessing>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Job {
+    fn is_running(&self) -> bool {
+        self.progress.lock().status == ReprocessStatus::Running
+    }
+}
+
+impl Reprocessor {
+    /// A reprocessor beside an engine.
+    pub fn new(common: Arc<Common>) -> Self {
+        Self {
+            common,
+            permits: Arc::new(Semaphore::new(AT_ONCE)),
+            jobs: Mutex::default(),
+        }
+    }
+
+    /// Takes the place of a job; a tenant has one at a time.
+    fn enter(&self, job: &Arc<Job>) -> ServiceResult<OwnedSemaphorePermit> {
+        let too_many = |text: String| ServiceError::new(ServiceErrorKind::TooManyRequests, text);
+        let mut jobs = self.jobs.lock();
+        let running = jobs
+            .values()
+            .find(|other| other.tenant == job.tenant && other.is_running());
+        if let Some(running) = running {
+            let id = running.progress.lock().calculated_field_id;
+            return Err(too_many(format!(
+                "Calculated field {id} is being reprocessed: wait for its end, or cancel it!"
+            )));
+        }
+        let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| {
+            too_many(format!(
+                "{AT_ONCE} tenants reprocess fields already, try again when one has ended!"
+            ))
+        })?;
+        if jobs.len() >= KEPT {
+            let oldest = jobs
+                .iter()
+                .filter_map(|(key, job)| Some((job.progress.lock().finished_at?, *key)))
+                .min();
+            if let Some((_, key)) = oldest {
+                jobs.remove(&key);
+            }
+        }
+        let id = job.progress.lock().calculated_field_id;
+        jobs.insert((job.tenant, id), Arc::clone(job));
+        Ok(permit)
+    }
+}
+
+#[async_trait]
+impl FieldReprocess for Reprocessor {
+    async fn begin(&self, field: &CalculatedField, request: ReprocessRequest) -> ServiceResult<Reprocessing> {
+        let now = self.common.services.now_ms();
+        let (start, end) = bounds(request, now)?;
+        let draft = storing(field)?;
+        let job = Arc::new(Job {
+            tenant: field.tenant_id,
+            progress: Arc::new(Mutex::new(Reprocessing {
+                calculated_field_id: field.id.unwrap_or_default(),
+                status: ReprocessStatus::Running,
+                start_ts: start,
+                end_ts: end,
+                entities: 0,
+                processed_entities: 0,
+                values: 0,
+                results: 0,
+                without_result: 0,
+                last_problem: None,
+                error: None,
+                started_at: now,
+                finished_at: None,
+            })),
+            cancelled: Arc::default(),
+        });
+        let permit = self.enter(&job)?;
+        let begun = job.progress.lock().clone();
+        let (common, work) = (Arc::clone(&self.common), Arc::clone(&job));
+        self.common.services.runtime.spawn(async move {
+            let _permit = permit;
+            work.run(&common, draft).await;
+        });
+        Ok(begun)
+    }
+
+    fn progress(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+        let job = self.jobs.lock().get(&(tenant, field))?.clone();
+        let progress = job.progress.lock().clone();
+        Some(progress)
+    }
+
+    fn cancel(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+        let job = self.jobs.lock().get(&(tenant, field))?.clone();
+        job.cancelled.store(true, Ordering::Release);
+        let progress = job.progress.lock().clone();
+        Some(progress)
+    }
+}
+
+/// The time that is asked for; what has not passed yet cannot be.
+fn bounds(request: ReprocessRequest, now: i64) -> ServiceResult<(i64, i64)> {
+    let invalid = |text: String| ServiceError::invalid(text);
+    let start = request
+        .start_ts
+        .ok_or_else(|| invalid("startTs is missing!".to_owned()))?;
+    let end = request
+        .end_ts
+        .ok_or_else(|| invalid("endTs is missing!".to_owned()))?;
+    if start < 0 || end <= start {
+        return Err(invalid(format!(
+            "endTs ({end}) must be after startTs ({start}), which must not be negative!"
+        )));
+    }
+    if start >= now {
+        return Err(invalid(format!("startTs ({start}) must be before now ({now})!")));
+    }
+    Ok((start, end.min(now)))
+}
+
+/// The field with results that are stored as they are.
+fn storing(field: &CalculatedField) -> ServiceResult<CalculatedField> {
+    let invalid = |text: &str| Err(ServiceError::invalid(text));
+    if field.field_type == CalculatedFieldType::Alarm {
+        return invalid("Alarm rules are not reprocessed: a replay says what they would have done!");
+    }
+    let configuration = Configuration::parse(field.field_type, &field.configuration)
+        .map_err(|error| ServiceError::invalid(error.to_string()))?;
+    let Some(output) = configuration
+        .output()
+        .filter(|output| output.kind == OutputType::TimeSeries)
+    else {
+        return invalid("configuration.output.type must be TIME_SERIES: attributes have no history!");
+    };
+    let (mut latest, mut ttl) = (true, 0);
+    if output.strategy.kind == OutputStrategyType::Immediate {
+        if !output.strategy.save_time_series {
+            return invalid(
+                "configuration.output.strategy.saveTimeSeries is false: nothing would be stored!",
+            );
+        }
+        (latest, ttl) = (output.strategy.save_latest, output.strategy.ttl);
+    }
+    let strategy = json!({
+        "type": "IMMEDIATE", "saveTimeSeries": true, "saveLatest": latest, "ttl": ttl,
+        "sendWsUpdate": false, "processCfs": false,
+    });
+    let mut field = field.clone();
+    field.debug_settings = None;
+    if let Some(Value::Object(output)) = field.configuration.get_mut("output") {
+        output.insert("strategy".to_owned(), strategy);
+    }
+    Ok(field)
+}
+
+impl Job {
+    async fn run(&self, common: &Arc<Common>, field: CalculatedField) {
+        let id = field.id.unwrap_or_default();
+        let _guard = Cancel(Arc::clone(&self.cancelled));
+        let work = self.all(common, field);
+        let (status, error) = match tokio::time::timeout(MAX_TIME, work).await {
+            Ok(Ok(())) if self.cancelled.load(Ordering::Acquire) => (ReprocessStatus::Cancelled, None),
+            Ok(Ok(())) => (ReprocessStatus::Completed, None),
+            Ok(Err(error)) => (ReprocessStatus::Failed, Some(error.to_string())),
+            Err(_) => {
+                let text = format!("it has taken {} s: choose a shorter time!", MAX_TIME.as_secs());
+                (ReprocessStatus::Failed, Some(text))
+            }
+        };
+        let mut progress = self.progress.lock();
+        let (tenant, results) = (self.tenant, progress.results);
+        if let Some(error) = &error {
+            warn!(%tenant, field = %id, error, "cannot reprocess a calculated field");
+        } else {
+            info!(%tenant, field = %id, ?status, results, "calculated field reprocessed");
+        }
+        progress.status = status;
+        progress.error = error;
+        progress.finished_at = Some(common.services.now_ms());
+    }
+
+    async fn all(&self, common: &Arc<Common>, field: CalculatedField) -> ServiceResult<()> {
+        let (start, end) = {
+            let progress = self.progress.lock();
+            (progress.start_ts, progress.end_ts)
+        };
+        let real = &common.services;
+        let id = field.id.unwrap_or_default();
+        let setup = Setup {
+            start,
+            drafts: Drafts {
+                fields: vec![field],
+                ..Drafts::default()
+            },
+            active: Vec::new(),
+            replayed: Default::default(),
+            usage: Some(Arc::clone(&real.usage)),
+            script_limits: common.script_limits.clone(),
+        };
+        let dry = Dry::new(real, setup);
+        let fields = dry.common.book.fields().tenant(self.tenant).await?;
+        let gone = || ServiceError::not_found(format!("Calculated field with id [{id}] is not found"));
+        let entry = fields.get(id).cloned().ok_or_else(gone)?;
+        if let Kind::Broken(problem) = &entry.kind {
+            return Err(ServiceError::invalid(problem.to_string()));
+        }
+        let play = Play {
+            common,
+            dry: &dry,
+            entry: &entry,
+            bounds: (start, end),
+            watch: Arc::default(),
+        };
+        if !is_profile(entry.entity) {
+            return self.play(&play, &[entry.entity]).await;
+        }
+        for number in 0.. {
+            let page = Page { number, owner: None };
+            let (entities, has_next) = page_of(real, self.tenant, entry.entity, page).await?;
+            self.play(&play, &entities).await?;
+            if !has_next || self.cancelled.load(Ordering::Acquire) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plays entities, as many at a time as their series allow.
+    async fn play(&self, play: &Play<'_>, entities: &[EntityId]) -> ServiceResult<()> {
+        self.progress.lock().entities += entities.len() as u64;
+        let mut left = entities;
+        while !left.is_empty() && !self.cancelled.load(Ordering::Acquire) {
+            let services = &play.dry.common.services;
+            let (sources, count) = Sources::gather(services, self.tenant, play.entry, left).await?;
+            let batch = Batch {
+                common: Arc::clone(&play.dry.common),
+                series: Arc::clone(&play.common.services.series),
+                clock: Arc::clone(&play.dry.clock),
+                pushes: Arc::clone(&play.dry.pushes),
+                watch: Arc::clone(&play.watch),
+                tenant: self.tenant,
+                field: play.entry.id,
+                sources,
+                bounds: play.bounds,
+                progress: Arc::clone(&self.progress),
+                cancelled: Arc::clone(&self.cancelled),
+            };
+            on_thread("reprocess", || batch.run()).await?;
+            left = left.get(count..).unwrap_or_default();
+            self.progress.lock().processed_entities += count as u64;
+        }
+        Ok(())
+    }
+}
+
+/// What all batches of a job work with.
+struct Play<'a> {
+    common: &'a Arc<Common>,
+    dry: &'a Dry,
+    entry: &'a Arc<Entry>,
+    bounds: (i64, i64),
+    watch: Arc<Mutex<Watch>>,
+}

@@ -1,0 +1,299 @@
+//! Some entities of a field, played side by side in the order of time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use fieldline_core::ingest::{Applier, MAIN_QUEUE};
+use fieldline_core::ports::{
+    Effects, IngestStore, Offset, Partition, StateRow, StoreResult, TimeSeriesStore,
+};
+use fieldline_core::services::{ServiceError, ServiceResult};
+use fieldline_model::kv::unpack;
+use fieldline_model::message::MsgType;
+use fieldline_model::reprocess::Reprocessing;
+use fieldline_model::{CalculatedFieldId, EntityId, Subject, TenantId};
+use parking_lot::Mutex;
+
+use super::super::history::{History, Source};
+use super::super::play::{PlayError, Pushes, ReplayClock, runtime};
+use crate::engine::{Common, QueueHandle};
+use crate::fields::{Change, Entry, Kind, News, Of, Task};
+use crate::message::{Data, Msg};
+use crate::services::Services;
+use crate::strategy::Strategy;
+use crate::worker::Worker;
+use crate::worker::effects::Pending;
+use crate::worker::fields::owner_of;
+use crate::worker::fields::reach::walk_path;
+use crate::worker::watch::Watch;
+
+/// Entities that are played side by side.
+pub(super) const MOST: usize = 50;
+/// Series that are read side by side.
+const MAX_SERIES: usize = 20_000;
+/// Rows of results that are stored together.
+const ROWS: usize = 2_000;
+/// Values after which the progress is told.
+const TELL: u64 = 1_000;
+
+/// Whose series are read for some entities.
+#[derive(Default)]
+pub(super) struct Sources {
+    history: Vec<Source>,
+    /// The entities that a source has to be told to.
+    targets: BTreeMap<EntityId, BTreeSet<EntityId>>,
+}
+
+impl Sources {
+    /// Looks up the sources of as many of these entities as can be played together, and returns how many these are.
+    ///
+    /// # Errors
+    /// One entity alone has too many, or a store failed.
+    pub(super) async fn gather(
+        services: &Arc<Services>,
+        tenant: TenantId,
+        entry: &Entry,
+        entities: &[EntityId],
+    ) -> ServiceResult<(Self, usize)> {
+        let mut found = Self::default();
+        let mut series: BTreeMap<EntityId, BTreeSet<&str>> = BTreeMap::new();
+        let mut count = 0;
+        for entity in entities.iter().take(MOST) {
+            let of_entity = sources(services, tenant, entry, *entity).await?;
+            let known = |series: &BTreeMap<EntityId, BTreeSet<&str>>| {
+                series.values().map(BTreeSet::len).sum::<usize>()
+            };
+            if known(&series) + of_entity.len() > MAX_SERIES {
+                if count > 0 {
+                    break;
+                }
+                return Err(ServiceError::invalid(format!(
+                    "The arguments of {entity} are more than {MAX_SERIES} series!"
+                )));
+            }
+            for (source, key) in of_entity {
+                series.entry(source).or_default().insert(key);
+                found.targets.entry(source).or_default().insert(*entity);
+            }
+            count += 1;
+        }
+        for (entity, keys) in series {
+            let subject = Subject { tenant, entity };
+            if let Some(originator) = services.originators.get(subject).await? {
+                found.history.push(Source {
+                    subject,
+                    originator,
+                    keys: keys.into_iter().map(str::to_owned).collect(),
+                });
+            }
+        }
+        Ok((found, count))
+    }
+}
+
+/// The series that the field of one entity looks at.
+async fn sources<'a>(
+    services: &Arc<Services>,
+    tenant: TenantId,
+    entry: &'a Entry,
+    entity: EntityId,
+) -> ServiceResult<BTreeSet<(EntityId, &'a str)>> {
+    let mut found = BTreeSet::new();
+    let Some(originator) = services.originators.get(Subject { tenant, entity }).await? else {
+        return Ok(found);
+    };
+    let result = match &entry.kind {
+        Kind::Values(field) => field.result_name(),
+        _ => None,
+    };
+    let mut reached: Vec<(&Of, Vec<EntityId>)> = Vec::new();
+    for watch in entry.watches.iter().filter(|watch| watch.scope.is_none()) {
+        if !reached.iter().any(|(of, _)| **of == watch.of) {
+            let entities = match (&watch.of, &entry.kind) {
+                (Of::Own, _) => vec![entity],
+                (Of::Entity(named), _) => vec![*named],
+                (Of::Owner, _) => vec![owner_of(&originator, tenant)],
+                (Of::Path(path), _) => walk_path(services, tenant, entity, path).await?,
+                (Of::Related, Kind::Values(field)) => {
+                    let level = field.relation().map(std::slice::from_ref);
+                    walk_path(services, tenant, entity, level.unwrap_or_default()).await?
+                }
+                (Of::Related, _) => Vec::new(),
+            };
+            reached.push((&watch.of, entities));
+        }
+        let entities = reached.iter().find(|(of, _)| **of == watch.of);
+        for source in entities.map(|(_, entities)| entities).into_iter().flatten() {
+            // A field is never evaluated because of its own results.
+            let is_result = *source == entity && result == Some(&*watch.key);
+            if !is_result {
+                found.insert((*source, &*watch.key));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Results that wait to be stored; those of other times are left out.
+struct Results {
+    rows: Mutex<Pending>,
+    bounds: (i64, i64),
+}
+
+#[async_trait]
+impl IngestStore for Results {
+    async fn apply(&self, partition: Partition, _: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        self.amend(partition, effects).await
+    }
+
+    async fn amend(&self, _: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+        let mut rows = self.rows.lock();
+        let (start, end) = self.bounds;
+        for row in effects
+            .telemetry
+            .iter()
+            .filter(|row| (start..end).contains(&row.ts))
+        {
+            let values = Bytes::copy_from_slice(row.values);
+            rows.telemetry(row.subject, row.ts, row.ttl_seconds, row.parts, values);
+        }
+        Ok(())
+    }
+
+    async fn resume_position(&self, _: Partition) -> StoreResult<Option<Offset>> {
+        Ok(None)
+    }
+
+    async fn rewind(&self, _: Partition, _: Offset) -> StoreResult<()> {
+        Ok(())
+    }
+
+    async fn states(&self, _: Partition) -> StoreResult<Vec<StateRow>> {
+        Ok(Vec::new())
+    }
+
+    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
+        Ok(Vec::new())
+    }
+}
+
+/// What is played.
+pub(super) struct Batch {
+    /// The engine's parts, over stores that are not written.
+    pub(super) common: Arc<Common>,
+    /// Where values come from and results go.
+    pub(super) series: Arc<dyn TimeSeriesStore>,
+    pub(super) clock: Arc<ReplayClock>,
+    pub(super) pushes: Arc<Pushes>,
+    pub(super) watch: Arc<Mutex<Watch>>,
+    pub(super) tenant: TenantId,
+    pub(super) field: CalculatedFieldId,
+    pub(super) sources: Sources,
+    pub(super) bounds: (i64, i64),
+    pub(super) progress: Arc<Mutex<Reprocessing>>,
+    pub(super) cancelled: Arc<AtomicBool>,
+}
+
+impl Batch {
+    /// Plays until the end, or until it is cancelled.
+    pub(super) fn run(self) -> Result<(), PlayError> {
+        runtime()?.block_on(self.go())
+    }
+
+    async fn go(mut self) -> Result<(), PlayError> {
+        let (start, end) = self.bounds;
+        let queue = QueueHandle::new(MAIN_QUEUE, 1, Strategy::default());
+        let mut worker = Worker::new(Arc::clone(&self.common), queue);
+        worker.watch(Arc::clone(&self.watch));
+        let results = Arc::new(Results {
+            rows: Mutex::default(),
+            bounds: self.bounds,
+        });
+        let store = Applier::detached(results.clone());
+        let sources = std::mem::take(&mut self.sources.history);
+        let mut history = History::new(Arc::clone(&self.series), sources, start, end);
+        self.clock.set(start);
+        let mut values = 0;
+        while let Some(msg) = history.next().await? {
+            self.timers(&mut worker, msg.ts, &store).await;
+            self.clock.forward(msg.ts);
+            let targets = self.sources.targets.get(&msg.originator).into_iter().flatten();
+            let task = self.task(&msg);
+            for target in targets {
+                let subject = Subject {
+                    tenant: self.tenant,
+                    entity: *target,
+                };
+                // What fails is noted by the watch.
+                let _ = worker.play_task(subject, &task, &store).await;
+                self.pushes.drop_all();
+                values += 1;
+            }
+            if values >= TELL || results.rows.lock().rows() >= ROWS {
+                self.store(&results, std::mem::take(&mut values)).await?;
+            }
+            if self.is_over() {
+                break;
+            }
+        }
+        // What is made of the last values when the time ends.
+        self.timers(&mut worker, end, &store).await;
+        Ok(self.store(&results, values).await?)
+    }
+
+    fn is_over(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Lets everything come due that is due by a time.
+    async fn timers(&self, worker: &mut Worker, until: i64, store: &Applier) {
+        while let Some(due) = worker.next_due().filter(|due| *due <= until) {
+            if self.is_over() {
+                return;
+            }
+            self.clock.forward(due);
+            let _ = worker.play_due(store).await;
+            self.pushes.drop_all();
+        }
+    }
+
+    async fn store(&self, results: &Results, values: u64) -> StoreResult<()> {
+        let rows = std::mem::take(&mut *results.rows.lock());
+        let effects = rows.with(Vec::new());
+        if !effects.telemetry.is_empty() {
+            self.series.save(&effects.telemetry).await?;
+        }
+        let (without_result, last_problem) = self.watch.lock().fields.clone();
+        let mut progress = self.progress.lock();
+        progress.values += values;
+        progress.results += effects.telemetry.len() as u64;
+        progress.without_result = without_result;
+        progress.last_problem = last_problem;
+        Ok(())
+    }
+
+    /// What the field is told about values of one time.
+    fn task(&self, msg: &Msg) -> Task {
+        let values = match &msg.data {
+            Data::Packed(values) => unpack(values)
+                .filter_map(Result::ok)
+                .map(|(key, value)| (msg.ts, key.into(), value.to_value()))
+                .collect(),
+            _ => Vec::new(),
+        };
+        Task {
+            field: Some(self.field),
+            news: News {
+                subject: msg.subject(),
+                change: Change::Values { scope: None, values },
+                msg: msg.id,
+                kind: MsgType::PostTelemetry.name().into(),
+                previous: Arc::default(),
+            },
+            page: None,
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! Something that every tenant has, made of what is stored when it is first needed, and again in part when that changes.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use fieldline_core::ports::StoreResult;
+use fieldline_model::TenantId;
+use parking_lot::{Mutex, RwLock};
+
+/// The values of all tenants, each swapped as a whole. Tenants do not wait for each other: each has a lock of its own for
+/// loading.
+///
+/// # Promises
+/// - What was marked before [`get`](Self::get) is called is loaded anew before that returns; what is marked while it loads
+///   is loaded once more.
+/// - A mark outlives a load that fails.
+/// - What is loaded of a tenant that was forgotten meanwhile does not come into force.
+pub(crate) struct Tenants<T, P> {
+    slots: RwLock<HashMap<TenantId, Arc<Slot<T, P>>>>,
+    generation: AtomicU64,
+}
+
+/// What of a tenant's value is no longer true.
+#[derive(Debug, Clone)]
+pub(crate) struct Stale<P> {
+    /// All of it.
+    pub(crate) everything: bool,
+    /// These parts.
+    pub(crate) parts: HashSet<P>,
+}
+
+impl<P> Default for Stale<P> {
+    fn default() -> Self {
+        Self {
+            everything: false,
+            parts: HashSet::new(),
+        }
+    }
+}
+
+/// Where the values of a kind come from.
+#[async_trait]
+pub(crate) trait Load<T, P>: Send + Sync {
+    /// Makes the value of a tenant, of the one before and what of that is stale, all where that is absent.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn load(&self, tenant: TenantId, before: Option<&T>, stale: Option<&Stale<P>>) -> StoreResult<T>;
+
+    /// A value is about to come into force in the place of another one; nobody has seen it yet.
+    fn in_force(&self, tenant: TenantId, before: Option<&T>, now: &Arc<T>);
+}
+
+struct Slot<T, P> {
+    state: Mutex<State<T, P>>,
+    loading: tokio::sync::Mutex<()>,
+}
+
+struct State<T, P> {
+    value: Option<Arc<T>>,
+    stale: Option<Stale<P>>,
+    /// Grows with every mark.
+    marks: u64,
+    /// The tenant was forgotten.
+    is_gone: bool,
+}
+
+impl<T, P> Default for Slot<T, P> {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State {
+                value: None,
+                stale: None,
+                marks: 0,
+                is_gone: false,
+            }),
+            loading: tokio::sync::Mutex::default(),
+        }
+    }
+}
+
+impl<T, P> State<T, P> {
+    fn known(&self) -> Option<Arc<T>> {
+        self.value.clone().filter(|_| self.stale.is_none())
+    }
+}
+
+impl<T, P> Default for Tenants<T, P> {
+    fn default() -> Self {
+        Self {
+            slots: RwLock::default(),
+            generation: AtomicU64::new(1),
+        }
+    }
+}
+
+impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
+    /// Grows with every change: whoever keeps a value asks again when it has grown.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Lets everybody ask again.
+    fn turn(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The value of a tenant as it is now.
+    ///
+    /// # Errors
+    /// It cannot be loaded.
+    pub(crate) async fn get(&self, tenant: TenantId, loader: &impl Load<T, P>) -> StoreResult<Arc<T>> {
+        loop {
+            let slot = self.slot(tenant);
+            if let Some(known) = slot.state.lock().known() {
+                return Ok(known);
+            }
+            let _one = slot.loading.lock().await;
+            let (before, stale, marks) = {
+                let state = slot.state.lock();
+                if let Some(known) = state.known() {
+                    return Ok(known);
+                }
+                (state.value.clone(), state.stale.clone(), state.marks)
+            };
+            let loaded = Arc::new(loader.load(tenant, before.as_deref(), stale.as_ref()).await?);
+            let mut state = slot.state.lock();
+            if state.is_gone {
+                // Whoever asks after that asks for another tenant of the same id.
+                return Ok(loaded);
+            }
+            if state.marks == marks {
+                loader.in_force(tenant, before.as_deref(), &loaded);
+                state.value = Some(loaded.clone());
+                state.stale = None;
+                return Ok(loaded);
+            }
+        }
+    }
+
+    /// The value of a tenant, whether or not it is still true; `None` before the first load.
+    pub(crate) fn peek(&self, tenant: TenantId) -> Option<Arc<T>> {
+        let slot = self.slots.read().get(&tenant).cloned()?;
+        slot.state.lock().value.clone()
+    }
+
+    /// Puts a value in force that was not loaded; returns the one before.
+    pub(crate) fn put(&self, tenant: TenantId, value: Arc<T>) -> Option<Arc<T>> {
+        let before = {
+            let slot = self.slot(tenant);
+            let mut state = slot.state.lock();
+            state.stale = None;
+            state.value.replace(value)
+        };
+        self.turn();
+        before
+    }
+
+    /// A part of a tenant's value is no longer true, or all of it where no part is named.
+    pub(crate) fn mark(&self, tenant: TenantId, part: Option<P>) {
+        {
+            let slot = self.slot(tenant);
+            let mut state = slot.state.lock();
+            state.marks += 1;
+            let stale = state.stale.get_or_insert_default();
+            match part {
+                Some(part) => {
+                    stale.parts.insert(part);
+                }
+                None => stale.everything = true,
+            }
+        }
+        self.turn();
+    }
+
+    /// The tenants whose values have been asked for.
+    pub(crate) fn all(&self) -> Vec<TenantId> {
+        self.slots.read().keys().copied().collect()
+    }
+
+    /// Drops the value of a tenant that is no more, and returns it.
+    pub(crate) fn forget(&self, tenant: TenantId) -> Option<Arc<T>> {
+        let slot = self.slots.write().remove(&tenant);
+        let value = slot.and_then(|slot| {
+            let mut state = slot.state.lock();
+            state.is_gone = true;
+            state.value.take()
+        });
+        self.turn();
+        value
+    }
+
+    fn slot(&self, tenant: TenantId) -> Arc<Slot<T, P>> {
+        if let Some(slot) = self.slots.read().get(&tenant) {
+            return slot.clone();
+        }
+        self.slots.write().entry(tenant).or_default().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use fieldline_core::ports::{StoreError, StoreErrorKind};
+    use tokio::sync::mpsc;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    type Numbers = Tenants<u32, u8>;
+    /// What a load was given, and what answers it.
+    struct Asked {
+        tenant: TenantId,
+        before: Option<u32>,
+        stale: Option<(bool, Vec<u8>)>,
+        answer: oneshot::Sender<StoreResult<u32>>,
+    }
+
+    /// A value that came into force, and the one before it.
+    type Forced = (Option<u32>, u32);
+
+    /// Loads end when the test says so.
+    #[derive(Clone)]
+    struct Loader {
+        numbers: Arc<Numbers>,
+        asked: mpsc::UnboundedSender<Asked>,
+        forced: Arc<Mutex<Vec<Forced>>>,
+    }
+
+    impl Loader {
+        fn new() -> (Self, mpsc::UnboundedReceiver<Asked>) {
+            let (asked, asks) = mpsc::unbounded_channel();
+            let loader = Self {
+                numbers: Arc::default(),
+                asked,
+                forced: Arc::default(),
+            };
+            (loader, asks)
+        }
+
+        async fn get(&self, tenant: TenantId) -> StoreResult<u32> {
+            self.numbers.get(tenant, self).await.map(|number| *number)
+        }
+
+        fn ask(&self, tenant: TenantId) -> tokio::task::JoinHandle<StoreResult<u32>> {
+            let loader = self.clone();
+            tokio::spawn(async move { loader.get(tenant).await })
+        }
+    }
+
+    #[async_trait]
+    impl Load<u32, u8> for Loader {
+        async fn load(
+            &self,
+            tenant: TenantId,
+            before: Option<&u32>,
+            stale: Option<&Stale<u8>>,
+        ) -> StoreResult<u32> {
+            let parts = |stale: &Stale<u8>| {
+                let mut parts: Vec<u8> = stale.parts.iter().copied().collect();
+                parts.sort_unstable();
+                (stale.everything, parts)
+            };
+            let (answer, answered) = oneshot::channel();
+            let asked = Asked {
+                tenant,
+                before: before.copied(),
+                stale: stale.map(parts),
+                answer,
+            };
+            self.asked.send(asked).ok().unwrap();
+            answered.await.unwrap()
+        }
+
+        fn in_force(&self, _: TenantId, before: Option<&u32>, now: &Arc<u32>) {
+            self.forced.lock().push((before.copied(), **now));
+        }
+    }
+
+    async fn next(asks: &mut mpsc::UnboundedReceiver<Asked>) -> Asked {
+        let waiting = tokio::time::timeout(Duration::from_secs(10), asks.recv());
+        waiting.await.expect("nothing is loaded").unwrap()
+    }
+
+    fn none(asks: &mut mpsc::UnboundedReceiver<Asked>) {
+        assert!(asks.try_recv().is_err(), "something is loaded");
+    }
+
+    #[tokio::test]
+    async fn many_who_ask_wait_for_one_load_and_other_tenants_do_not() {
+        let (loader, mut asks) = Loader::new();
+        let (slow, fast) = (TenantId::new(), TenantId::new());
+        let waiting: Vec<_> = (0..3).map(|_| loader.ask(slow)).collect();
+        let of_slow = next(&mut asks).await;
+        assert_eq!(
+            (of_slow.tenant, of_slow.before, &of_slow.stale),
+            (slow, None, &None)
+        );
+        let quick = loader.ask(fast);
+        let of_fast = next(&mut asks).await;
+        assert_eq!(of_fast.tenant, fast);
+        of_fast.answer.send(Ok(2)).unwrap();
+        assert_eq!(quick.await.unwrap().unwrap(), 2);
+        of_slow.answer.send(Ok(1)).unwrap();
+        for waits in waiting {
+            assert_eq!(waits.await.unwrap().unwrap(), 1);
+        }
+        none(&mut asks);
+    }
+
+    #[tokio::test]
+    async fn what_is_marked_while_it_is_loaded_is_loaded_once_more_and_nobody_sees_the_old_one() {
+        let (loader, mut asks) = Loader::new();
+        let tenant = TenantId::new();
+        let first = loader.ask(tenant);
+        next(&mut asks).await.answer.send(Ok(1)).unwrap();
+        assert_eq!(first.await.unwrap().unwrap(), 1);
+
+        loader.numbers.mark(tenant, Some(7));
+        let second = loader.ask(tenant);
+        let asked = next(&mut asks).await;
+        assert_eq!((asked.before, asked.stale), (Some(1), Some((false, vec![7]))));
+        let generation = loader.numbers.generation();
+        loader.numbers.mark(tenant, Some(8));
+        assert!(loader.numbers.generation() > generation);
+        let meanwhile = loader.ask(tenant);
+        asked.answer.send(Ok(2)).unwrap();
+        let again = next(&mut asks).await;
+        assert_eq!((again.before, again.stale), (Some(1), Some((false, vec![7, 8]))));
+        assert_eq!(
+            *loader.forced.lock(),
+            [(None, 1)],
+            "what was stale already has come into force"
+        );
+        again.answer.send(Ok(3)).unwrap();
+        assert_eq!(second.await.unwrap().unwrap(), 3);
+        assert_eq!(meanwhile.await.unwrap().unwrap(), 3);
+        assert_eq!(*loader.forced.lock(), [(None, 1), (Some(1), 3)]);
+        none(&mut asks);
+    }
+
+    #[tokio::test]
+    async fn a_mark_outlives_a_load_that_fails_and_a_first_load_is_marked_too() {
+        let (loader, mut asks) = Loader::new();
+        let tenant = TenantId::new();
+        let first = loader.ask(tenant);
+        let asked = next(&mut asks).await;
+        // As after a change of the tenant profile, which concerns all that are known.
+        assert_eq!(loader.numbers.all(), [tenant]);
+        loader.numbers.mark(tenant, None);
+        asked.answer.send(Ok(1)).unwrap();
+        let again = next(&mut asks).await;
+        assert_eq!(again.stale, Some((true, Vec::new())));
+        let failure = StoreError::new(StoreErrorKind::Unavailable, "not now");
+        again.answer.send(Err(failure)).unwrap();
+        first.await.unwrap().unwrap_err();
+        let second = loader.ask(tenant);
+        let asked = next(&mut asks).await;
+        assert_eq!(asked.stale, Some((true, Vec::new())));
+        asked.answer.send(Ok(2)).unwrap();
+        assert_eq!(second.await.unwrap().unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_is_loaded_of_a_tenant_that_is_gone_does_not_come_into_force() {
+        let (loader, mut asks) = Loader::new();
+        let tenant = TenantId::new();
+        let first = loader.ask(tenant);
+        let asked = next(&mut asks).await;
+        assert_eq!(loader.numbers.forget(tenant), None);
+        asked.answer.send(Ok(1)).unwrap();
+        assert_eq!(first.await.unwrap().unwrap(), 1);
+        assert!(loader.forced.lock().is_empty());
+        assert_eq!(loader.numbers.peek(tenant), None);
+        let second = loader.ask(tenant);
+        next(&mut asks).await.answer.send(Ok(2)).unwrap();
+        assert_eq!(second.await.unwrap().unwrap(), 2);
+        assert_eq!(loader.numbers.forget(tenant).as_deref(), Some(&2));
+    }
+}

@@ -1,0 +1,336 @@
+//! What alarm rules say is done: alarms are raised, changed and cleared, and messages tell about it.
+
+use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ports::{AlarmDraft, AlarmTouch, AlarmUpdate, Propagation, StateKey};
+use fieldline_core::services::{ServiceErrorKind, ServiceResult};
+use fieldline_model::entity::Alarm;
+use fieldline_model::message::{Metadata, MsgType};
+use fieldline_model::{AlarmId, RuleNodeId};
+use tracing::warn;
+use uuid::Uuid;
+
+use super::Out;
+use crate::alarm_rules::{Action, ActionKind, ActiveAlarm, Rules, State};
+use crate::message::{Data, Msg, derive_id};
+use crate::node::{Label, Step};
+use crate::worker::Worker;
+use crate::worker::walk::{Move, Ticket};
+
+/// Alarms whose end has moved and is not stored yet; more are stored at once.
+const MAX_TOUCHES: usize = 10_000;
+
+/// What an evaluation is about, and because of what.
+pub(super) struct Case<'a> {
+    pub(super) ticket: Ticket,
+    pub(super) key: &'a StateKey,
+    pub(super) rules: &'a Rules,
+    pub(super) msg: &'a Msg,
+    pub(super) out: &'a Out,
+}
+
+/// What has become of an alarm, as a message tells it.
+pub(super) struct Done {
+    kind: MsgType,
+    label: &'static str,
+    alarm: Alarm,
+    /// Names in the metadata that are `true`.
+    flags: &'static [&'static str],
+}
+
+impl Worker {
+    /// Does what an action says, the `number`th of its evaluation. Returns what is to be told of it.
+    pub(super) async fn act(
+        &mut self,
+        case: &Case<'_>,
+        (number, action): (u64, &Action),
+        state: &mut State,
+        store: &Applier,
+    ) -> Result<Option<Done>, Stopping> {
+        match action.kind {
+            ActionKind::Raise => self.raise(case, (number, action), state, store).await,
+            ActionKind::Update {
+                severity_changed: false,
+            } => self.move_end(case, action, store).await,
+            ActionKind::Update {
+                severity_changed: true,
+            } => self.change_severity(case, action, store).await,
+            ActionKind::Clear => self.clear(case, action, store).await,
+        }
+    }
+
+    async fn raise(
+        &mut self,
+        case: &Case<'_>,
+        (number, action): (u64, &Action),
+        state: &mut State,
+        store: &Applier,
+    ) -> Result<Option<Done>, Stopping> {
+        let Case { key, rules, msg, .. } = *case;
+        let service = self.common.services.rules.alarms.clone();
+        let draft = AlarmDraft {
+            id: Some(AlarmId(derive_id(msg.id, hash(key.keeper, action.alarm, number)))),
+            tenant: key.subject.tenant,
+            customer: None,
+            originator: key.subject.entity,
+            alarm_type: rules.alarm_type(action.alarm).unwrap_or_default().to_owned(),
+            severity: action.severity,
+            start_ts: action.start_ts,
+            end_ts: action.end_ts,
+            details: action.details_json(),
+            propagation: propagation(rules, action),
+            created_time: 0,
+            may_create: true,
+        };
+        let raised = self
+            .with_store(store, move || {
+                let (service, draft) = (service.clone(), draft.clone());
+                async move { service.create_or_update(draft, None).await.map(Some) }
+            })
+            .await?;
+        let Some(result) = raised else {
+            state.set_alarm(rules, action.alarm, None);
+            return Ok(None);
+        };
+        let (created, severity_changed) = (result.created || result.replayed, result.severity_changed());
+        let alarm = result.alarm;
+        if let Some((id, severity)) = alarm.id.zip(alarm.severity) {
+            let active = ActiveAlarm {
+                id: id.0,
+                severity,
+                start_ts: alarm.start_ts,
+            };
+            state.set_alarm(rules, action.alarm, Some(active));
+        }
+        Ok(Some(match (created, severity_changed) {
+            (true, _) => Done {
+                kind: MsgType::AlarmCreated,
+                label: "Alarm Created",
+                alarm,
+                flags: &["isNewAlarm"],
+            },
+            (false, true) => Done::severity_changed(alarm),
+            (false, false) => Done::updated(alarm),
+        }))
+    }
+
+    /// The alarm goes on: that is stored from time to time only.
+    async fn move_end(
+        &mut self,
+        case: &Case<'_>,
+        action: &Action,
+        store: &Applier,
+    ) -> Result<Option<Done>, Stopping> {
+        let (tenant, id) = (case.key.subject.tenant, AlarmId(action.id));
+        let touch = AlarmTouch {
+            tenant,
+            alarm: id,
+            end_ts: action.end_ts,
+            details: action.details_json(),
+        };
+        self.touches.insert(action.id, touch);
+        if self.touches.len() >= MAX_TOUCHES {
+            self.store_touches().await;
+        }
+        if !self.is_told(case.key, "Alarm Updated") {
+            return Ok(None);
+        }
+        let alarms = self.common.services.stores.alarms.clone();
+        let found = self
+            .with_store(store, move || {
+                let alarms = alarms.clone();
+                async move { Ok(alarms.get(tenant, id).await?) }
+            })
+            .await?;
+        Ok(found.map(|mut alarm: Alarm| {
+            alarm.end_ts = alarm.end_ts.max(action.end_ts);
+            Done::updated(alarm)
+        }))
+    }
+
+    async fn change_severity(
+        &mut self,
+        case: &Case<'_>,
+        action: &Action,
+        store: &Applier,
+    ) -> Result<Option<Done>, Stopping> {
+        let service = self.common.services.rules.alarms.clone();
+        let update = AlarmUpdate {
+            tenant: case.key.subject.tenant,
+            id: AlarmId(action.id),
+            severity: action.severity,
+            start_ts: action.start_ts,
+            end_ts: action.end_ts,
+            details: action.details_json(),
+            propagation: propagation(case.rules, action),
+        };
+        let updated = self
+            .with_store(store, move || {
+                let (service, update) = (service.clone(), update.clone());
+                async move { service.update(update, None).await }
+            })
+            .await?;
+        Ok(updated.map(|result| Done::severity_changed(result.alarm)))
+    }
+
+    async fn clear(
+        &mut self,
+        case: &Case<'_>,
+        action: &Action,
+        store: &Applier,
+    ) -> Result<Option<Done>, Stopping> {
+        self.touches.remove(&action.id);
+        let service = self.common.services.rules.alarms.clone();
+        let (tenant, id, ts) = (case.key.subject.tenant, AlarmId(action.id), action.end_ts);
+        let details = action.details_json();
+        let cleared = self
+            .with_store(store, move || {
+                let (service, details) = (service.clone(), details.clone());
+                async move { service.clear(tenant, id, ts, details.as_ref()).await }
+            })
+            .await?;
+        Ok(cleared.map(|result| Done {
+            kind: MsgType::AlarmClear,
+            label: "Alarm Cleared",
+            alarm: result.alarm,
+            flags: &["isClearedAlarm"],
+        }))
+    }
+
+    /// Calls a service until its store can serve. `None` where it refuses.
+    async fn with_store<T: Send + 'static, F>(
+        &mut self,
+        store: &Applier,
+        call: impl Fn() -> F,
+    ) -> Result<Option<T>, Stopping>
+    where
+        F: Future<Output = ServiceResult<Option<T>>> + Send + 'static,
+    {
+        loop {
+            match self.common.services.runtime.spawn(call()).await {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(error)) if error.kind() != ServiceErrorKind::Unavailable => {
+                    warn!(%error, "an alarm rule's alarm was refused");
+                    return Ok(None);
+                }
+                Ok(Err(error)) => warn!(%error, "cannot store an alarm, trying again"),
+                Err(error) => {
+                    warn!(%error, "storing an alarm has failed");
+                    return Ok(None);
+                }
+            }
+            store.pause().await?;
+        }
+    }
+
+    fn is_told(&self, key: &StateKey, label: &'static str) -> bool {
+        let Some(chains) = self.tenants.get(&key.subject.tenant) else {
+            return true;
+        };
+        let Some((chain, at)) = chains.node(RuleNodeId(key.keeper)) else {
+            return true;
+        };
+        let label = Label::from(label);
+        chain
+            .nodes
+            .get(at)
+            .is_some_and(|node| node.targets(&label).next().is_some() || node.debug.is_on())
+    }
+
+    /// Sends a message about an alarm where the rules say.
+    pub(super) fn tell_alarm(&mut self, case: &Case<'_>, action: &Action, done: Done, moves: &mut Vec<Move>) {
+        let Ok(body) = serde_json::to_value(&done.alarm) else {
+            return;
+        };
+        let id = done.alarm.id.map_or(Uuid::nil(), |id| id.0);
+        let mut told = case.msg.derive(hash(id, 0, done.kind.name().len() as u64));
+        told.data = Data::json(body);
+        told.callers.clone_from(&case.msg.callers);
+        told.meta
+            .make_mut()
+            .extend(done.metadata(action).entries().to_vec());
+        self.begin(case.ticket);
+        match case.out {
+            Out::Node(place) => {
+                told.kind = MsgType::Alarm;
+                moves.push(Move::Leave(told, place.clone(), Label::from(done.label)));
+            }
+            Out::Chain(_) => {
+                told.kind = done.kind;
+                let tenant = told.tenant;
+                moves.push(Move::Answer(Step::EnterDefault(told), None, tenant));
+            }
+        }
+    }
+
+    /// Stores how far the ends of alarms have moved.
+    pub(in crate::worker) async fn store_touches(&mut self) {
+        if self.touches.is_empty() {
+            return;
+        }
+        let touches: Vec<AlarmTouch> = self.touches.drain().map(|(_, touch)| touch).collect();
+        let alarms = self.common.services.stores.alarms.clone();
+        let stored = self
+            .common
+            .services
+            .runtime
+            .spawn(async move { alarms.touch(&touches).await })
+            .await;
+        if let Ok(Err(error)) = stored {
+            // They move again with the next message.
+            warn!(%error, "cannot move the ends of alarms");
+        }
+    }
+}
+
+impl Done {
+    fn updated(alarm: Alarm) -> Self {
+        Self {
+            kind: MsgType::AlarmUpdated,
+            label: "Alarm Updated",
+            alarm,
+            flags: &["isExistingAlarm"],
+        }
+    }
+
+    fn severity_changed(alarm: Alarm) -> Self {
+        Self {
+            kind: MsgType::AlarmSeverityUpdated,
+            label: "Alarm Severity Updated",
+            alarm,
+            flags: &["isExistingAlarm", "isSeverityUpdated"],
+        }
+    }
+
+    fn metadata(&self, action: &Action) -> Metadata {
+        let mut metadata = Metadata::new();
+        if let Some(repeats) = action.condition_repeats {
+            metadata.set("alarmConditionRepeats", repeats.to_string());
+        }
+        if let Some(duration) = action.condition_duration {
+            metadata.set("alarmConditionDuration", duration.to_string());
+        }
+        for flag in self.flags {
+            metadata.set(*flag, "true");
+        }
+        metadata
+    }
+}
+
+fn propagation(rules: &Rules, action: &Action) -> Propagation {
+    let (related, owner, tenant) = rules.propagation(action.alarm);
+    let relation_types = rules.propagation_relation_types(action.alarm);
+    Propagation {
+        related,
+        owner,
+        tenant,
+        relation_types: relation_types.map(str::to_owned).collect(),
+    }
+}
+
+/// Tells apart what follows from the same message.
+fn hash(id: Uuid, alarm: usize, number: u64) -> u64 {
+    let (high, low) = id.as_u64_pair();
+    (high ^ low.rotate_left(17))
+        .wrapping_add((alarm as u64) << 32)
+        .wrapping_add(number)
+}

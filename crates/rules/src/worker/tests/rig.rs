@@ -1,0 +1,342 @@
+//! A queue at work over a journal and stores of its own; what its nodes do is up to the test.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink, partition_index};
+use fieldline_core::ports::{
+    AttributeRow, AttributeStore, Effects, IngestStore, Journal as _, Offset, Partition, StateRow,
+    StoreError, StoreErrorKind, StoreResult,
+};
+use fieldline_journal::EmbeddedJournal;
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::message::Message;
+use fieldline_model::record::RecordBatch;
+use fieldline_model::timeseries::{Attribute, AttributeScope};
+use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject};
+use fieldline_storage::series::SeriesStore;
+use parking_lot::Mutex;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::book::TenantChains;
+use crate::chain::Chain;
+use crate::engine::{Common, QueueHandle};
+use crate::message::Msg;
+use crate::node::{Ctx, Node, Step};
+use crate::nodes::tests::World;
+use crate::services::Services;
+use crate::stats::{Counts, LastFailure};
+use crate::strategy::Strategy;
+
+/// Longest time that a test waits for what has to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A queue with one worker, its chains, and what they work on.
+pub(super) struct Rig {
+    pub(super) world: World,
+    pub(super) uplink: Uplink,
+    pub(super) journal: Arc<EmbeddedJournal>,
+    pub(super) store: Arc<Store>,
+    pub(super) attributes: Arc<Attributes>,
+    pub(super) queue: Arc<QueueHandle>,
+    services: Services,
+    _dir: TempDir,
+}
+
+impl Rig {
+    pub(super) async fn new(partitions: u16, strategy: Strategy) -> Self {
+        let world = World::new().await;
+        let dir = tempfile::tempdir().unwrap();
+        let journal =
+            Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
+        let uplink = Uplink::open(journal.clone(), partitions).unwrap();
+        let attributes = Arc::new(Attributes::over(world.store.clone()));
+        Self {
+            queue: QueueHandle::new("Main", uplink.partitions(), strategy),
+            store: Arc::new(Store {
+                inner: world.store.clone(),
+                refuses: AtomicBool::new(false),
+            }),
+            services: Services {
+                attributes: attributes.clone(),
+                ..Services::clone(&world.services)
+            },
+            attributes,
+            uplink,
+            journal,
+            world,
+            _dir: dir,
+        }
+    }
+
+    /// Changes what nodes of workers that are started later have.
+    pub(super) fn services(&mut self) -> &mut Services {
+        &mut self.services
+    }
+
+    /// Puts a chain in force, whose first node all messages come to.
+    pub(super) fn chain(&self, nodes: Vec<Arc<dyn Node>>, edges: &[(usize, usize, &str)]) -> Arc<Chain> {
+        let nodes = nodes.into_iter().map(|node| (RuleNodeId::new(), node)).collect();
+        self.put(Chain::of(RuleChainId::new(), nodes, edges))
+    }
+
+    /// The same for a chain that is made already.
+    pub(super) fn put(&self, chain: Chain) -> Arc<Chain> {
+        let chain = Arc::new(chain);
+        let chains = TenantChains::of(Some(chain.id), [chain.clone()], 0);
+        self.world.common.book.put(self.world.tenant, chains);
+        chain
+    }
+
+    /// Starts the worker.
+    pub(super) async fn start(&self) -> IngestService {
+        let common = Common {
+            services: Arc::new(self.services.clone()),
+            book: self.world.common.book.clone(),
+            events: self.world.common.events.clone(),
+            script_limits: fieldline_script::Limits::default(),
+        };
+        let stores = IngestStores {
+            store: self.store.clone(),
+            activity: self.services.activity.clone(),
+            processors: self.queue.processors(&Arc::new(common)),
+        };
+        let options = Options {
+            workers: 1,
+            ..Options::default()
+        };
+        IngestService::start(&self.uplink, stores, &options)
+            .await
+            .unwrap()
+    }
+
+    /// Closes the journal, and lets the worker come to its end. Returns what was counted, and how the last message that
+    /// failed has failed.
+    pub(super) async fn finish(&self, service: IngestService) -> (Counts, Option<LastFailure>) {
+        self.journal.close().await;
+        let (has_replayed, failure) = (service.has_replayed(), service.failure());
+        self.stop(service, PATIENCE).await;
+        assert_eq!(failure(), None);
+        assert!(has_replayed(), "a message was never acknowledged");
+        self.counts()
+    }
+
+    /// What was counted, and how the last message that failed has failed.
+    pub(super) fn counts(&self) -> (Counts, Option<LastFailure>) {
+        self.queue.counts.lock().of(self.world.tenant).clone()
+    }
+
+    /// Ends the worker, whatever it is at.
+    pub(super) async fn stop(&self, service: IngestService, patience: Duration) {
+        tokio::task::spawn_blocking(move || service.stop(patience))
+            .await
+            .unwrap();
+    }
+
+    /// A partition of the queue.
+    pub(super) fn partition(&self, index: u16) -> Partition {
+        Partition {
+            queue: self.uplink.queue(),
+            index,
+        }
+    }
+
+    /// A device whose messages are in a partition.
+    pub(super) async fn device_in(&self, partition: u16) -> EntityId {
+        for n in 0..1000 {
+            let device = self.world.device(&format!("{partition}-{n}"), json!(null)).await;
+            if partition_index(device.id, self.uplink.partitions()) == partition {
+                return device;
+            }
+        }
+        panic!("no device has come to partition {partition}");
+    }
+
+    /// A device sends rows of the value `n` at these times, as one record.
+    pub(super) async fn send(&self, device: EntityId, times: impl IntoIterator<Item = i64>) {
+        let mut batch = RecordBatch::new();
+        let mut telemetry = batch.telemetry(self.world.subject(device), 0, 0);
+        for ts in times {
+            telemetry.begin_row(ts);
+            pack("n", ValueRef::Long(ts), telemetry.buffer());
+            telemetry.count_point();
+        }
+        telemetry.finish();
+        self.append(device, &batch).await;
+    }
+
+    /// A device sends a client attribute.
+    pub(super) async fn send_attribute(&self, device: EntityId, key: &str, value: i64) {
+        let mut batch = RecordBatch::new();
+        let mut attributes = batch.attributes(self.world.subject(device), value, AttributeScope::Client);
+        pack(key, ValueRef::Long(value), attributes.buffer());
+        attributes.finish();
+        self.append(device, &batch).await;
+    }
+
+    /// A message from inside the platform.
+    pub(super) async fn send_message(&self, message: &Message) {
+        let mut batch = RecordBatch::new();
+        batch.message(self.world.tenant, message);
+        self.append(message.originator, &batch).await;
+    }
+
+    async fn append(&self, device: EntityId, batch: &RecordBatch) {
+        let subject = self.world.subject(device);
+        self.uplink.append(subject, batch).await.unwrap().await.unwrap();
+    }
+}
+
+/// A node that does this.
+pub(super) fn node(does: impl Fn(&mut Ctx<'_>, Msg) -> Step + Send + Sync + 'static) -> Arc<dyn Node> {
+    struct Does<F>(F);
+    impl<F: Fn(&mut Ctx<'_>, Msg) -> Step + Send + Sync> Node for Does<F> {
+        fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+            (self.0)(ctx, msg)
+        }
+    }
+    Arc::new(Does(does))
+}
+
+/// The times of messages in the order in which they came to a node.
+#[derive(Clone, Default)]
+pub(super) struct Seen(Arc<Mutex<Vec<i64>>>);
+
+impl Seen {
+    /// A node that ends messages.
+    pub(super) fn node(&self) -> Arc<dyn Node> {
+        let seen = self.clone();
+        node(move |_, msg| {
+            seen.note(&msg);
+            Step::Done
+        })
+    }
+
+    pub(super) fn note(&self, msg: &Msg) {
+        self.0.lock().push(msg.values_ts());
+    }
+
+    pub(super) fn all(&self) -> Vec<i64> {
+        self.0.lock().clone()
+    }
+}
+
+/// Waits until it holds.
+pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn as_the_test_wants<T>() -> StoreResult<T> {
+    Err(StoreError::new(
+        StoreErrorKind::Unavailable,
+        "as the test wants it",
+    ))
+}
+
+/// A store that takes nothing while the test says so.
+pub(super) struct Store {
+    inner: Arc<SeriesStore>,
+    pub(super) refuses: AtomicBool,
+}
+
+#[async_trait]
+impl IngestStore for Store {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+        if self.refuses.load(Ordering::Acquire) {
+            return as_the_test_wants();
+        }
+        self.inner.apply(partition, next, effects).await
+    }
+
+    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+        if self.refuses.load(Ordering::Acquire) {
+            return as_the_test_wants();
+        }
+        self.inner.amend(partition, effects).await
+    }
+
+    async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {
+        self.inner.resume_position(partition).await
+    }
+
+    async fn rewind(&self, partition: Partition, to: Offset) -> StoreResult<()> {
+        self.inner.rewind(partition, to).await
+    }
+
+    async fn states(&self, partition: Partition) -> StoreResult<Vec<StateRow>> {
+        self.inner.states(partition).await
+    }
+
+    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
+        self.inner.checkpoint().await
+    }
+}
+
+/// Attributes whose next reads take their time, or panic.
+pub(super) struct Attributes {
+    inner: Arc<SeriesStore>,
+    pub(super) slow: AtomicUsize,
+    pub(super) panics: AtomicUsize,
+}
+
+impl Attributes {
+    fn over(inner: Arc<SeriesStore>) -> Self {
+        Self {
+            inner,
+            slow: AtomicUsize::new(0),
+            panics: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// Takes one of what is left.
+fn takes_one(left: &AtomicUsize) -> bool {
+    let one_less = |left: usize| left.checked_sub(1);
+    left.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less)
+        .is_ok()
+}
+
+#[async_trait]
+impl AttributeStore for Attributes {
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        AttributeStore::save(&*self.inner, rows).await
+    }
+
+    async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        AttributeStore::save_relaxed(&*self.inner, rows).await
+    }
+
+    async fn get(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: Option<&[String]>,
+    ) -> StoreResult<Vec<Attribute>> {
+        assert!(!takes_one(&self.panics), "as the test wants it");
+        let found = AttributeStore::get(&*self.inner, subject, scope, keys).await;
+        if takes_one(&self.slow) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        found
+    }
+
+    async fn delete(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: &[String],
+    ) -> StoreResult<Vec<String>> {
+        AttributeStore::delete(&*self.inner, subject, scope, keys).await
+    }
+
+    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
+        AttributeStore::delete_subject(&*self.inner, subject).await
+    }
+}

@@ -1,0 +1,64 @@
+//! What was kept of things that are no more.
+
+use std::sync::Arc;
+
+use fieldline_core::events::{EntityChange, EntityListener as _};
+use fieldline_core::ports::IngestStore as _;
+use fieldline_model::{DeviceId, EntityId, RuleChainId, RuleNodeId};
+use uuid::Uuid;
+
+use super::rig::{Rig, eventually, node};
+use crate::book::BookListener;
+use crate::chain::Chain;
+use crate::node::Step;
+use crate::strategy::Strategy;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
+    let rig = Rig::new(1, Strategy::default()).await;
+    let [a, b] = [
+        rig.world.device("a", ().into()).await,
+        rig.world.device("b", ().into()).await,
+    ];
+    let keeps = node(|ctx, msg| {
+        ctx.keep(msg.subject(), 0, None, b"kept");
+        Step::success(msg)
+    });
+    let [old, stays] = [RuleNodeId::new(), RuleNodeId::new()];
+    let chain = |ids: &[RuleNodeId]| {
+        let nodes = ids.iter().map(|id| (*id, keeps.clone())).collect();
+        Chain::of(RuleChainId::new(), nodes, &[(0, 1, "Success")])
+    };
+    let kept = async || -> Vec<(Uuid, EntityId)> {
+        let rows = rig.store.states(rig.partition(0)).await.unwrap();
+        let mut kept: Vec<_> = rows
+            .into_iter()
+            .map(|row| (row.key.keeper, row.key.subject.entity))
+            .collect();
+        kept.sort_unstable();
+        kept
+    };
+    let becomes = async |what: &str, wanted: &[(RuleNodeId, EntityId)]| {
+        let mut wanted: Vec<_> = wanted.iter().map(|(node, entity)| (node.0, *entity)).collect();
+        wanted.sort_unstable();
+        eventually(what, async || kept().await == wanted).await;
+    };
+    rig.put(chain(&[old, stays]));
+    let service = rig.start().await;
+    rig.send(a, [1]).await;
+    rig.send(b, [2]).await;
+    becomes(
+        "not everything is kept",
+        &[(old, a), (old, b), (stays, a), (stays, b)],
+    )
+    .await;
+
+    rig.put(chain(&[stays]));
+    becomes("states of the node that is gone", &[(stays, a), (stays, b)]).await;
+    let listener = BookListener(Arc::clone(&rig.world.common.book));
+    listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId(a.id)));
+    becomes("states of the device that is gone", &[(stays, b)]).await;
+    listener.on_change(EntityChange::TenantDeleted(rig.world.tenant));
+    becomes("states of the tenant that is gone", &[]).await;
+    rig.finish(service).await;
+}

@@ -1,0 +1,151 @@
+//! Messages that wait for something: where they go on, in what order, and how many there may be.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fieldline_core::ports::IngestStore as _;
+use fieldline_core::ports::{AttributeStore as _, Partition};
+use fieldline_model::entity::ProcessingStrategyType;
+use fieldline_model::kv::Value;
+use fieldline_model::timeseries::AttributeScope;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::rig::{Rig, Seen, eventually, node};
+use crate::node::Step;
+use crate::strategy::Strategy;
+use crate::worker::rounds::MAX_SUSPENDED;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_of_acknowledge_nodes_in_a_row_need_no_deep_stack() {
+    const NODES: usize = 5000;
+    let rig = Rig::new(1, Strategy::default()).await;
+    let (device, seen) = (rig.device_in(0).await, Seen::default());
+    let mut nodes = vec![rig.world.node("flow.TbAckNode", json!({})); NODES];
+    nodes.push(seen.node());
+    let edges: Vec<_> = (0..NODES).map(|at| (at, at + 1, "Success")).collect();
+    rig.chain(nodes, &edges);
+    rig.send(device, [1]).await;
+    let service = rig.start().await;
+    let (counts, _) = rig.finish(service).await;
+    assert_eq!((counts.successful, seen.all()), (1, vec![1]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_late_message_keeps_lands_in_the_partition_it_came_from() {
+    let strategy = Strategy {
+        timeout: Duration::from_millis(1),
+        ..Strategy::default()
+    };
+    let rig = Rig::new(2, strategy).await;
+    let (early, late) = (rig.device_in(1).await, rig.device_in(0).await);
+    let (came, gone, gate) = (Seen::default(), Seen::default(), Arc::new(Semaphore::new(0)));
+    let waits = {
+        let (came, gate) = (came.clone(), gate.clone());
+        node(move |_, msg| {
+            came.note(&msg);
+            let (gate, waits) = (gate.clone(), msg.originator == late);
+            Step::wait(async move {
+                if waits {
+                    let _permit = gate.acquire().await;
+                }
+                Step::then(move |ctx| {
+                    ctx.keep(msg.subject(), 0, None, b"kept");
+                    Step::success(msg)
+                })
+            })
+        })
+    };
+    let chain = rig.chain(vec![waits, gone.node()], &[(0, 1, "Success")]);
+    let service = rig.start().await;
+    rig.send(late, [1]).await;
+    eventually("the first message has not come", async || came.all() == [1]).await;
+    rig.send(early, [2]).await;
+    // The worker has turned to the other partition since.
+    eventually("the second message has not gone on", async || gone.all() == [2]).await;
+    gate.add_permits(1);
+    eventually("the first message has not gone on", async || gone.all() == [2, 1]).await;
+    rig.finish(service).await;
+    let kept = async |partition: Partition| -> Vec<_> {
+        let rows = rig.store.states(partition).await.unwrap();
+        let of_node = rows
+            .into_iter()
+            .filter(|row| row.key.keeper == chain.nodes[0].id.0);
+        of_node.map(|row| row.key.subject.entity).collect()
+    };
+    assert_eq!(kept(rig.partition(0)).await, [late]);
+    assert_eq!(kept(rig.partition(1)).await, [early]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_attribute_messages_the_later_one_wins_however_long_the_first_read_takes() {
+    let rig = Rig::new(1, Strategy::default()).await;
+    let device = rig.device_in(0).await;
+    let saves = rig.world.node(
+        "telemetry.TbMsgAttributesNode",
+        json!({"scope": "SERVER_SCOPE", "updateAttributesOnlyOnValueChange": true}),
+    );
+    rig.chain(vec![saves], &[]);
+    rig.send_attribute(device, "version", 1).await;
+    rig.send_attribute(device, "version", 2).await;
+    rig.attributes.slow.store(1, Ordering::Release);
+    let service = rig.start().await;
+    let (counts, _) = rig.finish(service).await;
+    assert_eq!(
+        (counts.successful, rig.attributes.slow.load(Ordering::Acquire)),
+        (2, 0)
+    );
+    let mut stored = Vec::new();
+    for scope in [AttributeScope::Client, AttributeScope::Server] {
+        let subject = rig.world.subject(device);
+        stored.extend(rig.world.store.get(subject, scope, None).await.unwrap());
+    }
+    let values: Vec<_> = stored.into_iter().map(|stored| stored.value).collect();
+    assert_eq!(values, [Value::Long(2)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
+    let strategy = Strategy {
+        processing: ProcessingStrategyType::SkipAllFailuresAndTimedOut,
+        timeout: Duration::from_millis(50),
+        ..Strategy::default()
+    };
+    let rig = Rig::new(1, strategy).await;
+    let (device, came, gate) = (
+        rig.device_in(0).await,
+        Seen::default(),
+        Arc::new(Semaphore::new(0)),
+    );
+    let waits = {
+        let (came, gate) = (came.clone(), gate.clone());
+        node(move |_, msg| {
+            came.note(&msg);
+            let gate = gate.clone();
+            Step::wait(async move {
+                let _permit = gate.acquire().await;
+                Step::success(msg)
+            })
+        })
+    };
+    rig.chain(vec![waits], &[]);
+    let all: Vec<i64> = (1..=MAX_SUSPENDED as i64 + 500).collect();
+    rig.send(device, all.iter().copied()).await;
+    let service = rig.start().await;
+    eventually("the worker is not full", async || {
+        came.all().len() >= MAX_SUSPENDED
+    })
+    .await;
+    // Long after the pack's time is up.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(
+        came.all().len(),
+        MAX_SUSPENDED,
+        "no more than these wait at a time"
+    );
+    gate.add_permits(1);
+    let (counts, _) = rig.finish(service).await;
+    assert_eq!(came.all(), all);
+    assert_eq!(counts.total, all.len() as u64);
+}

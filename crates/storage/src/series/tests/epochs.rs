@@ -1,0 +1,154 @@
+//! What is left of epochs that are packed, of some that are packed in part, and of those of the format before.
+
+use std::path::Path;
+
+use fieldline_core::ports::{TelemetryRow, TimeSeriesStore};
+use fieldline_model::kv::{Value, pack};
+use fieldline_model::timeseries::Point;
+use fjall::{Database, KeyspaceCreateOptions, PersistMode};
+
+use super::heads::{ALL, runtime, subject};
+use super::{World, quiet};
+use crate::series::{Options, SeriesStore, keys};
+use fieldline_core::options::ByteSize;
+use fieldline_core::ports::RowParts;
+use fieldline_testkit::clock::ManualClock;
+
+const KIB: usize = 1024;
+
+fn text(fill: &str, length: usize) -> Value {
+    Value::Text(fill.repeat(length).into())
+}
+
+fn save(store: &SeriesStore, of: u8, ts: i64, value: &Value) {
+    let mut packed = Vec::new();
+    pack("k", value.as_ref(), &mut packed);
+    let row = TelemetryRow {
+        parts: RowParts::Both,
+        subject: subject(of),
+        ts,
+        ttl_seconds: 0,
+        values: &packed,
+    };
+    runtime().block_on(TimeSeriesStore::save(store, &[row])).unwrap();
+}
+
+fn points(store: &SeriesStore, of: u8) -> Vec<Point> {
+    runtime().block_on(store.range(subject(of), "k", ALL)).unwrap()
+}
+
+fn times(store: &SeriesStore, of: u8) -> Vec<i64> {
+    points(store, of).iter().map(|point| point.ts).collect()
+}
+
+fn files(dir: &Path) -> usize {
+    let entries = std::fs::read_dir(dir).unwrap();
+    entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| if path.is_dir() { files(&path) } else { 1 })
+        .sum()
+}
+
+#[test]
+fn packed_epochs_leave_no_files_behind() {
+    let root = tempfile::tempdir().unwrap();
+    // Small enough that rows reach files before they are packed.
+    let options = Options {
+        memtable: ByteSize::mib(1),
+        ..quiet()
+    };
+    let store = SeriesStore::open(root.path(), &options, ManualClock::at(1_700_000_000_000)).unwrap();
+    let cycle = |n: usize| {
+        let value = text("x", 300 * KIB + n);
+        (0..4).for_each(|of| save(&store, of, 1, &value));
+        store.pack_now().unwrap();
+        assert_eq!(points(&store, 0).last().unwrap().value, value);
+    };
+    (0..20).for_each(cycle);
+    let before = files(root.path());
+    (20..120).for_each(cycle);
+    let after = files(root.path());
+    assert!(
+        after < before + 25,
+        "{before} files, {after} after a hundred epochs more"
+    );
+    store.close().unwrap();
+}
+
+#[test]
+fn an_epoch_that_is_packed_in_part_takes_no_rows_after_a_restart() {
+    let world = World::new();
+    let store = world.store();
+    for of in [3, 4, 5] {
+        save(&store, of, 1, &text("x", 1500 * KIB));
+    }
+    store.seal_active().unwrap();
+    assert!(store.pack_step().unwrap());
+    let engine = store.engine().unwrap();
+    assert!(engine.sealed_count() == 1, "more than one step is left");
+    drop((engine, store));
+    world.crash();
+    // A row that lies before what is packed already.
+    save(&world.store(), 2, 1, &Value::Long(1));
+    world.store().pack_now().unwrap();
+    for of in [2, 3, 4, 5] {
+        assert_eq!(times(&world.store(), of), [1], "{of}");
+    }
+    assert_eq!(world.store().engine().unwrap().sealed_count(), 0);
+    world.store().close().unwrap();
+}
+
+#[test]
+fn what_was_deleted_after_packing_does_not_come_back_from_rows_that_are_not_gone_yet() {
+    let world = World::new();
+    save(&world.store(), 0, 1, &Value::Long(1));
+    world.store().pack_now().unwrap();
+    runtime()
+        .block_on(world.store().delete_subject(subject(0)))
+        .unwrap();
+    world.crash();
+    assert_eq!(times(&world.store(), 0), [0; 0]);
+    save(&world.store(), 0, 2, &Value::Long(2));
+    world.store().pack_now().unwrap();
+    assert_eq!(times(&world.store(), 0), [2]);
+    world.store().close().unwrap();
+}
+
+/// The store as the format before had it: an epoch in `blocks-3` that is packed up to the first device, one in `blocks-4`,
+/// and stuck rows, all with keys that do not name an epoch.
+#[test]
+fn a_store_of_the_format_before_is_brought_up() {
+    let world = World::new();
+    for of in [3, 4, 5] {
+        save(&world.store(), of, 1, &Value::Long(of.into()));
+    }
+    let to_before = |dir: &Path| {
+        let db = Database::builder(dir).open().unwrap();
+        let table = |name: &str| db.keyspace(name, KeyspaceCreateOptions::default).unwrap();
+        let (meta, blocks) = (table("meta"), table("blocks"));
+        let rows: Vec<_> = blocks.iter().map(|entry| entry.into_inner().unwrap()).collect();
+        assert_eq!(rows.len(), 3);
+        for ((key, value), to) in rows.into_iter().zip(["blocks-3", "blocks-4", "stuck"]) {
+            table(to).insert(keys::without_epoch(&key), value).unwrap();
+            blocks.remove(key).unwrap();
+        }
+        meta.remove(b"e").unwrap();
+        meta.insert(b"f", 2_u64.to_be_bytes()).unwrap();
+        db.persist(PersistMode::SyncAll).unwrap();
+    };
+    world.damage(to_before).unwrap();
+    let stored = |store: &SeriesStore| [3, 4, 5].map(|of| times(store, of));
+    let all = [vec![1], vec![1], vec![1]];
+    assert_eq!(stored(&world.store()), all);
+    let engine = world.store().engine().unwrap();
+    let numbers: Vec<u64> = engine.epochs().iter().map(|epoch| epoch.number).collect();
+    assert_eq!(numbers, [0, 3, 4]);
+    let names = engine.db.list_keyspace_names();
+    assert!(!names.iter().any(|name| name.starts_with("blocks-")), "{names:?}");
+    drop(engine);
+    world.damage(|_| {}).unwrap();
+    assert_eq!(stored(&world.store()), all, "it is done once");
+    world.store().pack_now().unwrap();
+    assert_eq!(stored(&world.store()), all);
+    world.store().close().unwrap();
+}

@@ -1,0 +1,150 @@
+//! Entities that may be assigned to customers, of any kind: devices, assets, entity views.
+
+use std::marker::PhantomData;
+
+use async_trait::async_trait;
+use fieldline_core::ports::{Assignable, AssignableStore, StoreResult};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{CustomerId, TenantId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::list::{self, Listing};
+use super::query::{Columns, Owner, Query};
+use super::record::{self, Record, bare};
+
+/// A kind of entities in a table with the columns `tenant_id`, `customer_id`, `name` and `search`.
+pub(super) trait Assigned: Record + Assignable {
+    /// Their lists. What is read of a row begins with [`Record::SELECT`]; the customer is joined as [`Listing::joins`] says.
+    const LISTING: Listing;
+    /// The answer where others refer to one that is deleted.
+    const IN_USE: &'static str;
+    /// The table of their profiles, where they have some.
+    const PROFILES: Option<&'static str>;
+
+    /// It with what is read beside it.
+    fn read_info(columns: &mut Columns<'_>) -> StoreResult<Self::Info>;
+    /// Appends what a filter asks for besides the tenant.
+    fn matching(query: Query, tenant: TenantId, filter: &Self::Filter) -> Query;
+}
+
+/// The entities of a kind in a database.
+pub(super) struct Rows<E> {
+    pub(super) database: Database,
+    kind: PhantomData<fn() -> E>,
+}
+
+impl<E> Rows<E> {
+    pub(super) fn new(database: &Database) -> Self {
+        Self {
+            database: database.clone(),
+            kind: PhantomData,
+        }
+    }
+}
+
+#[async_trait]
+impl<E: Assigned> AssignableStore<E> for Rows<E> {
+    async fn save(&self, entity: E, create: bool) -> StoreResult<E> {
+        record::save(&self.database, entity, create).await
+    }
+
+    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>> {
+        record::get(&self.database, Owner::Tenant(tenant.0), bare(id)).await
+    }
+
+    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::Info>> {
+        let query = Query::new("SELECT ")
+            .push(E::LISTING.select)
+            .push(" FROM ")
+            .push(E::TABLE)
+            .push(" ")
+            .push(E::LISTING.joins)
+            .push(" WHERE ")
+            .push(E::TABLE)
+            .push(".id = ")
+            .bind(bare(id))
+            .push(" AND ")
+            .push(E::TABLE)
+            .push(".tenant_id = ")
+            .bind(tenant.0);
+        let rows = self.database.read(query).await?;
+        rows.first()
+            .map(|row| E::read_info(&mut row.columns()))
+            .transpose()
+    }
+
+    async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>> {
+        record::by_name(&self.database, Owner::Tenant(tenant.0), name).await
+    }
+
+    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>> {
+        let ids = ids.iter().map(|id| bare(*id));
+        record::by_ids(&self.database, Owner::Tenant(tenant.0), ids).await
+    }
+
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: &E::Filter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<E::Info>> {
+        let condition = |query: Query| E::matching(query.owned_by(Owner::Tenant(tenant.0)), tenant, filter);
+        let search = |query: Query, pattern: &str| containing(query, tenant, pattern, E::PROFILES);
+        list::page(&self.database, &E::LISTING, page, condition, search, E::read_info).await
+    }
+
+    async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool> {
+        record::delete::<E>(&self.database, Owner::Tenant(tenant.0), bare(id), E::IN_USE).await
+    }
+
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
+        record::count::<E>(&self.database, Owner::Tenant(tenant.0)).await
+    }
+}
+
+/// Narrows to what a customer has.
+pub(super) fn of_customer(query: Query, customer: Option<CustomerId>) -> Query {
+    match customer {
+        Some(customer) => query.push(" AND customer_id = ").bind(customer.0),
+        None => query,
+    }
+}
+
+/// Narrows to what has the profile of a name, and the profile of an id.
+pub(super) fn of_profile(
+    mut query: Query,
+    tenant: TenantId,
+    profiles: &'static str,
+    name: Option<&str>,
+    id: Option<Uuid>,
+) -> Query {
+    if let Some(name) = name {
+        query = query
+            .push(" AND profile_id = (SELECT id FROM ")
+            .push(profiles)
+            .push(" WHERE name = ")
+            .bind(name)
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(")");
+    }
+    match id {
+        Some(id) => query.push(" AND profile_id = ").bind(id),
+        None => query,
+    }
+}
+
+/// A text search in what entities are searched by themselves, in the name of the profile, and in the title of the
+/// customer. The latter two are looked up among the few profiles and customers first, not for each entity.
+fn containing(query: Query, tenant: TenantId, pattern: &str, profiles: Option<&'static str>) -> Query {
+    let among = |query: Query, table| {
+        list::own_text(query.push(table).push(" WHERE "), pattern)
+            .owned_by(Owner::Tenant(tenant.0))
+            .push(")")
+    };
+    let mut query = list::own_text(query.push("("), pattern);
+    if let Some(profiles) = profiles {
+        query = among(query.push(" OR profile_id IN (SELECT id FROM "), profiles);
+    }
+    among(query.push(" OR customer_id IN (SELECT id FROM "), "customer").push(")")
+}
