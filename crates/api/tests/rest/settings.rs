@@ -263,6 +263,14 @@ async fn people_keep_settings_of_their_own() {
     ] {
         assert_eq!(admin.refused("POST", path, &body).await.0, 400);
     }
+    let deep = format!("{}1{}", r#"{"a":"#.repeat(110), "}".repeat(110));
+    let deep: Value = serde_json::from_str(&deep).unwrap();
+    for body in [
+        json!({ (["a"; 33].join(".")): 1 }),
+        json!({ (["b"; 30].join(".")): deep }),
+    ] {
+        assert_eq!(admin.refused("PUT", "/api/user/settings", &body).await.0, 400);
+    }
     for kind in ["VISITED_DASHBOARDS", "NO_SUCH_TYPE"] {
         let path = format!("/api/user/settings/{kind}");
         assert_eq!(admin.refused("GET", &path, &Value::Null).await.0, 400);

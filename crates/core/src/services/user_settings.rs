@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{LastVisitedDashboard, StarredDashboard, UserDashboards, UserSettingsType};
 use fieldline_model::{DashboardId, TenantId, UserId};
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -66,7 +65,7 @@ impl UserSettings {
             )));
         }
         // What could not be read again is not stored.
-        if serde_json::from_str::<IgnoredAny>(&text).is_err() {
+        if serde_json::from_str::<Value>(&text).is_err() {
             return Err(ServiceError::invalid("User settings are nested too deeply!"));
         }
         self.0.stores.settings.save_of_user(user, kind, &settings).await?;
