@@ -511,7 +511,7 @@ mod tests {
             column(ImportColumnType::ServerAttribute, Some("t")),
             column(ImportColumnType::Timeseries, Some("s")),
         ]);
-        let row = self::row("a,12,1.5,TRUE,\"{\"\"x\"\":[1]}\",\"{no json\",");
+        let row = row("a,12,1.5,TRUE,\"{\"\"x\"\":[1]}\",\"{no json\",");
         let line = read(row, &mapping).unwrap();
         assert_eq!(
             object(&line.server).get(),
