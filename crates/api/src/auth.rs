@@ -1,11 +1,16 @@
 //! Logging in: tokens, who may use them, and what keeps guessing slow.
 
+mod api_keys;
 mod guard;
 mod sessions;
+mod token_settings;
 mod tokens;
 
+pub use token_settings::{TokenSettings, stored_token_settings};
 pub use tokens::{TokenKey, TokenKeyError};
 
+pub(crate) use api_keys::KeyRing;
 pub(crate) use guard::LoginGuard;
 pub(crate) use sessions::Sessions;
+pub(crate) use token_settings::JWT;
 pub(crate) use tokens::{Ticket, TokenPair, Tokens};

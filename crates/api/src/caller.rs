@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
 use fieldline_core::access::Principal;
 
 use crate::auth::Ticket;
@@ -53,27 +53,38 @@ impl<S: Send + Sync> FromRequestParts<S> for PeerAddress {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-        Ok(Self(peer.map(|ConnectInfo(address)| address.ip())))
+        Ok(Self(peer(&parts.extensions)))
     }
 }
 
-/// The caller that the headers prove.
-pub(crate) async fn authenticate(api: &Api, headers: &HeaderMap) -> ApiResult<Authenticated> {
-    let token = bearer(headers).ok_or_else(ApiError::unauthenticated)?;
-    let claims = api.tokens.read_access(token, api.clock.now_ms())?;
-    let user = api.sessions.user(&claims).await?;
-    Ok(Authenticated {
-        principal: user,
-        ticket: claims.ticket(),
-    })
+/// Where a request comes from.
+pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+    peer.map(|ConnectInfo(address)| address.ip())
 }
 
-/// The token of `X-Authorization`, or of `Authorization` where that header is absent.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// The caller that the headers prove, by a token or by an API key.
+pub(crate) async fn authenticate(api: &Api, headers: &HeaderMap) -> ApiResult<Authenticated> {
+    let (scheme, secret) = shown(headers).ok_or_else(ApiError::unauthenticated)?;
+    let now = api.clock.now_ms();
+    let (principal, ticket) = if scheme.eq_ignore_ascii_case("Bearer") {
+        let claims = api.tokens.read_access(secret, now)?;
+        (api.sessions.user(&claims).await?, claims.ticket())
+    } else if scheme.eq_ignore_ascii_case("ApiKey") {
+        let ticket = api.keys.ticket(secret, now).await?;
+        let known = api.sessions.redeem(ticket).await?;
+        (Principal::of(&known.user), ticket)
+    } else {
+        return Err(ApiError::unauthenticated());
+    };
+    Ok(Authenticated { principal, ticket })
+}
+
+/// Scheme and secret of `X-Authorization`, or of `Authorization` where that header is absent.
+fn shown(headers: &HeaderMap) -> Option<(&str, &str)> {
     let value = headers
         .get("x-authorization")
         .or_else(|| headers.get(axum::http::header::AUTHORIZATION))?;
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
+    let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+    Some((scheme, secret.trim()))
 }

@@ -1,22 +1,31 @@
 //! The controllers: one file an area, each reads its request, asks for the entity on the caller's behalf, and hands over
 //! to the services.
 
+mod admin;
+mod admin_security;
 mod alarm;
 mod alarm_comment;
 mod alarm_list;
 mod alarm_query;
 mod alarm_rule;
+mod api_key;
 mod asset;
 mod asset_list;
 mod asset_profile;
 mod assigned;
+mod audit_log;
 mod auth;
+mod bulk_import;
 mod calculated_field;
 mod calculated_field_list;
 mod calculated_field_reprocess;
 mod claim;
 mod conflict;
 mod customer;
+mod dashboard;
+mod dashboard_assignment;
+mod dashboard_home;
+mod dashboard_list;
 mod device;
 mod device_assignment;
 mod device_list;
@@ -26,6 +35,8 @@ mod entity_search;
 mod entity_view;
 mod entity_view_list;
 mod event;
+mod login;
+mod password_reset;
 mod profile;
 mod queue;
 mod queue_stats;
@@ -41,6 +52,7 @@ mod tenant_profile;
 mod usage;
 mod user;
 mod user_list;
+mod user_settings;
 
 use fieldline_model::{EntityId, EntityType, TenantId};
 use serde::Serialize;
@@ -51,6 +63,13 @@ use crate::endpoint::Routes;
 pub(crate) fn routes() -> Routes {
     Routes::default()
         .merge(auth::routes())
+        .merge(audit_log::routes())
+        .merge(api_key::routes())
+        .merge(bulk_import::routes())
+        .merge(login::routes())
+        .merge(password_reset::routes())
+        .merge(admin::routes())
+        .merge(admin_security::routes())
         .merge(alarm_rule::routes())
         .merge(calculated_field::routes())
         .merge(calculated_field_list::routes())
@@ -58,8 +77,13 @@ pub(crate) fn routes() -> Routes {
         .merge(tenant::routes())
         .merge(tenant_profile::routes())
         .merge(customer::routes())
+        .merge(dashboard::routes())
+        .merge(dashboard_assignment::routes())
+        .merge(dashboard_home::routes())
+        .merge(dashboard_list::routes())
         .merge(user::routes())
         .merge(user_list::routes())
+        .merge(user_settings::routes())
         .merge(device::routes())
         .merge(device_list::routes())
         .merge(device_assignment::routes())

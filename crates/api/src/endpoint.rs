@@ -16,6 +16,7 @@ use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
+use crate::audit::{self, Audited};
 use crate::caller;
 use crate::error::{self, ApiError, ErrorCode};
 use crate::state::Api;
@@ -105,6 +106,16 @@ impl Routes {
                 describe_access(item, access);
             }
             handlers = handlers.route_layer(middleware::from_fn(run_to_end));
+            let audited = paths.paths.keys().find_map(|path| Audited::of(path));
+            if let Some(audited) = audited {
+                let api = Api::clone(api);
+                handlers = handlers.route_layer(middleware::from_fn_with_state(
+                    api,
+                    move |State(api): State<Api>, request: Request, next: Next| {
+                        audit::keep(api, audited, request, next)
+                    },
+                ));
+            }
             if let Access::Roles(allowed) = access {
                 let api = Api::clone(api);
                 handlers = handlers.route_layer(middleware::from_fn_with_state(

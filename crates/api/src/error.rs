@@ -14,6 +14,8 @@ use fieldline_core::services::{ServiceError, ServiceErrorKind};
 use fieldline_model::EntityType;
 use serde::Serialize;
 
+use crate::audit::FailureText;
+
 /// A store that is down fails every request.
 static FAILURES: LogGate = LogGate::new(5);
 
@@ -28,6 +30,7 @@ pub(crate) enum ErrorCode {
     General = 2,
     Authentication = 10,
     JwtTokenExpired = 11,
+    CredentialsExpired = 15,
     PermissionDenied = 20,
     BadRequestParams = 31,
     ItemNotFound = 32,
@@ -43,9 +46,10 @@ impl ErrorCode {
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::General | Self::Database => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Authentication | Self::JwtTokenExpired | Self::PasswordViolation => {
-                StatusCode::UNAUTHORIZED
-            }
+            Self::Authentication
+            | Self::JwtTokenExpired
+            | Self::CredentialsExpired
+            | Self::PasswordViolation => StatusCode::UNAUTHORIZED,
             Self::PermissionDenied | Self::EntitiesLimitExceeded => StatusCode::FORBIDDEN,
             Self::BadRequestParams => StatusCode::BAD_REQUEST,
             Self::ItemNotFound => StatusCode::NOT_FOUND,
@@ -62,6 +66,7 @@ pub(crate) struct ApiError {
     code: ErrorCode,
     message: String,
     limit: Option<(EntityType, u64)>,
+    reset_token: Option<String>,
 }
 
 impl ApiError {
@@ -77,6 +82,15 @@ impl ApiError {
             code,
             message: message.into(),
             limit: None,
+            reset_token: None,
+        }
+    }
+
+    /// The password is right, but too old: 401, code 15, with the token that sets another one.
+    pub(crate) fn credentials_expired(reset_token: String) -> Self {
+        Self {
+            reset_token: Some(reset_token),
+            ..Self::new(ErrorCode::CredentialsExpired, "User password expired!")
         }
     }
 
@@ -131,6 +145,9 @@ pub(crate) struct ErrorBody {
     /// How many there may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<u64>,
+    /// Sets another password, where the old one has expired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reset_token: Option<String>,
 }
 
 impl IntoResponse for ApiError {
@@ -143,8 +160,12 @@ impl IntoResponse for ApiError {
             timestamp: SystemClock.now_ms(),
             entity_type,
             limit,
+            reset_token: self.reset_token,
         };
-        (self.status, Json(body)).into_response()
+        let text = FailureText(body.message.clone());
+        let mut response = (self.status, Json(body)).into_response();
+        response.extensions_mut().insert(text);
+        response
     }
 }
 
@@ -181,6 +202,7 @@ impl From<ServiceError> for ApiError {
             code,
             message: error.message().to_owned(),
             limit,
+            reset_token: None,
         }
     }
 }

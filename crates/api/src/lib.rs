@@ -4,20 +4,23 @@
 //! runs before the handler. What a caller may do with an entity is decided in `fieldline_core::access`.
 
 mod alarm_data;
+mod audit;
 mod auth;
 mod caller;
 mod controllers;
 mod endpoint;
 mod error;
 mod extract;
+mod mails;
 mod openapi;
 mod options;
 mod router;
 mod state;
 mod telemetry;
+mod user_agent;
 mod ws;
 
-pub use auth::{TokenKey, TokenKeyError};
+pub use auth::{TokenKey, TokenKeyError, TokenSettings, stored_token_settings};
 pub use endpoint::{Access, Endpoint};
 pub use options::Options;
 pub use router::{endpoints, router};

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use fieldline_core::access::{self, AccessError, Entity, Kind, Operation, Principal};
+use fieldline_core::audit::AuditTrail;
 use fieldline_core::calls::Calls;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
@@ -12,8 +13,8 @@ use fieldline_core::events::EntityEvents;
 use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, FieldReprocess, RuleEngine, RuleNodeCatalog, RuleReplay, ScriptTester,
-    StoreError, TimeSeriesStore,
+    AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
+    ScriptTester, StoreError, TimeSeriesStore,
 };
 use fieldline_core::rest_calls::RestCallers;
 use fieldline_core::services::{Context, Onboarding, Services};
@@ -21,7 +22,8 @@ use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 use uuid::Uuid;
 
-use crate::auth::{LoginGuard, Sessions, TokenKey, Tokens};
+use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
+use crate::mails::Mails;
 use crate::options::Options;
 use crate::telemetry::SaveContext;
 use crate::ws::{Hub, Limits};
@@ -39,8 +41,12 @@ pub struct Deps {
     pub events: Arc<EntityEvents>,
     /// The time.
     pub clock: SharedClock,
-    /// Signs tokens.
+    /// Signs tokens, where the settings below have no other key.
     pub token_key: TokenKey,
+    /// How tokens are made, from [`crate::stored_token_settings`].
+    pub token_settings: Option<TokenSettings>,
+    /// Sends mails to people.
+    pub mailer: Arc<dyn MailSender>,
     /// How much tenants use, and may use.
     pub usage: Arc<ApiUsage>,
     /// Takes messages about what is changed.
@@ -96,6 +102,9 @@ pub(crate) struct ApiState {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) logins: LoginGuard,
+    pub(crate) mails: Mails,
+    pub(crate) keys: KeyRing,
+    pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
 }
 
@@ -114,10 +123,10 @@ impl ApiState {
             rule_nodes: Arc::clone(&deps.rule_nodes),
         });
         services.alarms = services.alarms.with_gate(deps.usage.clone());
-        let sessions = Arc::new(Sessions::new(
-            Arc::clone(&deps.entities.users),
-            Arc::clone(&deps.clock),
-        ));
+        services.security = services.security.with_min_length(options.min_password_length);
+        let audit = AuditTrail::start(Arc::clone(&deps.entities.audit));
+        services.actions.audit_to(audit.clone());
+        let sessions = Arc::new(Sessions::new(&deps.entities, Arc::clone(&deps.clock)));
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
@@ -127,7 +136,10 @@ impl ApiState {
         Self {
             hub,
             socket_limits: Arc::default(),
-            tokens: Tokens::new(&deps.token_key, &options),
+            tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),
+            audit,
+            keys: KeyRing::new(services.api_keys.clone()),
+            mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
             logins: LoginGuard::new(&options),
             entities: deps.entities,
             series: deps.series,

@@ -7,12 +7,12 @@ mod kind;
 mod permitted;
 
 use fieldline_model::entity::{
-    Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, Device, DeviceProfile, EntityView,
-    Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
+    Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
+    EntityView, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
 };
 use fieldline_model::{
-    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
-    EntityType, EntityViewId, QueueId, QueueStatsId, RuleChainId, RuleNodeId, Subject, TenantId,
+    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
+    EntityId, EntityType, EntityViewId, QueueId, QueueStatsId, RuleChainId, RuleNodeId, Subject, TenantId,
     TenantProfileId, UserId,
 };
 use serde_json::Value;
@@ -141,7 +141,9 @@ fn customer_user_may(who: &Principal, operation: Operation, what: &Resource) -> 
             | Op::RpcCall => own,
             _ => false,
         },
-        EntityType::Customer => own && matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry),
+        EntityType::Customer | EntityType::Dashboard => {
+            own && matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry)
+        }
         EntityType::User => {
             what.user_authority == Some(Authority::CustomerUser)
                 && own
@@ -173,6 +175,7 @@ pub enum Entity {
     QueueStats(QueueStats),
     ApiUsageState(ApiUsageState),
     CalculatedField(CalculatedField),
+    Dashboard(DashboardInfo),
 }
 
 impl Entity {
@@ -244,6 +247,24 @@ impl Entity {
                 profile.tenant_id,
                 CustomerId::NULL,
             ),
+            Self::Dashboard(dashboard) => resource(
+                dashboard.id.unwrap_or_default().into(),
+                dashboard.tenant_id,
+                CustomerId::NULL,
+            ),
+        }
+    }
+
+    /// What the table needs to know about it when this one asks: what is assigned to several customers counts as that of
+    /// the one who asks, if it is among them.
+    pub fn resource_for(&self, who: &Principal) -> Resource {
+        let resource = self.resource();
+        match self {
+            Self::Dashboard(dashboard) if dashboard.is_assigned_to(who.customer) => Resource {
+                customer: who.customer,
+                ..resource
+            },
+            _ => resource,
         }
     }
 
@@ -266,6 +287,7 @@ impl Entity {
             Self::QueueStats(stats) => &stats.queue_name,
             Self::ApiUsageState(_) => "",
             Self::CalculatedField(field) => &field.name,
+            Self::Dashboard(dashboard) => &dashboard.title,
         }
     }
 
@@ -288,6 +310,7 @@ impl Entity {
             Self::QueueStats(stats) => serde_json::to_value(stats),
             Self::ApiUsageState(usage) => serde_json::to_value(usage),
             Self::CalculatedField(field) => serde_json::to_value(field),
+            Self::Dashboard(dashboard) => serde_json::to_value(dashboard),
         };
         shown.unwrap_or_default()
     }
@@ -378,6 +401,11 @@ pub async fn lookup(
             .get(who.tenant, CalculatedFieldId(id.id))
             .await?
             .map(Entity::CalculatedField),
+        EntityType::Dashboard => stores
+            .dashboards
+            .info(who.tenant, DashboardId(id.id))
+            .await?
+            .map(Entity::Dashboard),
         EntityType::RuleChain => stores
             .rule_chains
             .get(who.tenant, RuleChainId(id.id))
@@ -396,7 +424,7 @@ pub async fn lookup(
         _ => None,
     };
     let entity = found.ok_or(AccessError::NotFound(id))?;
-    if allows(who, operation, &entity.resource()) {
+    if allows(who, operation, &entity.resource_for(who)) {
         Ok(entity)
     } else {
         Err(AccessError::Denied)

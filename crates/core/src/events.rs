@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
-    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
+    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId, EntityId,
     EntityViewId, RuleChainId, Subject, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::RwLock;
@@ -35,6 +35,8 @@ pub enum EntityChange {
     AssetProfileChanged(TenantId, AssetProfileId),
     /// The view was saved or deleted.
     EntityViewChanged(TenantId, EntityViewId),
+    /// The dashboard, or whom it is assigned to, was saved or deleted.
+    DashboardChanged(TenantId, DashboardId),
     /// A relation between these two was saved or deleted; twice the same entity where all of its relations were deleted.
     RelationChanged(TenantId, EntityId, EntityId),
     /// An alarm of this originator was raised, changed or deleted.

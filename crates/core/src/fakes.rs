@@ -5,6 +5,7 @@ mod calls;
 pub(crate) use self::calls::FakeCalls;
 
 mod absent;
+mod absent_people;
 mod absent_rules;
 
 use std::collections::BTreeMap;
@@ -29,8 +30,9 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::ports::{
     AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
-    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ProfileStore, StoreError, StoreErrorKind,
-    StoreResult, TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
+    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ProfileStore, StoreError,
+    StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter,
+    UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.
@@ -104,6 +106,10 @@ impl FakeStores {
             relations: Arc::new(absent::Absent),
             alarms: Arc::new(absent::Absent),
             calls: Arc::new(FakeCalls::default()),
+            dashboards: Arc::new(absent::Absent),
+            settings: Arc::new(absent::Absent),
+            audit: Arc::new(absent::Absent),
+            api_keys: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
@@ -256,6 +262,9 @@ impl CustomerStore for FakeStores {
     async fn get(&self, _: TenantId, _: CustomerId) -> StoreResult<Option<Customer>> {
         absent()
     }
+    async fn public(&self, _: CustomerId) -> StoreResult<Option<Customer>> {
+        absent()
+    }
     async fn by_title(&self, _: TenantId, _: &str) -> StoreResult<Option<Customer>> {
         absent()
     }
@@ -302,6 +311,12 @@ impl UserStore for FakeStores {
     async fn credentials_by_activate_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
         absent()
     }
+    async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
+        absent()
+    }
+    async fn note_login(&self, _: UserId, _: bool) -> StoreResult<u32> {
+        absent()
+    }
     async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {
         absent()
     }
@@ -309,6 +324,12 @@ impl UserStore for FakeStores {
 
 #[async_trait]
 impl AssignableStore<Device> for FakeStores {
+    async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Device>> {
+        absent()
+    }
+    async fn import(&self, _: Vec<ImportRow<Device>>) -> StoreResult<Vec<StoreResult<Device>>> {
+        absent()
+    }
     async fn save(&self, _: Device, _: bool) -> StoreResult<Device> {
         absent()
     }

@@ -1,15 +1,19 @@
 //! The ports: what a journal and a store promise, whoever implements them.
 
 mod alarms;
+mod api_keys;
 mod assigned;
 mod attributes;
+mod audit;
 mod calculated_fields;
+mod dashboards;
 mod entities;
 mod entity_rows;
 mod error;
 mod events;
 mod ingest;
 mod journal;
+mod mail;
 mod persistent_calls;
 mod profiles;
 mod queues;
@@ -20,6 +24,7 @@ mod rpc;
 mod rule_chains;
 mod rule_nodes;
 mod rules;
+mod settings;
 mod timeseries;
 mod values;
 
@@ -27,12 +32,15 @@ pub use alarms::{
     AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
     MAX_ALARM_ENTITIES, Propagation,
 };
+pub use api_keys::ApiKeyStore;
 pub use assigned::{
     AssetFilter, Assignable, AssignableStore, DeviceFilter, DeviceStore, EntityViewFilter, EntityViewStore,
-    Head, HeadMut,
+    Head, HeadMut, ImportRow,
 };
 pub use attributes::AttributeStore;
+pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
+pub use dashboards::{DashboardFilter, DashboardStore};
 pub use entities::{
     CustomerStore, DeviceCredentialsStore, EntityStores, TenantProfileStore, TenantStore, UserFilter,
     UserStore,
@@ -45,6 +53,7 @@ pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
+pub use mail::{Mail, MailSender, NoMails};
 pub use persistent_calls::PersistentCallStore;
 pub use profiles::{DeviceProfileStore, Profile, ProfileStore};
 pub use queues::QueueStore;
@@ -57,5 +66,6 @@ pub use rule_nodes::{
     NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
 };
 pub use rules::{NoRuleEngine, RuleEngine};
+pub use settings::SettingsStore;
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
 pub use values::{StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};

@@ -5,17 +5,20 @@
 
 mod actions;
 mod alarms;
+mod api_keys;
 mod asset_profiles;
 mod assets;
 mod assigned;
 mod calculated_fields;
 mod credentials;
 mod customers;
+mod dashboards;
 mod debug;
 mod device_profiles;
 mod devices;
 mod entity_views;
 mod error;
+mod import;
 mod limits;
 mod names;
 mod onboarding;
@@ -24,9 +27,11 @@ mod queues;
 mod relations;
 mod retention;
 mod rule_chains;
+mod security;
 pub mod seed;
 mod tenant_profiles;
 mod tenants;
+mod user_settings;
 mod users;
 mod validate;
 
@@ -34,15 +39,18 @@ use std::sync::Arc;
 
 pub use actions::Actions;
 pub use alarms::{AlarmGate, Alarms};
+pub use api_keys::ApiKeys;
 pub use asset_profiles::AssetProfiles;
 pub use assets::Assets;
 pub use assigned::AssignedService;
 pub use calculated_fields::CalculatedFields;
 pub use customers::Customers;
+pub use dashboards::Dashboards;
 pub use device_profiles::DeviceProfiles;
 pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
+pub use import::Imports;
 pub use names::{NameConflict, Suffix};
 pub use onboarding::{
     Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned, Provisioning,
@@ -53,10 +61,11 @@ pub use queues::{MAIN_QUEUE, Queues};
 pub use relations::Relations;
 pub use retention::StoredCalls;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};
+pub use security::{Security, check_password, is_expired};
 pub use tenant_profiles::TenantProfiles;
 pub use tenants::Tenants;
-pub use users::{ACTIVATION_TTL_MS, Activation, Users};
-pub use validate::check_password;
+pub use user_settings::{DashboardAction, UserSettings};
+pub use users::{Activation, Users};
 
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityEvents};
@@ -118,8 +127,12 @@ pub struct Services {
     pub tenants: Tenants,
     pub tenant_profiles: TenantProfiles,
     pub customers: Customers,
+    pub dashboards: Dashboards,
     pub calculated_fields: CalculatedFields,
     pub users: Users,
+    pub api_keys: ApiKeys,
+    pub security: Security,
+    pub user_settings: UserSettings,
     pub devices: Devices,
     pub device_profiles: DeviceProfiles,
     pub rule_chains: RuleChains,
@@ -130,6 +143,7 @@ pub struct Services {
     pub relations: Relations,
     pub alarms: Alarms,
     pub calls: StoredCalls,
+    pub imports: Imports,
     pub actions: Actions,
 }
 
@@ -142,8 +156,12 @@ impl Services {
             tenants: Tenants::new(&context),
             tenant_profiles: TenantProfiles::new(&context),
             customers: Customers::new(&context),
+            dashboards: Dashboards::new(&context),
             calculated_fields: CalculatedFields::new(&context),
             users: Users::new(&context),
+            api_keys: ApiKeys::new(&context),
+            security: Security::new(&context),
+            user_settings: UserSettings::new(&context),
             devices: Devices::new(&context),
             device_profiles: DeviceProfiles::new(&context),
             rule_chains: RuleChains::new(&context),
@@ -154,6 +172,7 @@ impl Services {
             relations: Relations::new(&context),
             alarms: Alarms::new(&context, &actions),
             calls: StoredCalls::new(&context),
+            imports: Imports::new(&context, &actions),
             actions,
         }
     }

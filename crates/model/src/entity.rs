@@ -2,29 +2,40 @@
 //! client uses is kept and given back.
 
 mod alarm;
+mod api_key;
 mod asset;
+mod audit;
 pub mod calculated_field;
 mod component;
+mod dashboard;
 mod debug;
 mod device;
 mod entity_view;
 mod event;
+mod import;
 mod owner;
 mod queue;
 mod relation;
 mod rpc;
 mod rule_chain;
+mod settings;
 mod user;
 
 pub use alarm::{
     Alarm, AlarmAssignee, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmCommentType, AlarmInfo,
     AlarmSearchStatus, AlarmSeverity, AlarmStatus,
 };
+pub use api_key::{ApiKey, ApiKeyInfo};
 pub use asset::{Asset, AssetInfo, AssetProfile, AssetProfileInfo};
+pub use audit::{ActionType, AuditLog, status_name};
 pub use calculated_field::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 pub use component::{
     ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
     ConfigurationDescriptor, NodeDefinition,
+};
+pub use dashboard::{
+    Dashboard, DashboardInfo, HomeDashboard, HomeDashboardInfo, LastVisitedDashboard, ShortCustomerInfo,
+    StarredDashboard, UserDashboards,
 };
 pub use debug::DebugSettings;
 pub use device::{
@@ -32,6 +43,7 @@ pub use device::{
 };
 pub use entity_view::{AttributeKeys, EntityView, EntityViewInfo, ViewKeys};
 pub use event::{CalculatedFieldDebug, EVENT_IN, EVENT_OUT, Event, EventBody, EventKind, RuleNodeDebug};
+pub use import::{ImportColumn, ImportColumnType, ImportMapping, ImportRequest, ImportResult};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};
 pub use queue::{
     ProcessingStrategy, ProcessingStrategyType, Queue, QueueStats, SubmitStrategy, SubmitStrategyType,
@@ -45,7 +57,8 @@ pub use rule_chain::{
     ChainConnection, NodeConnection, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType, RuleNode,
 };
-pub use user::{Authority, User, UserCredentials};
+pub use settings::{AdminSettings, PasswordPolicy, SecuritySettings, UserSettingsType};
+pub use user::{Authority, PastPassword, User, UserCredentials};
 
 use serde::{Deserialize, Deserializer};
 

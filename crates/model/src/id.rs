@@ -239,39 +239,55 @@ typed_ids! {
     ApiUsageStateId ApiUsageState "Id of the usage of a tenant.";
     CalculatedFieldId CalculatedField "Id of a calculated field.";
     RpcId Rpc "Id of a persistent call to a device.";
+    DashboardId Dashboard "Id of a dashboard.";
 }
 
-/// Id of a device's credentials, a bare row id that no other entity refers to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DeviceCredentialsId(pub Uuid);
+macro_rules! row_ids {
+    ($($name:ident $entity_type:expr, $doc:literal;)*) => {$(
+        #[doc = $doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct $name(pub Uuid);
 
-impl Serialize for DeviceCredentialsId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Shape {
-            id: Uuid,
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                #[derive(Serialize)]
+                struct Shape {
+                    #[serde(rename = "entityType", skip_serializing_if = "Option::is_none")]
+                    entity_type: Option<&'static str>,
+                    id: Uuid,
+                }
+                let entity_type: Option<&'static str> = $entity_type;
+                Shape { entity_type, id: self.0 }.serialize(serializer)
+            }
         }
-        Shape { id: self.0 }.serialize(serializer)
-    }
-}
 
-impl<'de> Deserialize<'de> for DeviceCredentialsId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Shape {
-            id: Uuid,
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                #[derive(Deserialize)]
+                struct Shape {
+                    id: Uuid,
+                }
+                Shape::deserialize(deserializer).map(|shape| Self(shape.id))
+            }
         }
-        Shape::deserialize(deserializer).map(|shape| Self(shape.id))
-    }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                entity_id_schema()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    )*};
 }
 
-impl utoipa::PartialSchema for DeviceCredentialsId {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        entity_id_schema()
-    }
+// Ids of rows that no other entity refers to; some name a type in JSON all the same.
+row_ids! {
+    DeviceCredentialsId None, "Id of a device's credentials.";
+    AdminSettingsId Some("ADMIN_SETTINGS"), "Id of settings of the installation.";
+    AuditLogId None, "Id of an entry of the audit log.";
+    ApiKeyId Some("API_KEY"), "Id of an API key.";
 }
-
-impl utoipa::ToSchema for DeviceCredentialsId {}
 
 impl utoipa::PartialSchema for EntityId {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {

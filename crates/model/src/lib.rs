@@ -17,7 +17,8 @@ pub mod reprocess;
 pub mod timeseries;
 
 pub use id::{
-    AlarmId, ApiUsageStateId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceCredentialsId,
-    DeviceId, DeviceProfileId, EntityId, EntityType, EntityViewId, NULL_UUID, QueueId, QueueStatsId, RpcId,
-    RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
+    AdminSettingsId, AlarmId, ApiKeyId, ApiUsageStateId, AssetId, AssetProfileId, AuditLogId,
+    CalculatedFieldId, CustomerId, DashboardId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId,
+    EntityType, EntityViewId, NULL_UUID, QueueId, QueueStatsId, RpcId, RuleChainId, RuleNodeId, Subject,
+    TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
 };

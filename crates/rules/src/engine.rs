@@ -21,8 +21,10 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tracing::{error, info};
 
+use crate::accounts::StoredAccounts;
 use crate::book::{Book, BookListener};
 use crate::events::{DebugLimit, Events};
+use crate::external::External;
 use crate::originators::Originators;
 use crate::push::Pusher;
 use crate::services::Services;
@@ -167,6 +169,10 @@ impl Engine {
             limit,
             &deps.runtime,
         );
+        let external = External {
+            accounts: Arc::new(StoredAccounts(deps.stores.settings.clone())),
+            ..External::default()
+        };
         let services = Arc::new(Services {
             stores: deps.stores,
             rules,
@@ -178,7 +184,7 @@ impl Engine {
             rest_calls: deps.rest_calls,
             activity: deps.activity,
             usage: deps.usage,
-            external: crate::external::External::default(),
+            external,
             originators: originators.clone(),
             clock: deps.clock,
             runtime: deps.runtime,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::clock::SharedClock;
 use fieldline_core::options::Span;
-use fieldline_core::ports::{EventStore, StoreResult};
+use fieldline_core::ports::{AuditStore, EventStore, StoreResult};
 use fieldline_core::services::{Alarms, StoredCalls};
 use fieldline_model::entity::EventKind;
 use schemars::JsonSchema;
@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub(crate) debug_ttl: Span,
     /// How long all other events are kept: starts and stops, errors, statistics; 0 for ever.
     pub(crate) ttl: Span,
+    /// How long the audit log keeps what people did; 0 for ever.
+    pub(crate) audit_ttl: Span,
 }
 
 impl Default for Options {
@@ -35,6 +37,7 @@ impl Default for Options {
         Self {
             debug_ttl: Span::secs(604_800),
             ttl: Span::secs(0),
+            audit_ttl: Span::secs(31_536_000),
         }
     }
 }
@@ -44,6 +47,7 @@ pub(crate) struct Housekeeping {
     pub(crate) alarms: Alarms,
     pub(crate) calls: StoredCalls,
     pub(crate) events: Arc<dyn EventStore>,
+    pub(crate) audit: Arc<dyn AuditStore>,
     pub(crate) clock: SharedClock,
     pub(crate) options: Options,
 }
@@ -75,6 +79,16 @@ impl Housekeeping {
             Ok(calls) => info!(calls, "deleted old calls to devices"),
             Err(error) => warn!(%error, "cannot delete old calls to devices, trying again later"),
         }
+        let audit_ttl = millis(self.options.audit_ttl);
+        let deleted = match audit_ttl {
+            0 => Ok(0),
+            ttl_ms => self.audit.delete_before(now_ms.saturating_sub(ttl_ms)).await,
+        };
+        match deleted {
+            Ok(0) => {}
+            Ok(entries) => info!(entries, "deleted old entries of the audit log"),
+            Err(error) => warn!(%error, "cannot delete old entries of the audit log, trying again later"),
+        }
         match self.delete_events(now_ms).await {
             Ok(0) => {}
             Ok(events) => info!(events, "deleted old events"),
@@ -91,7 +105,7 @@ impl Housekeeping {
                 }
                 EventKind::LcEvent | EventKind::Error | EventKind::Stats => self.options.ttl,
             };
-            let ttl_ms = i64::try_from(ttl.0.as_millis()).unwrap_or(i64::MAX);
+            let ttl_ms = millis(ttl);
             if ttl_ms > 0 {
                 count += self
                     .events
@@ -101,6 +115,10 @@ impl Housekeeping {
         }
         Ok(count)
     }
+}
+
+fn millis(span: Span) -> i64 {
+    i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Whether the clock went on as it should in a time.
@@ -163,6 +181,7 @@ mod tests {
             alarms: services.alarms,
             calls: services.calls,
             events: stores.events.clone(),
+            audit: stores.audit.clone(),
             clock,
             options: Options::default(),
         };

@@ -141,7 +141,7 @@ impl Platform<'_> {
             series: self.stores.series.clone(),
             ingest_failure: Box::new(core.ingest_failure()),
         };
-        let api = self.stores.api(core, self.dir, config)?;
+        let api = self.stores.api(core, self.dir, config).await?;
         let mut servers = Servers::new(core.device_services(self.stores, config), config);
         let opened = servers.open(addresses, api, probes, config).await;
         let result = match opened.and_then(|listening| self.announce(&listening)) {

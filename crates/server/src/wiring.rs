@@ -20,6 +20,7 @@ use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::json::JsonRules;
+use fieldline_rules::accounts::SmtpMails;
 use fieldline_rules::catalog::{Catalog, Tester};
 use fieldline_rules::engine::{Engine, QueueListener};
 use fieldline_rules::replay::{Replayer, Reprocessor};
@@ -104,7 +105,7 @@ impl Stores {
     }
 
     /// The routes of the REST API.
-    pub(crate) fn api(
+    pub(crate) async fn api(
         &self,
         core: &Core,
         dir: &DataDir,
@@ -118,6 +119,9 @@ impl Stores {
             clock: self.clock.clone(),
             token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
                 .map_err(ServeError::start)?,
+            token_settings: fieldline_api::stored_token_settings(&*self.database.entity_stores().settings)
+                .await?,
+            mailer: Arc::new(SmtpMails),
             rule_engine: core.rules.pusher(),
             rest_calls: core.rest_calls.clone(),
             devices: core.sessions.clone(),
@@ -255,6 +259,7 @@ impl Core {
             alarms: rules.common().services.rules.alarms.clone(),
             calls: rules.common().services.rules.calls.clone(),
             events: rules.common().services.stores.events.clone(),
+            audit: rules.common().services.stores.audit.clone(),
             clock: stores.clock.clone(),
             options: config.events.clone(),
         };

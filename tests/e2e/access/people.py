@@ -25,6 +25,25 @@ row(
     lambda w, fresh: Call(body={"activateToken": "guess", "password": PASSWORD}),
     public=True,
 )
+row(
+    "POST /api/auth/login/public",
+    "! ! ! ! !",
+    lambda w, fresh: Call(body={"publicId": w.customer_id}),
+    public=True,
+)
+row(
+    "POST /api/noauth/resetPasswordByEmail",
+    "+ + + + +",
+    lambda w, fresh: Call(body={"email": "nobody@example.com"}),
+    public=True,
+)
+row("GET /api/noauth/resetPassword", "! ! ! ! !", lambda w, fresh: Call(query={"resetToken": "guess"}), public=True)
+row(
+    "POST /api/noauth/resetPassword",
+    "! ! ! ! !",
+    lambda w, fresh: Call(body={"resetToken": "guess", "password": PASSWORD}),
+    public=True,
+)
 
 # -- oneself --
 
@@ -120,6 +139,11 @@ row(
 )
 row("GET /api/user/{userId}/activationLink", "- + - - -", on("userId", World.make_user, World.make_user))
 row("GET /api/user/{userId}/activationLinkInfo", "- + - - -", on("userId", World.make_user, World.make_user))
+row(
+    "POST /api/user/sendActivationMail",
+    "! ! - - !",
+    lambda w, fresh: Call(query={"email": w.customer_user.user["email"]}),
+)
 row("GET /api/user/tokenAccessEnabled", "+ + - - +")
 row("GET /api/user/{userId}/token", "- + - - -", USER())
 row("POST /api/user/{userId}/userCredentialsEnabled", "- + - - -", USER(query={"userCredentialsEnabled": "true"}))

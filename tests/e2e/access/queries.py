@@ -12,6 +12,7 @@ FILTERS: tuple[Callable[[World], dict], ...] = (
     lambda w: {"type": "singleEntity", "singleEntity": device_of(w.device)},
     lambda w: {"type": "entityList", "entityType": "DEVICE", "entityList": [w.device]},
     lambda w: {"type": "entityType", "entityType": "DEVICE"},
+    lambda w: {"type": "entityType", "entityType": "DASHBOARD"},
     lambda w: {"type": "entityName", "entityType": "DEVICE", "entityNameFilter": "treasure"},
     lambda w: {"type": "deviceType", "deviceTypes": ["default"], "deviceNameFilter": "%treasure%"},
     lambda w: {

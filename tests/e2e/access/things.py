@@ -18,6 +18,7 @@ class Things:
     other: Rest
     device: str
     customer_id: str
+    customer_user: Rest
 
     def make_all(self) -> None:
         self.asset_profile = self.make_asset_profile()
@@ -33,6 +34,8 @@ class Things:
         self.tenant.post(f"/api/ruleChain/{self.chain}/root")
         self.rule_node = self.node_of(self.chain)
         self.calling_chain = self.make_calling_chain()
+        self.dashboard = self.make_dashboard()
+        self.key = self.make_key()
         self.queue = self.make_queue()
         self.queue_stats = queue_stats(self.tenant)
         self.isolated = self.make_isolated_tenant()
@@ -60,6 +63,7 @@ class Things:
         self.other_alarm = made("/api/alarm", alarm(self.other_device), type=unique("foreign"))
         self.other_field = made("/api/calculatedField", field(self.other_device), name=unique("foreign"))
         self.other_alarm_rule = made("/api/alarm/rule", alarm_rule(self.other_device), name=unique("foreign"))
+        self.other_dashboard = made("/api/dashboard", {"title": unique("foreign")})
         chain = Chain()
         chain.connect(chain.node(SAVE, "foreign"), "Failure", chain.node(REPLY))
         self.other_chain = chain.save(self.other, unique("foreign"))["id"]["id"]
@@ -113,6 +117,17 @@ class Things:
         chain.connect(call, "treasure-3", chain.node(SAVE))
         return chain.save(self.tenant, unique("treasure"))["id"]["id"]
 
+    def make_dashboard(self) -> str:
+        dashboard = {"title": unique("treasure"), "configuration": {"secret": "treasure"}}
+        made = self.tenant.post("/api/dashboard", dashboard).json()["id"]["id"]
+        self.tenant.post(f"/api/customer/{self.customer_id}/dashboard/{made}")
+        return made
+
+    def make_key(self) -> str:
+        """A key of the customer's user."""
+        key = {"userId": self.customer_user.user["id"], "description": unique("treasure"), "enabled": True}
+        return self.tenant.post("/api/apiKey", key).json()["id"]["id"]
+
     def node_of(self, chain: str) -> str:
         return self.tenant.get(f"/api/ruleChain/{chain}/metadata").json()["nodes"][0]["id"]["id"]
 
@@ -152,6 +167,9 @@ class Things:
             "chain": tenant.get(f"/api/ruleChain/{self.chain}").json(),
             "nodes": tenant.get(f"/api/ruleChain/{self.chain}/metadata").json(),
             "chains": tenant.get("/api/ruleChains", **PAGE).json()["totalElements"],
+            "dashboard": tenant.get(f"/api/dashboard/{self.dashboard}").json(),
+            "home dashboard": tenant.get("/api/tenant/dashboard/home/info").json(),
+            "keys": tenant.get(f"/api/apiKeys/{self.customer_user.user['id']['id']}", **PAGE).json(),
             "queues": self.queues(self.sysadmin),
             "isolated": self.queues(self.isolated),
         }
@@ -166,6 +184,8 @@ class Things:
             self.rule_node,
             self.isolated_queue,
             self.unassigned,
+            self.dashboard,
+            self.key,
             self.alarm_rule,
             self.comment,
         ]

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fieldline_core::access::Principal;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_core::ports::UserStore;
-use fieldline_model::UserId;
+use fieldline_core::ports::{CustomerStore, EntityStores, UserStore};
 use fieldline_model::entity::{User, UserCredentials};
+use fieldline_model::{CustomerId, UserId};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::tokens::{AccessClaims, Ticket, outdated};
+use super::tokens::{AccessClaims, Ticket, outdated, public_user};
 use crate::error::ApiResult;
 
 const CACHED_USERS: usize = 10_000;
@@ -32,6 +32,7 @@ pub(crate) struct KnownUser {
 /// Says whether tokens still count.
 pub(crate) struct Sessions {
     users: Arc<dyn UserStore>,
+    customers: Arc<dyn CustomerStore>,
     clock: SharedClock,
     cache: Cache<UserId, Arc<KnownUser>>,
     /// When a session was logged out, seconds.
@@ -41,9 +42,10 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(users: Arc<dyn UserStore>, clock: SharedClock) -> Self {
+    pub(crate) fn new(stores: &EntityStores, clock: SharedClock) -> Self {
         Self {
-            users,
+            users: Arc::clone(&stores.users),
+            customers: Arc::clone(&stores.customers),
             clock,
             cache: Cache::new(CACHED_USERS),
             logged_out: Cache::new(LOGGED_OUT_SESSIONS),
@@ -59,7 +61,10 @@ impl Sessions {
 
     /// The user of a token, if it still counts.
     pub(crate) async fn redeem(&self, ticket: Ticket) -> ApiResult<Arc<KnownUser>> {
-        let known = self.known(ticket.user).await?.ok_or_else(outdated)?;
+        let known = self
+            .known(ticket.user, ticket.public)
+            .await?
+            .ok_or_else(outdated)?;
         let issued_ms = ticket.issued.saturating_mul(1_000);
         let left = self
             .logged_out
@@ -78,7 +83,12 @@ impl Sessions {
         self.logged_out.insert(ticket.session, until);
     }
 
-    async fn known(&self, id: UserId) -> ApiResult<Option<Arc<KnownUser>>> {
+    /// Opens a session for what a public customer has; `None` where it is no public customer.
+    pub(crate) async fn public(&self, customer: CustomerId) -> ApiResult<Option<Arc<KnownUser>>> {
+        self.known(UserId(customer.0), true).await
+    }
+
+    async fn known(&self, id: UserId, public: bool) -> ApiResult<Option<Arc<KnownUser>>> {
         let now = self.clock.now_ms();
         if let Some(known) = self.cache.get(&id)
             && (known.read_at..known.read_at + CACHED_MS).contains(&now)
@@ -86,13 +96,20 @@ impl Sessions {
             return Ok(Some(known));
         }
         let before = self.changes.load(Ordering::Acquire);
-        let (Some(user), Some(credentials)) =
-            (self.users.by_id(id).await?, self.users.credentials(id).await?)
-        else {
+        let found = match public {
+            true => {
+                let customer = self.customers.public(CustomerId(id.0)).await?;
+                customer.map(|customer| KnownUser::public(public_user(&customer), now))
+            }
+            false => match (self.users.by_id(id).await?, self.users.credentials(id).await?) {
+                (Some(user), Some(credentials)) => Some(KnownUser::new(user, &credentials, now)),
+                _ => None,
+            },
+        };
+        let Some(known) = found.map(Arc::new) else {
             self.cache.remove(&id);
             return Ok(None);
         };
-        let known = Arc::new(KnownUser::new(user, &credentials, now));
         self.cache.insert(id, Arc::clone(&known));
         if self.changes.load(Ordering::Acquire) != before {
             self.cache.remove(&id);
@@ -107,6 +124,15 @@ impl KnownUser {
             user,
             enabled: credentials.enabled,
             tokens_valid_from: credentials.tokens_valid_from,
+            read_at,
+        }
+    }
+
+    fn public(user: User, read_at: i64) -> Self {
+        Self {
+            user,
+            enabled: true,
+            tokens_valid_from: 0,
             read_at,
         }
     }

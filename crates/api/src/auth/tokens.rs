@@ -3,19 +3,22 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::str::FromStr as _;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fieldline_model::entity::{Authority, User};
-use fieldline_model::{CustomerId, TenantId, UserId};
+use fieldline_model::entity::{Authority, Customer, User};
+use fieldline_model::{CustomerId, NULL_UUID, TenantId, UserId};
 use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use jsonwebtoken::{Algorithm, Header};
+use parking_lot::RwLock;
 use rand::Rng as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::token_settings::{Signer, TokenSettings};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 
@@ -49,6 +52,10 @@ impl TokenKey {
             return Err(TokenKeyError::Malformed);
         }
         Ok(Self(bytes.into()))
+    }
+
+    pub(super) fn bytes(&self) -> Arc<[u8]> {
+        Arc::clone(&self.0)
     }
 
     /// A random key.
@@ -144,8 +151,11 @@ struct RefreshClaims {
 /// What a token says about itself, whichever kind it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket {
+    /// The user; the public customer's id in its place for a public session.
     pub(crate) user: UserId,
     pub(crate) session: Uuid,
+    /// Whether nobody in particular has come, for what the public customer has.
+    pub(crate) public: bool,
     /// When it was issued, seconds.
     pub(crate) issued: i64,
 }
@@ -154,37 +164,70 @@ impl AccessClaims {
     /// Whose token it is, and when it was issued.
     pub(crate) fn ticket(&self) -> Ticket {
         Ticket {
-            user: UserId(self.user_id),
+            user: UserId(if self.is_public {
+                self.customer_id
+            } else {
+                self.user_id
+            }),
             session: self.session_id,
+            public: self.is_public,
             issued: self.iat,
         }
     }
 }
 
 /// Issues and reads tokens.
-pub(crate) struct Tokens {
-    encoding: EncodingKey,
-    decoding: DecodingKey,
-    validation: Validation,
-    access_seconds: i64,
-    refresh_seconds: i64,
-}
+pub(crate) struct Tokens(RwLock<Arc<Signer>>);
 
 impl Tokens {
     pub(crate) fn new(key: &TokenKey, options: &Options) -> Self {
-        let mut validation = Validation::new(Algorithm::HS512);
-        validation.set_issuer(&[ISSUER]);
-        // Compared against the clock that is handed in instead.
-        validation.validate_exp = false;
         let seconds =
             |span: fieldline_core::options::Span| i64::try_from(span.0.as_secs()).unwrap_or(i64::MAX);
-        Self {
-            encoding: EncodingKey::from_secret(&key.0),
-            decoding: DecodingKey::from_secret(&key.0),
-            validation,
-            access_seconds: seconds(options.access_token_ttl),
-            refresh_seconds: seconds(options.refresh_token_ttl),
+        let (access, refresh) = (
+            seconds(options.access_token_ttl),
+            seconds(options.refresh_token_ttl),
+        );
+        Self(RwLock::new(Arc::new(Signer::new(
+            key.bytes(),
+            ISSUER,
+            access,
+            refresh,
+        ))))
+    }
+
+    /// The same with the settings that the system administrator has saved.
+    #[must_use]
+    pub(crate) fn with_stored(self, stored: Option<TokenSettings>) -> Self {
+        match stored.map(|stored| self.prepare(stored)) {
+            Some(Ok((_, signer))) => self.replace(signer),
+            Some(Err(error)) => {
+                tracing::warn!(
+                    error = error.message(),
+                    "the saved settings of tokens cannot be used"
+                );
+            }
+            None => {}
         }
+        self
+    }
+
+    /// How tokens are made now, without the key.
+    pub(crate) fn settings(&self) -> TokenSettings {
+        self.signer().settings()
+    }
+
+    /// What these settings make of it: how they are to be stored, and what [`Tokens::replace`] takes.
+    pub(crate) fn prepare(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, Signer)> {
+        self.signer().changed(settings)
+    }
+
+    /// Makes tokens another way from now on.
+    pub(crate) fn replace(&self, signer: Signer) {
+        *self.0.write() = Arc::new(signer);
+    }
+
+    fn signer(&self) -> Arc<Signer> {
+        Arc::clone(&self.0.read())
     }
 
     /// A new pair for a user. `valid_from_ms` is the time before which the user's tokens do not count.
@@ -195,23 +238,28 @@ impl Tokens {
         now_ms: i64,
         valid_from_ms: i64,
     ) -> ApiResult<TokenPair> {
+        let signer = self.signer();
         // Right after a change of password, tokens count from the next full second on only.
         let iat = now_ms.max(valid_from_ms).div_euclid(1_000);
-        let user_id = user.id.unwrap_or_default().0;
         let TenantId(tenant_id) = user.tenant_id;
         let CustomerId(customer_id) = user.customer_id;
+        let is_public = is_public(user);
+        let user_id = match is_public {
+            true => NULL_UUID,
+            false => user.id.unwrap_or_default().0,
+        };
         let access = AccessClaims {
             sub: user.email.clone(),
             user_id,
             scopes: vec![user.authority.name().to_owned()],
             session_id: session,
-            exp: iat.saturating_add(self.access_seconds),
-            iss: ISSUER.to_owned(),
+            exp: iat.saturating_add(signer.access_seconds),
+            iss: signer.issuer.clone(),
             iat,
             first_name: user.first_name.clone(),
             last_name: user.last_name.clone(),
             enabled: true,
-            is_public: false,
+            is_public,
             tenant_id,
             customer_id,
         };
@@ -220,21 +268,16 @@ impl Tokens {
             user_id,
             scopes: vec![REFRESH_SCOPE.to_owned()],
             session_id: session,
-            is_public: false,
+            is_public,
             jti: Uuid::new_v4(),
-            iss: ISSUER.to_owned(),
+            iss: signer.issuer.clone(),
             iat,
-            exp: iat.saturating_add(self.refresh_seconds),
+            exp: iat.saturating_add(signer.refresh_seconds),
         };
         Ok(TokenPair {
-            token: self.sign(&access)?,
-            refresh_token: self.sign(&refresh)?,
+            token: sign(&signer, &access)?,
+            refresh_token: sign(&signer, &refresh)?,
         })
-    }
-
-    fn sign(&self, claims: &impl Serialize) -> ApiResult<String> {
-        jsonwebtoken::encode(&Header::new(Algorithm::HS512), claims, &self.encoding)
-            .map_err(|_| ApiError::new(ErrorCode::General, "The token could not be signed"))
     }
 
     /// The claims of an access token that is signed with our key and has not expired.
@@ -256,21 +299,53 @@ impl Tokens {
         if !claims.scopes.iter().any(|scope| scope == REFRESH_SCOPE) {
             return Err(ApiError::unauthenticated());
         }
+        // The name of a public session is the id of its customer.
+        let user = match claims.is_public {
+            true => Uuid::from_str(&claims.sub).map_err(|_| ApiError::unauthenticated())?,
+            false => claims.user_id,
+        };
         Ok(Ticket {
-            user: UserId(claims.user_id),
+            user: UserId(user),
             session: claims.session_id,
+            public: claims.is_public,
             issued: claims.iat,
         })
     }
 
     fn read<T: DeserializeOwned>(&self, token: &str) -> ApiResult<T> {
-        jsonwebtoken::decode(token, &self.decoding, &self.validation)
+        let signer = self.signer();
+        jsonwebtoken::decode(token, &signer.decoding, &signer.validation)
             .map(|data| data.claims)
             .map_err(|error| match error.kind() {
                 ErrorKind::InvalidSignature => outdated(),
                 _ => ApiError::unauthenticated(),
             })
     }
+}
+
+fn sign(signer: &Signer, claims: &impl Serialize) -> ApiResult<String> {
+    jsonwebtoken::encode(&Header::new(Algorithm::HS512), claims, &signer.encoding)
+        .map_err(|_| ApiError::new(ErrorCode::General, "The token could not be signed"))
+}
+
+/// The stand-in for a user in public sessions: it has the id of the public customer.
+pub(super) fn public_user(customer: &Customer) -> User {
+    let id = customer.id.unwrap_or_default();
+    User {
+        id: Some(UserId(id.0)),
+        tenant_id: customer.tenant_id,
+        customer_id: id,
+        email: id.to_string(),
+        name: id.to_string(),
+        authority: Authority::CustomerUser,
+        first_name: Some("Public".to_owned()),
+        last_name: Some("Public".to_owned()),
+        ..User::default()
+    }
+}
+
+fn is_public(user: &User) -> bool {
+    !user.customer_id.is_null() && user.id == Some(UserId(user.customer_id.0))
 }
 
 /// The answer to a token that no longer counts: clients take it as the sign to refresh or log in again.
@@ -289,7 +364,6 @@ fn check_expiry(exp: i64, now_ms: i64) -> ApiResult<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fieldline_model::NULL_UUID;
     use serde_json::Value;
 
     fn user() -> User {

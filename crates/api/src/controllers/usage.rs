@@ -91,9 +91,9 @@ async fn usage(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json
         max_customers: max("maxCustomers"),
         users: users.total_elements,
         max_users: max("maxUsers"),
-        // The platform has neither dashboards nor edges.
-        dashboards: 0,
+        dashboards: stores.dashboards.count(tenant).await?,
         max_dashboards: max("maxDashboards"),
+        // The platform has no edges.
         edges: 0,
         max_edges: max("maxEdges"),
         transport_messages: used(UsageKey::TransportMessages),

@@ -4,11 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use fieldline_core::access::{Entity, Operation, Principal, Resource, allows};
-use fieldline_model::entity::{Authority, User};
+use fieldline_model::entity::{AdminSettings, Authority, User};
 use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType, UserId};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use crate::caller::Caller;
 use crate::endpoint::{Routes, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{Body, Ids, Query, missing};
+use crate::mails;
 use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
@@ -24,6 +25,7 @@ pub(super) fn routes() -> Routes {
         .add(STC, routes!(get))
         .add(STC, routes!(save))
         .add(ST, routes!(delete))
+        .add(ST, routes!(send_activation_mail))
         .add(ST, routes!(activation_link))
         .add(ST, routes!(activation_link_info))
         .add(ST, routes!(token_access_enabled))
@@ -44,13 +46,59 @@ async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) 
     Ok(Json(user))
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct MailParams {
+    /// Whether a new user is sent the activation link; `true` where absent. Without a mail server none is sent.
+    send_activation_mail: Option<bool>,
+}
+
+/// Sends somebody the link that activates the account.
+async fn mail_activation(api: &ApiState, user: &User, server: &Value, headers: &HeaderMap) -> ApiResult<()> {
+    let link = link_of(api, user.id.unwrap_or_default(), headers).await?;
+    let mail = mails::activation(&user.email, &link.value, link.ttl_ms);
+    api.mails.send(server, &mail).await
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct EmailParams {
+    /// Address of the user.
+    email: Option<String>,
+}
+
+/// Sends a user the activation link once more.
+#[utoipa::path(post, path = "/api/user/sendActivationMail", tag = "user", operation_id = "sendActivationEmail",
+    params(EmailParams), responses((status = 200)))]
+async fn send_activation_mail(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    headers: HeaderMap,
+    Query(params): Query<EmailParams>,
+) -> ApiResult<()> {
+    let email = params.email.ok_or_else(|| missing("email"))?;
+    let found = api.entities.users.by_email(&email).await?;
+    let unknown = || ApiError::not_found("Requested item wasn't found!");
+    let user = found.ok_or_else(unknown)?;
+    // Whether there is such a user elsewhere is nobody's business.
+    let allowed = allows(&caller, Operation::Read, &Entity::User(user.clone()).resource());
+    if !allowed {
+        return Err(unknown());
+    }
+    let server = api.mails.server().await?;
+    let server = server.ok_or_else(|| ApiError::bad_request("No mail server is set up to send it with"))?;
+    mail_activation(&api, &user, &server, &headers).await
+}
+
 /// Creates a user, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/user", tag = "user", operation_id = "saveUser", request_body = User,
-    params(("sendActivationMail" = Option<bool>, Query, description = "Ignored: the activation link is asked for")),
-    responses((status = 200, body = User)))]
+    params(MailParams), responses((status = 200, body = User)))]
 async fn save(
     State(api): State<Api>,
     Caller(caller): Caller,
+    headers: HeaderMap,
+    Query(params): Query<MailParams>,
     Body(mut user): Body<User>,
 ) -> ApiResult<Json<User>> {
     if caller.authority != Authority::SysAdmin {
@@ -73,15 +121,23 @@ async fn save(
         }
     }
     // Shown with a user, but not part of it.
-    if let Some(fields) = user
-        .additional_info
-        .as_mut()
-        .and_then(serde_json::Value::as_object_mut)
-    {
+    if let Some(fields) = user.additional_info.as_mut().and_then(Value::as_object_mut) {
         fields.remove("userCredentialsEnabled");
     }
     let created = user.id.is_none();
     let saved = api.services.users.save(user).await?;
+    if created
+        && params.send_activation_mail != Some(false)
+        && let Some(server) = api.mails.server().await?
+    {
+        let sent = mail_activation(&api, &saved, &server, &headers).await;
+        if let Err(error) = sent {
+            // Without the mail nobody could activate it, and the address would be taken.
+            let id = saved.id.unwrap_or_default();
+            api.entities.users.delete(saved.tenant_id, id).await?;
+            return Err(error);
+        }
+    }
     let entity = Entity::User(saved.clone());
     api.services.actions.saved(&caller, created, &entity).await;
     Ok(Json(saved))
@@ -124,19 +180,45 @@ async fn link(
     headers: &HeaderMap,
 ) -> ApiResult<ActivationLink> {
     api.load::<User>(caller, id, Operation::Read).await?;
-    let activation = api.services.users.activation(UserId(id)).await?;
-    let base = base_url(api, headers);
+    link_of(api, UserId(id), headers).await
+}
+
+async fn link_of(api: &ApiState, id: UserId, headers: &HeaderMap) -> ApiResult<ActivationLink> {
+    let activation = api.services.users.activation(id).await?;
+    let base = base_url(api, headers).await?;
     Ok(ActivationLink {
         value: format!("{base}/api/noauth/activate?activateToken={}", activation.token),
         ttl_ms: activation.ttl_ms,
     })
 }
 
-/// The address that people reach the platform under: configured, or the one this request was made to.
-fn base_url(api: &ApiState, headers: &HeaderMap) -> String {
+/// The address that people reach the platform under, if somebody has set it.
+pub(super) async fn trusted_url(api: &ApiState) -> ApiResult<Option<String>> {
     let configured = api.options.public_url.trim_end_matches('/');
     if !configured.is_empty() {
-        return configured.to_owned();
+        return Ok(Some(configured.to_owned()));
+    }
+    let general = api.entities.settings.admin("general").await?;
+    Ok(general.as_ref().and_then(base_of).map(str::to_owned))
+}
+
+fn base_of(general: &AdminSettings) -> Option<&str> {
+    let url = general.json_value.get("baseUrl")?.as_str()?.trim_end_matches('/');
+    Some(url).filter(|url| url.starts_with("http"))
+}
+
+/// The address that people reach the platform under: configured, or the one this request was made to, unless the general
+/// settings say that only theirs counts.
+pub(super) async fn base_url(api: &ApiState, headers: &HeaderMap) -> ApiResult<String> {
+    let configured = api.options.public_url.trim_end_matches('/');
+    if !configured.is_empty() {
+        return Ok(configured.to_owned());
+    }
+    if let Some(general) = api.entities.settings.admin("general").await?
+        && general.json_value.get("prohibitDifferentUrl") == Some(&Value::Bool(true))
+        && let Some(url) = base_of(&general)
+    {
+        return Ok(url.to_owned());
     }
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(header::HOST.as_str()).unwrap_or("localhost:8080");
@@ -144,7 +226,7 @@ fn base_url(api: &ApiState, headers: &HeaderMap) -> String {
         Some("https") => "https",
         _ => "http",
     };
-    format!("{scheme}://{host}")
+    Ok(format!("{scheme}://{host}"))
 }
 
 /// The link that a new user activates the account with, as plain text.

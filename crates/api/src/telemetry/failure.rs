@@ -6,6 +6,7 @@ use fieldline_core::access::{AccessError, title};
 use fieldline_core::ports::StoreError;
 use fieldline_model::entity::Authority;
 
+use crate::audit::FailureText;
 use crate::error::ApiError;
 
 use super::params::BadInput;
@@ -39,7 +40,10 @@ impl Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        (self.status, self.text).into_response()
+        let text = FailureText(self.text.clone());
+        let mut response = (self.status, self.text).into_response();
+        response.extensions_mut().insert(text);
+        response
     }
 }
 

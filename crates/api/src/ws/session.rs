@@ -476,8 +476,9 @@ type Known = (Principal, Ticket);
 
 async fn authenticate(api: &Api, token: &str) -> Result<Known, ApiError> {
     let claims = api.tokens.read_access(token, api.clock.now_ms())?;
-    let who = api.sessions.user(&claims).await?;
-    Ok((who, claims.ticket()))
+    let ticket = claims.ticket();
+    let known = api.sessions.redeem(ticket).await?;
+    Ok((Principal::of(&known.user), ticket))
 }
 
 /// Waits for the message that says who is there; gives the commands that came with it, too.

@@ -4,12 +4,16 @@
 
 mod actions;
 mod alarms;
+mod api_keys;
 mod assets;
+mod audit;
 mod calculated_fields;
+mod dashboards;
 mod devices;
 mod docs;
 mod entity_queries;
 mod events;
+mod imports;
 mod login;
 mod nodes;
 mod owners;
@@ -18,6 +22,8 @@ mod queues;
 mod relations;
 mod rule_chains;
 mod rule_engine;
+mod security;
+mod settings;
 mod usage;
 mod users;
 mod walls;

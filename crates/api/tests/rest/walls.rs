@@ -11,8 +11,15 @@ use serde_json::{Value, json};
 use crate::nodes::FILTER;
 use crate::world::{Client, World, id};
 
-/// What belongs to no tenant, and is for all of them to see.
-const SHARED: [&str; 3] = ["/api/queues/", "/api/component/", "/api/components/"];
+/// What belongs to no tenant, and is for all of them to see; and what everybody has for themselves.
+const SHARED: [&str; 5] = [
+    // Shows what was done in the own tenant, whatever the id.
+    "/api/audit/logs/",
+    "/api/queues/",
+    "/api/component/",
+    "/api/components/",
+    "/api/user/settings/",
+];
 
 /// Ids of things that belong to the demo tenant, by the names of path parameters.
 async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static str, String> {
@@ -39,11 +46,21 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
     let calls = format!("/api/rpc/persistent/device/{}?pageSize=1&page=0", id(&device));
     let calls = admin.get(&calls).await;
+    let me = user["id"]["id"].as_str().unwrap();
+    let keys = admin.get(&format!("/api/apiKeys/{me}?pageSize=1&page=0")).await;
+    let dashboards = admin.get("/api/tenant/dashboards?pageSize=1&page=0").await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
         ("rpcId", text(&calls["data"][0]["id"])),
         ("deviceName", "Test%20Device%20A1".to_owned()),
         ("assetId", text(&asset["id"])),
+        ("key", "general".to_owned()),
+        ("type", "QUICK_LINKS".to_owned()),
+        ("paths", "links".to_owned()),
+        ("action", "visit".to_owned()),
+        ("apiKeyId", text(&keys["data"][0]["id"])),
+        ("enabledValue", "true".to_owned()),
+        ("dashboardId", text(&dashboards["data"][0]["id"])),
         ("assetProfileId", text(&asset["assetProfileId"])),
         ("entityViewId", text(&view["id"])),
         ("alarmId", text(alarm)),
@@ -96,6 +113,10 @@ async fn furnish(world: &World, admin: &Client<'_>) {
     let call: Rpc = serde_json::from_value(call).unwrap();
     world.context.stores.calls.insert(&call).await.unwrap();
     admin.post("/api/asset", &json!({ "name": "walled" })).await;
+    admin.post("/api/dashboard", &json!({ "title": "walled" })).await;
+    let me = admin.get("/api/auth/user").await;
+    let key = json!({ "userId": me["id"], "description": "walled", "enabled": true });
+    admin.post("/api/apiKey", &key).await;
     let view = json!({ "name": "walled", "type": "default", "entityId": device });
     admin.post("/api/entityView", &view).await;
     let field = crate::calculated_fields::doubling(device, "walled");

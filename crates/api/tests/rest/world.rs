@@ -15,7 +15,7 @@ use fieldline_core::entity_query::{self, EntityQueries};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
-use fieldline_core::ports::{EntityStores, RuleEngine, StoreResult};
+use fieldline_core::ports::{EntityStores, Mail, MailSender, RuleEngine, StoreResult};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
 use fieldline_core::services::{Context, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
@@ -45,6 +45,8 @@ pub(crate) struct World {
     pub(crate) heard: Arc<Heard>,
     /// Clients that wait for rule chains.
     pub(crate) rest_calls: Arc<RestCallers>,
+    /// What was mailed to people.
+    pub(crate) mails: Arc<Mailbox>,
     _dir: TempDir,
 }
 
@@ -70,6 +72,39 @@ impl Heard {
 impl RuleEngine for Heard {
     async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
         self.0.lock().unwrap().push((tenant, message));
+        Ok(())
+    }
+}
+
+/// A mail server that keeps what it is sent, unless its settings name another host than `mail.example.org`.
+#[derive(Default)]
+pub(crate) struct Mailbox(Mutex<Vec<Mail>>);
+
+impl Mailbox {
+    /// The next mail, which may be on its way still.
+    pub(crate) async fn next(&self) -> Mail {
+        for _ in 0..1_000 {
+            if let Some(mail) = self.take().pop() {
+                return mail;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("no mail has come");
+    }
+
+    /// What has come since it was last asked.
+    pub(crate) fn take(&self) -> Vec<Mail> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl MailSender for Mailbox {
+    async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String> {
+        if server["smtpHost"] != "mail.example.org" {
+            return Err(format!("no such host: {}", server["smtpHost"]));
+        }
+        self.0.lock().unwrap().push(mail.clone());
         Ok(())
     }
 }
@@ -126,6 +161,7 @@ impl World {
         };
         seed::seed_demo(&context).await.unwrap();
         let heard = Arc::new(Heard::default());
+        let mails = Arc::new(Mailbox::default());
         let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
         let rest_calls = RestCallers::new("test", WaitLimits::default());
@@ -140,6 +176,8 @@ impl World {
             events,
             clock: clock.clone(),
             token_key: TokenKey::random(),
+            token_settings: None,
+            mailer: mails.clone(),
             rule_engine: heard.clone(),
             rest_calls: rest_calls.clone(),
             devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
@@ -157,6 +195,7 @@ impl World {
             usage,
             heard,
             rest_calls,
+            mails,
             _dir: dir,
         }
     }

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use fieldline_model::entity::{
-    Alarm, Asset, AssetProfile, CalculatedField, Customer, Device, DeviceProfile, EntityView, Queue,
-    RuleChain, Tenant, TenantProfile, User,
+    Alarm, Asset, AssetProfile, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile, EntityView,
+    Queue, RuleChain, Tenant, TenantProfile, User,
 };
 use fieldline_model::{
-    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId,
-    EntityType, EntityViewId, QueueId, RuleChainId, TenantId, TenantProfileId, UserId,
+    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
+    EntityId, EntityType, EntityViewId, QueueId, RuleChainId, TenantId, TenantProfileId, UserId,
 };
 use uuid::Uuid;
 
@@ -31,10 +31,10 @@ pub trait Kind: Clone + Send + Sync + 'static {
 }
 
 macro_rules! kinds {
-    ($($kind:ident $id:ident;)*) => {$(
+    ($($kind:ident $name:ident $id:ident;)*) => {$(
         impl Kind for $kind {
             type Id = $id;
-            const TYPE: EntityType = EntityType::$kind;
+            const TYPE: EntityType = EntityType::$name;
 
             fn typed(id: Uuid) -> $id {
                 $id(id)
@@ -45,12 +45,12 @@ macro_rules! kinds {
             }
 
             fn into_entity(self) -> Entity {
-                Entity::$kind(self)
+                Entity::$name(self)
             }
 
             fn of(entity: Entity) -> Option<Self> {
                 match entity {
-                    Entity::$kind(found) => Some(found),
+                    Entity::$name(found) => Some(found),
                     _ => None,
                 }
             }
@@ -59,17 +59,18 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Alarm AlarmId;
-    Asset AssetId;
-    AssetProfile AssetProfileId;
-    CalculatedField CalculatedFieldId;
-    Customer CustomerId;
-    Device DeviceId;
-    DeviceProfile DeviceProfileId;
-    EntityView EntityViewId;
-    Queue QueueId;
-    RuleChain RuleChainId;
-    Tenant TenantId;
-    TenantProfile TenantProfileId;
-    User UserId;
+    Alarm Alarm AlarmId;
+    Asset Asset AssetId;
+    AssetProfile AssetProfile AssetProfileId;
+    CalculatedField CalculatedField CalculatedFieldId;
+    Customer Customer CustomerId;
+    DashboardInfo Dashboard DashboardId;
+    Device Device DeviceId;
+    DeviceProfile DeviceProfile DeviceProfileId;
+    EntityView EntityView EntityViewId;
+    Queue Queue QueueId;
+    RuleChain RuleChain RuleChainId;
+    Tenant Tenant TenantId;
+    TenantProfile TenantProfile TenantProfileId;
+    User User UserId;
 }

@@ -190,6 +190,7 @@ pub(super) fn meaning(
         | EntityChange::AssetDeleted(..)
         | EntityChange::AssetProfileChanged(..)
         | EntityChange::EntityViewChanged(..)
+        | EntityChange::DashboardChanged(..)
         | EntityChange::RelationChanged(..)
         | EntityChange::AlarmChanged(..)
         | EntityChange::AttributesChanged(..) => return None,

@@ -92,6 +92,7 @@ impl Index {
             | EntityChange::AssetDeleted(..)
             | EntityChange::AssetProfileChanged(..)
             | EntityChange::EntityViewChanged(..)
+            | EntityChange::DashboardChanged(..)
             | EntityChange::RelationChanged(..)
             | EntityChange::AlarmChanged(..)
             | EntityChange::AttributesChanged(..) => return,

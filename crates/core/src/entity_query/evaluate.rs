@@ -264,7 +264,7 @@ impl<'a> Query<'a> {
     }
 
     fn sight(&self, view: &View<'_>, row: &Row) -> Sight {
-        let resource = row.resource(view.data.tenant, view.data.kind);
+        let resource = row.resource_for(self.who, view.data.tenant, view.data.kind);
         if !allows(self.who, Operation::Read, &resource) {
             return Sight::Nothing;
         }

@@ -7,7 +7,7 @@ use fieldline_model::{CustomerId, EntityId, EntityType, TenantId};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::access::{Entity, Resource};
+use crate::access::{Entity, Principal, Resource};
 
 /// A text that entities may have. The names are those of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub(super) struct Row {
     pub(super) id: Uuid,
     pub(super) created_time: i64,
     customer: CustomerId,
+    /// The customers it is assigned to where there may be several.
+    shared: Box<[CustomerId]>,
     authority: Option<Authority>,
     name: Box<str>,
     /// What is there beside the name: few of them.
@@ -128,6 +130,7 @@ impl Row {
                 chain.created_time
             }
             Entity::Queue(queue) => queue.created_time,
+            Entity::Dashboard(dashboard) => dashboard.created_time,
             Entity::QueueStats(stats) => {
                 row.add(Field::QueueName, Some(&stats.queue_name));
                 row.add(Field::ServiceId, Some(&stats.service_id));
@@ -139,7 +142,15 @@ impl Row {
             Entity::QueueStats(stats) => format!("{}_{}", stats.queue_name, stats.service_id).into(),
             other => other.name().into(),
         };
+        let shared = match entity {
+            Entity::Dashboard(dashboard) => {
+                let assigned = dashboard.assigned_customers.as_deref().unwrap_or_default();
+                assigned.iter().map(|customer| customer.customer_id).collect()
+            }
+            _ => Box::default(),
+        };
         Self {
+            shared,
             id: resource.entity.id,
             created_time,
             customer: resource.customer,
@@ -176,8 +187,8 @@ impl Row {
         (!self.customer.is_null()).then_some(self.customer)
     }
 
-    /// What decides who may see it.
-    pub(super) fn resource(&self, tenant: TenantId, kind: EntityType) -> Resource {
+    /// What decides whether this one may see it.
+    pub(super) fn resource_for(&self, who: &Principal, tenant: TenantId, kind: EntityType) -> Resource {
         Resource {
             entity: EntityId::new(kind, self.id),
             // A tenant belongs to itself, also where a system administrator looks at all of them.
@@ -186,7 +197,10 @@ impl Row {
             } else {
                 tenant
             },
-            customer: self.customer,
+            customer: match self.shared.contains(&who.customer) {
+                true => who.customer,
+                false => self.customer,
+            },
             user_authority: self.authority,
         }
     }
@@ -194,7 +208,8 @@ impl Row {
     /// Bytes it takes, about.
     pub(super) fn cost(&self) -> usize {
         let more: usize = self.more.iter().map(|(_, text)| 40 + text.len()).sum();
-        size_of::<Self>() + self.name.len() + 16 + more
+        let shared = size_of_val(&*self.shared);
+        size_of::<Self>() + self.name.len() + 16 + more + shared
     }
 }
 

@@ -259,6 +259,7 @@ impl EntityListener for Tables {
                 self.stale(tenant, Kind::Asset, Some(id.0));
             }
             Change::EntityViewChanged(tenant, id) => self.stale(tenant, Kind::EntityView, Some(id.0)),
+            Change::DashboardChanged(tenant, id) => self.stale(tenant, Kind::Dashboard, Some(id.0)),
             Change::CustomerSaved(tenant, id) => self.stale(tenant, Kind::Customer, Some(id.0)),
             Change::UserChanged(tenant, id) => self.stale(tenant, Kind::User, Some(id.0)),
             // The type of an entity is the name of its profile.
@@ -273,7 +274,16 @@ impl EntityListener for Tables {
             // What was the customer's belongs to nobody now.
             Change::CustomerDeleted(tenant, id) => {
                 self.stale(tenant, Kind::Customer, Some(id.0));
-                self.stale_kinds(tenant, &[Kind::Device, Kind::Asset, Kind::EntityView, Kind::User]);
+                self.stale_kinds(
+                    tenant,
+                    &[
+                        Kind::Device,
+                        Kind::Asset,
+                        Kind::EntityView,
+                        Kind::User,
+                        Kind::Dashboard,
+                    ],
+                );
             }
             Change::RuleChainChanged(tenant, id) | Change::RuleChainDeleted(tenant, id) => {
                 self.stale(tenant, Kind::RuleChain, Some(id.0));

@@ -16,6 +16,8 @@ pub trait Assignable: Kind {
     type Info: Send + 'static;
     /// Which of them a list holds.
     type Filter: Default + Send + Sync + 'static;
+    /// What is imported along with it; a device's credentials from now on, where those it has do not stay.
+    type Along: Clone + Default + PartialEq + Send + Sync + 'static;
     /// What it shares with the other kinds.
     fn head(&self) -> Head<'_>;
     /// The same, to be changed.
@@ -59,10 +61,11 @@ pub struct HeadMut<'e, I> {
 }
 
 macro_rules! assignable {
-    ($($kind:ident $info:ident $field:ident $entity_type:ident $filter:ident $store:ident;)*) => {$(
+    ($($kind:ident $info:ident $field:ident $entity_type:ident $filter:ident $along:ty, $store:ident;)*) => {$(
         impl Assignable for $kind {
             type Info = $info;
             type Filter = $filter;
+            type Along = $along;
 
             fn head(&self) -> Head<'_> {
                 Head {
@@ -96,9 +99,9 @@ macro_rules! assignable {
 }
 
 assignable! {
-    Device DeviceInfo device device_type DeviceFilter devices;
-    Asset AssetInfo asset asset_type AssetFilter assets;
-    EntityView EntityViewInfo view view_type EntityViewFilter entity_views;
+    Device DeviceInfo device device_type DeviceFilter Option<DeviceCredentials>, devices;
+    Asset AssetInfo asset asset_type AssetFilter (), assets;
+    EntityView EntityViewInfo view view_type EntityViewFilter (), entity_views;
 }
 
 /// Which devices a list holds; absent conditions hold for all.
@@ -136,6 +139,17 @@ pub struct EntityViewFilter {
     pub entity: Option<EntityId>,
 }
 
+/// An entity among many that are stored at once. What goes along with it may be secret, hence no `Debug`.
+#[derive(Clone, PartialEq)]
+pub struct ImportRow<E: Assignable> {
+    /// The entity; the id must be set.
+    pub entity: E,
+    /// Whether it is new.
+    pub create: bool,
+    /// See [`Assignable::Along`].
+    pub along: E::Along,
+}
+
 /// Entities of a kind that may be assigned to customers.
 #[async_trait]
 pub trait AssignableStore<E: Assignable>: Send + Sync {
@@ -150,6 +164,11 @@ pub trait AssignableStore<E: Assignable>: Send + Sync {
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>>;
     /// Those of the entities that the tenant has.
     async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>>;
+    /// Those of the entities of these names that the tenant has.
+    async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>>;
+    /// Creates and updates many entities, in as few transactions as possible; an answer for each, in their order. One that
+    /// cannot be stored changes nothing about the others. Fails as a whole only where the store itself does.
+    async fn import(&self, rows: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>>;
     /// A page of entities; text search in name, type, customer title and, where there is one, label. Sorts by
     /// createdTime, name, type, customerTitle; devices and assets by label and by deviceProfileName or assetProfileName,
     /// too; devices by active.

@@ -15,8 +15,9 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
-    AlarmStore, AssignableStore, CalculatedFieldStore, DeviceProfileStore, DeviceStore, EntityViewStore,
-    EventStore, PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore, StoreResult,
+    AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
+    DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, PersistentCallStore, ProfileStore,
+    QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -40,6 +41,10 @@ pub struct EntityStores {
     pub relations: Arc<dyn RelationStore>,
     pub alarms: Arc<dyn AlarmStore>,
     pub calls: Arc<dyn PersistentCallStore>,
+    pub dashboards: Arc<dyn DashboardStore>,
+    pub settings: Arc<dyn SettingsStore>,
+    pub audit: Arc<dyn AuditStore>,
+    pub api_keys: Arc<dyn ApiKeyStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.
@@ -86,6 +91,8 @@ pub trait CustomerStore: Send + Sync {
     async fn get(&self, tenant: TenantId, id: CustomerId) -> StoreResult<Option<Customer>>;
     /// The customer of that title.
     async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>>;
+    /// The public customer of that id in any tenant: for those who come without a name.
+    async fn public(&self, id: CustomerId) -> StoreResult<Option<Customer>>;
     /// A page of customers; text search in the title. Sorts by createdTime, title, name, email, country, city.
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>>;
     /// Those of the customers that the tenant has.
@@ -132,6 +139,10 @@ pub trait UserStore: Send + Sync {
     async fn credentials(&self, id: UserId) -> StoreResult<Option<UserCredentials>>;
     /// The credentials that wait for an activation token.
     async fn credentials_by_activate_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
+    /// The credentials that wait for a token to reset the password.
+    async fn credentials_by_reset_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
+    /// Counts a wrong password of a user, or forgets them where it was the right one; returns how many there were in a row.
+    async fn note_login(&self, id: UserId, right: bool) -> StoreResult<u32>;
     /// Inserts or replaces how a user logs in.
     async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()>;
 }

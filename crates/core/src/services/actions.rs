@@ -2,26 +2,32 @@
 //!
 //! What is told is done already: a message that cannot be queued is logged, and nothing is undone for it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use fieldline_model::entity::{AlarmComment, AlarmInfo, Customer, Device, EntityRelation};
+use fieldline_model::entity::{
+    ActionType, AlarmComment, AlarmInfo, AuditLog, Customer, Device, EntityRelation,
+};
 use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{AlarmId, CustomerId, EntityId, TenantId};
+use fieldline_model::{AlarmId, AuditLogId, CustomerId, EntityId, EntityType, TenantId, new_uuid};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Context;
 use crate::access::{Entity, Principal};
+use crate::audit::{AuditTrail, raw};
 use crate::logging::LogGate;
 use crate::ports::{DeviceRpcRequest, StoreResult};
 
 static GATE: LogGate = LogGate::new(2);
 
-/// Messages about what people do with entities.
+/// Messages about what people do with entities, which the audit log keeps as well.
 #[derive(Clone)]
-pub struct Actions(Arc<Context>);
+pub struct Actions {
+    context: Arc<Context>,
+    audit: Arc<OnceLock<AuditTrail>>,
+}
 
 /// The body that tells of points.
 #[derive(Serialize)]
@@ -45,7 +51,16 @@ struct Action<'a> {
 
 impl Actions {
     pub(super) fn new(context: &Arc<Context>) -> Self {
-        Self(Arc::clone(context))
+        Self {
+            context: Arc::clone(context),
+            audit: Arc::default(),
+        }
+    }
+
+    /// Has what people do kept from now on.
+    pub fn audit_to(&self, trail: AuditTrail) {
+        // Set once, when the program starts.
+        let _ = self.audit.set(trail);
     }
 
     /// An entity was created, updated or deleted: `EntityCreated`, `EntityUpdated`, `EntityDeleted`.
@@ -191,7 +206,7 @@ impl Actions {
         range: Option<(i64, i64)>,
     ) {
         // Without a range, everything up to now goes.
-        let (start, end) = range.unwrap_or((0, self.0.now()));
+        let (start, end) = range.unwrap_or((0, self.context.now()));
         let body = json!({ "timeseries": keys, "startTs": start, "endTs": end });
         self.push(bare(who, MsgType::TimeseriesDeleted, entity), &body)
             .await;
@@ -267,15 +282,21 @@ impl Actions {
             ..Message::new(
                 MsgType::RpcFromServer,
                 call.device.into(),
-                self.0.now(),
+                self.context.now(),
                 metadata,
                 body.to_string(),
             )
         };
-        self.0.rule_engine.push(call.tenant, message).await
+        self.context.rule_engine.push(call.tenant, message).await
     }
 
     async fn push(&self, action: Action<'_>, body: &impl Serialize) {
+        let body = serde_json::to_string(body);
+        if let (Some(trail), Some(who), Ok(body)) = (self.audit.get(), action.who, &body)
+            && let Some(entry) = audit_entry(who, &action, body, self.context.now())
+        {
+            trail.record(entry).await;
+        }
         if action.tenant.is_null() {
             return;
         }
@@ -296,19 +317,19 @@ impl Actions {
             metadata.set("entityName", name);
             metadata.set("entityType", action.originator.entity_type.name());
         }
-        let queued = match serde_json::to_string(body) {
+        let queued = match body {
             Ok(body) => {
                 let message = Message {
                     customer,
                     ..Message::new(
                         action.msg_type.clone(),
                         action.originator,
-                        self.0.now(),
+                        self.context.now(),
                         metadata,
                         body,
                     )
                 };
-                let pushed = self.0.rule_engine.push(action.tenant, message).await;
+                let pushed = self.context.rule_engine.push(action.tenant, message).await;
                 pushed.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
@@ -327,7 +348,7 @@ impl Actions {
     async fn introduce(&self, who: &Principal, metadata: &mut Metadata) {
         metadata.set("userId", who.user.to_string());
         // A public session has no user behind it.
-        let Ok(Some(user)) = self.0.stores.users.by_id(who.user).await else {
+        let Ok(Some(user)) = self.context.stores.users.by_id(who.user).await else {
             return;
         };
         metadata.set("userName", user.email.as_str());
@@ -352,4 +373,111 @@ fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> Acti
         name: None,
         texts: Vec::new(),
     }
+}
+
+/// What the audit log says about an action; `None` for messages that are no action of a person.
+fn audit_entry(who: &Principal, action: &Action<'_>, body: &str, now: i64) -> Option<AuditLog> {
+    let entity = action.originator;
+    let id = entity.id;
+    let text = |name: &str| {
+        action
+            .texts
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map(|(_, text)| text.as_str())
+    };
+    // Members of the body, an object, beside those that every entry of its kind has.
+    let members = |body: &str| body.strip_prefix('{').map(|rest| rest.to_owned());
+    let about = |rest: &str| match rest {
+        "}" => format!("{{\"entityId\":\"{id}\"}}"),
+        rest => format!("{{\"entityId\":\"{id}\",{rest}"),
+    };
+    let shown = || format!("{{\"entity\":{body}}}");
+    let assigned = |of: &str, name: &str| {
+        json!({ "entityId": id.to_string(), of: text(of), name: text(name) }).to_string()
+    };
+    let (action_type, data) = match action.msg_type {
+        MsgType::EntityCreated => (ActionType::Added, shown()),
+        MsgType::EntityUpdated => (ActionType::Updated, shown()),
+        MsgType::EntityDeleted => (ActionType::Deleted, about("}")),
+        MsgType::EntityAssigned => (
+            ActionType::AssignedToCustomer,
+            assigned("assignedCustomerId", "assignedCustomerName"),
+        ),
+        MsgType::EntityUnassigned => (
+            ActionType::UnassignedFromCustomer,
+            assigned("unassignedCustomerId", "unassignedCustomerName"),
+        ),
+        MsgType::RelationAddOrUpdate => (
+            ActionType::RelationAddOrUpdate,
+            format!("{{\"relation\":{body}}}"),
+        ),
+        MsgType::RelationDeleted => (ActionType::RelationDeleted, format!("{{\"relation\":{body}}}")),
+        MsgType::RelationsDeleted => (ActionType::RelationsDeleted, "{}".to_owned()),
+        MsgType::AttributesUpdated => {
+            let scope = text("scope").unwrap_or_default();
+            (
+                ActionType::AttributesUpdated,
+                about(&format!("\"scope\":\"{scope}\",\"attributes\":{body}}}")),
+            )
+        }
+        MsgType::AttributesDeleted => {
+            let scope = text("scope").unwrap_or_default();
+            (
+                ActionType::AttributesDeleted,
+                about(&format!("\"scope\":\"{scope}\",{}", members(body)?)),
+            )
+        }
+        MsgType::TimeseriesUpdated => (ActionType::TimeseriesUpdated, about(&members(body)?)),
+        MsgType::TimeseriesDeleted => (ActionType::TimeseriesDeleted, about(&members(body)?)),
+        MsgType::AlarmCreated => (ActionType::Added, shown()),
+        MsgType::AlarmUpdated | MsgType::AlarmSeverityUpdated => (ActionType::Updated, shown()),
+        MsgType::AlarmAck => (ActionType::AlarmAck, shown()),
+        MsgType::AlarmClear => (ActionType::AlarmClear, shown()),
+        MsgType::AlarmDelete => (ActionType::AlarmDelete, about("}")),
+        MsgType::AlarmAssigned => (ActionType::AlarmAssigned, shown()),
+        MsgType::AlarmUnassigned => (ActionType::AlarmUnassigned, shown()),
+        MsgType::CommentCreated => (ActionType::AddedComment, comment(text("comment"))),
+        MsgType::CommentUpdated => (ActionType::UpdatedComment, comment(text("comment"))),
+        _ => return None,
+    };
+    // Of alarms, the name is that of their originator, which is looked up.
+    let names_entity = !matches!(entity.entity_type, EntityType::Alarm) && !is_about_alarm(action_type);
+    Some(AuditLog {
+        id: AuditLogId(new_uuid()),
+        created_time: now,
+        tenant_id: who.tenant,
+        customer_id: if action.customer.is_null() {
+            who.customer
+        } else {
+            action.customer
+        },
+        entity_id: entity,
+        entity_name: action.name.filter(|_| names_entity).map(str::to_owned),
+        user_id: who.user,
+        user_name: None,
+        action_type,
+        action_data: raw(data),
+        succeeded: true,
+        action_failure_details: String::new(),
+    })
+}
+
+const fn is_about_alarm(action: ActionType) -> bool {
+    matches!(
+        action,
+        ActionType::AlarmAck
+            | ActionType::AlarmClear
+            | ActionType::AlarmDelete
+            | ActionType::AlarmAssigned
+            | ActionType::AlarmUnassigned
+    )
+}
+
+/// The text of a comment, out of the whole comment.
+fn comment(whole: Option<&str>) -> String {
+    let whole: serde_json::Value = whole
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    json!({ "comment": whole.get("comment") }).to_string()
 }

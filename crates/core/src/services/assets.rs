@@ -45,13 +45,7 @@ impl Assets {
     }
 
     async fn check(&self, asset: &Asset) -> ServiceResult<()> {
-        validate::required("Asset name", &asset.name)?;
-        validate::lengths(&[
-            ("name", Some(&asset.name)),
-            ("type", Some(&asset.asset_type)),
-            ("label", asset.label.as_deref()),
-        ])?;
-        validate::json_object("additionalInfo", asset.additional_info.as_ref())?;
+        check_fields(asset)?;
         assigned::check_customer(&self.0, asset).await
     }
 }
@@ -71,4 +65,15 @@ impl AssignedService for Assets {
         let change = EntityChange::AssetDeleted(tenant, id);
         assigned::delete_source::<Asset>(&self.0, tenant, id, change).await
     }
+}
+
+/// What can be said about an asset without asking the stores.
+pub(super) fn check_fields(asset: &Asset) -> ServiceResult<()> {
+    validate::required("Asset name", &asset.name)?;
+    validate::lengths(&[
+        ("name", Some(&asset.name)),
+        ("type", Some(&asset.asset_type)),
+        ("label", asset.label.as_deref()),
+    ])?;
+    validate::json_object("additionalInfo", asset.additional_info.as_ref())
 }

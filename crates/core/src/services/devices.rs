@@ -18,7 +18,7 @@ use crate::ports::{AttributeRow, StoreErrorKind};
 
 const CREDENTIALS_TAKEN: &str = "Device credentials are already assigned to another device!";
 /// Length of an access token that the platform makes up.
-const TOKEN_LENGTH: usize = 20;
+pub(super) const TOKEN_LENGTH: usize = 20;
 
 /// Credentials that a device is saved with. They hold secrets, hence no `Debug`.
 #[derive(Clone, PartialEq)]
@@ -128,14 +128,7 @@ impl Devices {
     }
 
     async fn check(&self, device: &Device) -> ServiceResult<()> {
-        validate::required("Device name", &device.name)?;
-        validate::lengths(&[
-            ("name", Some(&device.name)),
-            ("type", Some(&device.device_type)),
-            ("label", device.label.as_deref()),
-        ])?;
-        validate::json_object("additionalInfo", device.additional_info.as_ref())?;
-        validate::json_object("deviceData", Some(&device.device_data))?;
+        check_fields(device)?;
         assigned::check_customer(&self.0, device).await
     }
 
@@ -193,8 +186,20 @@ impl AssignedService for Devices {
     }
 }
 
+/// What can be said about a device without asking the stores.
+pub(super) fn check_fields(device: &Device) -> ServiceResult<()> {
+    validate::required("Device name", &device.name)?;
+    validate::lengths(&[
+        ("name", Some(&device.name)),
+        ("type", Some(&device.device_type)),
+        ("label", device.label.as_deref()),
+    ])?;
+    validate::json_object("additionalInfo", device.additional_info.as_ref())?;
+    validate::json_object("deviceData", Some(&device.device_data))
+}
+
 /// Makes sure that the device's configuration fits its profile; what the device was given is kept where it does.
-fn sync_device_data(data: &mut Value, profile: &DeviceProfile) {
+pub(super) fn sync_device_data(data: &mut Value, profile: &DeviceProfile) {
     if !data.is_object() {
         *data = json!({});
     }

@@ -5,9 +5,39 @@ use fieldline_model::{EntityType, TenantId};
 use super::{Context, ServiceError, ServiceErrorKind, ServiceResult};
 use crate::access::title;
 
+/// How many more entities of a type a tenant may have.
+pub(super) struct Room {
+    pub(super) left: u64,
+    limit: u64,
+    entity_type: EntityType,
+}
+
+impl Room {
+    /// The answer where there is none left.
+    pub(super) fn refuse(&self) -> ServiceError {
+        let (entity_type, limit) = (self.entity_type, self.limit);
+        ServiceError::new(
+            ServiceErrorKind::LimitExceeded { entity_type, limit },
+            format!("{}s limit reached", title(&entity_type)),
+        )
+    }
+}
+
 /// Refuses one more entity where the tenant has as many as its profile allows. Two creations at the same moment may
 /// both pass: the limit is a plan, not an invariant.
 pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: EntityType) -> ServiceResult<()> {
+    match room(context, tenant, entity_type).await? {
+        Some(room) if room.left == 0 => Err(room.refuse()),
+        _ => Ok(()),
+    }
+}
+
+/// How many more entities of a type a tenant may have; `None` for any number.
+pub(super) async fn room(
+    context: &Context,
+    tenant: TenantId,
+    entity_type: EntityType,
+) -> ServiceResult<Option<Room>> {
     let stores = &context.stores;
     let setting = match entity_type {
         EntityType::Device => "maxDevices",
@@ -15,7 +45,8 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
         EntityType::User => "maxUsers",
         EntityType::RuleChain => "maxRuleChains",
         EntityType::Asset => "maxAssets",
-        _ => return Ok(()),
+        EntityType::Dashboard => "maxDashboards",
+        _ => return Ok(None),
     };
     let Some(profile_id) = stores
         .tenants
@@ -23,27 +54,26 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
         .await?
         .and_then(|t| t.tenant_profile_id)
     else {
-        return Ok(());
+        return Ok(None);
     };
     let limit = match stores.tenant_profiles.get(profile_id).await? {
         Some(profile) => profile.limit(setting),
         None => 0,
     };
     if limit == 0 {
-        return Ok(());
+        return Ok(None);
     }
     let count = match entity_type {
         EntityType::Device => stores.devices.count(tenant).await?,
         EntityType::Customer => stores.customers.count(tenant).await?,
         EntityType::RuleChain => stores.rule_chains.count(tenant).await?,
         EntityType::Asset => stores.assets.count(tenant).await?,
+        EntityType::Dashboard => stores.dashboards.count(tenant).await?,
         _ => stores.users.count(tenant).await?,
     };
-    if count < limit {
-        return Ok(());
-    }
-    Err(ServiceError::new(
-        ServiceErrorKind::LimitExceeded { entity_type, limit },
-        format!("{}s limit reached", title(&entity_type)),
-    ))
+    Ok(Some(Room {
+        left: limit.saturating_sub(count),
+        limit,
+        entity_type,
+    }))
 }

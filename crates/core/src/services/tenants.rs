@@ -10,7 +10,7 @@ use super::{
     Context, ServiceError, ServiceResult, conflict, profiles, queues, rule_chains, tenant_profiles, validate,
 };
 use crate::events::EntityChange;
-use crate::ports::{Assignable, EntityStores, StoreResult, UserFilter};
+use crate::ports::{Assignable, DashboardFilter, EntityStores, StoreResult, UserFilter};
 use crate::usage::usage_id;
 
 /// Entities read at once while everything of a tenant is deleted.
@@ -101,6 +101,12 @@ impl Tenants {
         collect(&mut ids, |link| async move {
             let page = stores.rule_chains.list(tenant, None, &link).await;
             page.map(|page| page.map(|chain| chain.id.map(EntityId::from)))
+        })
+        .await?;
+        collect(&mut ids, |link| async move {
+            let every = DashboardFilter::default();
+            let page = stores.dashboards.list(tenant, &every, &link).await;
+            page.map(|page| page.map(|dashboard| dashboard.id.map(EntityId::from)))
         })
         .await?;
         collect(&mut ids, |link| async move {

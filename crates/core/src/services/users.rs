@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::{Authority, User, UserCredentials};
+use fieldline_model::entity::{Authority, PastPassword, User, UserCredentials};
 use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, EntityType, Subject, TenantId, UserId};
 
 use super::{
-    Actions, Alarms, Context, ServiceError, ServiceErrorKind, ServiceResult, check_password, conflict,
-    limits, random_text, validate,
+    Actions, Alarms, Context, Security, ServiceError, ServiceErrorKind, ServiceResult, conflict, limits,
+    random_text, security, validate,
 };
 use crate::events::EntityChange;
 use crate::password::PasswordError;
 use crate::ports::UserFilter;
 
-/// How long an activation link is valid.
-pub const ACTIVATION_TTL_MS: i64 = 24 * 3_600_000;
-const ACTIVATE_TOKEN_LENGTH: usize = 30;
+const TOKEN_LENGTH: usize = 30;
+const ONE_DAY_MS: i64 = 24 * 3_600_000;
+/// Earlier passwords that are remembered of a user.
+const PAST_PASSWORDS: usize = 10;
+/// Time between two links to reset the password of one user, so that nobody's mailbox is filled by others.
+const RESET_PAUSE_MS: i64 = 60_000;
 
 /// What a new user activates the account with.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,7 +74,8 @@ impl Users {
             user.id = Some(id);
             user.created_time = now;
             let saved = conflict(stores.save(user, true).await, &taken)?;
-            stores.save_credentials(inactive(id, now)).await?;
+            let ttl = security::activation_ttl_ms(&self.security().settings().await?);
+            stores.save_credentials(inactive(id, now + ttl)).await?;
             saved
         };
         self.tell(&saved);
@@ -172,13 +176,11 @@ impl Users {
         if ttl_ms > 0 {
             return Ok(Activation { token, ttl_ms });
         }
-        let token = new_token(now);
+        let ttl_ms = security::activation_ttl_ms(&self.security().settings().await?);
+        let token = new_token(now + ttl_ms);
         credentials.activate_token = Some(token.clone());
         self.0.stores.users.save_credentials(credentials).await?;
-        Ok(Activation {
-            token,
-            ttl_ms: ACTIVATION_TTL_MS,
-        })
+        Ok(Activation { token, ttl_ms })
     }
 
     /// Whether an activation token is known; `Some(false)` where it has expired.
@@ -198,9 +200,8 @@ impl Users {
         &self,
         token: &str,
         password: &str,
-        min_length: usize,
+        rules: &Security,
     ) -> ServiceResult<(User, UserCredentials)> {
-        check_password(password, min_length)?;
         let stores = &self.0.stores.users;
         let unknown = || ServiceError::invalid("Unable to find user credentials by activateToken");
         let credentials = stores.credentials_by_activate_token(token).await?;
@@ -209,8 +210,89 @@ impl Users {
             return Err(ServiceError::invalid("Activation token expired"));
         }
         let user = stores.by_id(credentials.user_id).await?.ok_or_else(unknown)?;
+        rules.check_new(password, &credentials).await?;
         let credentials = self.set_password(&user, credentials, password).await?;
         Ok((user, credentials))
+    }
+
+    /// A token with which somebody may set another password without the old one; `None` where the user is not active, or
+    /// has got one within the last minute.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn request_reset(&self, id: UserId) -> ServiceResult<Option<Activation>> {
+        let mut credentials = self.credentials(id).await?;
+        let now = self.0.now();
+        let ttl_ms = security::reset_ttl_ms(&self.security().settings().await?);
+        let asked = credentials.reset_token.as_deref().map(expiry);
+        let just_asked = asked.is_some_and(|expiry| (0..RESET_PAUSE_MS).contains(&(now + ttl_ms - expiry)));
+        if !credentials.enabled || just_asked {
+            return Ok(None);
+        }
+        let token = new_token(now + ttl_ms);
+        credentials.reset_token = Some(token.clone());
+        self.0.stores.users.save_credentials(credentials).await?;
+        Ok(Some(Activation { token, ttl_ms }))
+    }
+
+    /// The token with which the user of an expired password has to set another one.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn expired_reset(&self, mut credentials: UserCredentials) -> ServiceResult<String> {
+        let now = self.0.now();
+        if let Some(token) = credentials
+            .reset_token
+            .clone()
+            .filter(|token| expiry(token) > now)
+        {
+            return Ok(token);
+        }
+        let ttl_ms = security::reset_ttl_ms(&self.security().settings().await?);
+        let token = new_token(now + ttl_ms);
+        credentials.reset_token = Some(token.clone());
+        self.0.stores.users.save_credentials(credentials).await?;
+        Ok(token)
+    }
+
+    /// Whether a token to reset a password is known; `Some(false)` where it has expired.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn reset_state(&self, token: &str) -> ServiceResult<Option<bool>> {
+        let found = self.0.stores.users.credentials_by_reset_token(token).await?;
+        Ok(found.map(|_| expiry(token) > self.0.now()))
+    }
+
+    /// Sets another password by a token that was mailed.
+    ///
+    /// # Errors
+    /// The token is unknown or has expired, or the password breaks the policy or is the old one.
+    pub async fn reset(&self, token: &str, password: &str, rules: &Security) -> ServiceResult<User> {
+        let stores = &self.0.stores.users;
+        let unknown = || ServiceError::invalid("Invalid reset token!");
+        let found = stores.credentials_by_reset_token(token).await?;
+        let credentials = found.filter(|_| !token.is_empty()).ok_or_else(unknown)?;
+        if expiry(token) <= self.0.now() {
+            return Err(ServiceError::invalid("Password reset token expired"));
+        }
+        let user = stores.by_id(credentials.user_id).await?.ok_or_else(unknown)?;
+        if !credentials.enabled {
+            return Err(unknown());
+        }
+        rules.check_new(password, &credentials).await?;
+        let hash = credentials.password_hash.as_deref();
+        if self.0.passwords.verify(password, hash).await? {
+            return Err(ServiceError::invalid(
+                "New password should be different from existing!",
+            ));
+        }
+        self.set_password(&user, credentials, password).await?;
+        Ok(user)
+    }
+
+    fn security(&self) -> Security {
+        Security::new(&self.0)
     }
 
     /// Sets a password and makes the user active. Tokens issued so far no longer count.
@@ -223,8 +305,16 @@ impl Users {
         mut credentials: UserCredentials,
         password: &str,
     ) -> ServiceResult<UserCredentials> {
-        credentials.password_hash = Some(self.0.passwords.hash(password).await?);
+        let hash = self.0.passwords.hash(password).await?;
+        if let Some(hash) = credentials.password_hash.replace(hash) {
+            let time = credentials.password_time;
+            credentials.past_passwords.push(PastPassword { time, hash });
+            let forgotten = credentials.past_passwords.len().saturating_sub(PAST_PASSWORDS);
+            credentials.past_passwords.drain(..forgotten);
+        }
+        credentials.password_time = self.0.now();
         credentials.activate_token = None;
+        credentials.reset_token = None;
         credentials.enabled = true;
         credentials.tokens_valid_from = self.outdate(&credentials);
         self.0.stores.users.save_credentials(credentials.clone()).await?;
@@ -244,7 +334,10 @@ impl Users {
             ));
         }
         credentials.enabled = enabled;
-        if !enabled {
+        let id = credentials.user_id;
+        if enabled {
+            self.0.stores.users.note_login(id, true).await?;
+        } else {
             credentials.tokens_valid_from = self.outdate(&credentials);
         }
         self.0.stores.users.save_credentials(credentials).await?;
@@ -292,29 +385,23 @@ fn unchanged(old: &User, new: &User) -> ServiceResult<()> {
 }
 
 /// A token carries the time it expires at, so that the store need not.
-fn new_token(now: i64) -> String {
-    format!(
-        "{}{:x}",
-        random_text(ACTIVATE_TOKEN_LENGTH),
-        now + ACTIVATION_TTL_MS
-    )
+fn new_token(expires: i64) -> String {
+    format!("{}{expires:x}", random_text(TOKEN_LENGTH))
 }
 
 fn expiry(token: &str) -> i64 {
     token
-        .get(ACTIVATE_TOKEN_LENGTH..)
+        .get(TOKEN_LENGTH..)
         .and_then(|time| i64::from_str_radix(time, 16).ok())
         .unwrap_or(0)
 }
 
 /// The credentials of a user who has no password yet.
-fn inactive(id: UserId, now: i64) -> UserCredentials {
+fn inactive(id: UserId, expires: i64) -> UserCredentials {
     UserCredentials {
         user_id: id,
-        enabled: false,
-        password_hash: None,
-        activate_token: Some(new_token(now)),
-        tokens_valid_from: 0,
+        activate_token: Some(new_token(expires)),
+        ..UserCredentials::default()
     }
 }
 
@@ -344,7 +431,7 @@ pub(super) async fn create_active(
     let id = user.id.unwrap_or_default();
     // A start that was cut short may have left the user without credentials or password; one that has it keeps it.
     let credentials = context.stores.users.credentials(id).await?;
-    let credentials = credentials.unwrap_or_else(|| inactive(id, context.now()));
+    let credentials = credentials.unwrap_or_else(|| inactive(id, context.now() + ONE_DAY_MS));
     if credentials.password_hash.is_some() {
         return Ok(());
     }

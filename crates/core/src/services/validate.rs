@@ -2,12 +2,10 @@
 
 use serde_json::Value;
 
-use super::{ServiceError, ServiceErrorKind, ServiceResult};
+use super::{ServiceError, ServiceResult};
 
 /// Longest text of a plain field, in characters.
 const MAX_TEXT: usize = 255;
-/// Longest password, so that nobody makes the server hash megabytes.
-const MAX_PASSWORD: usize = 256;
 
 /// A text that must be there: `Device name should be specified!`.
 pub(super) fn required(what: &str, text: &str) -> ServiceResult<()> {
@@ -74,22 +72,6 @@ pub(super) fn json_object(name: &str, value: Option<&Value>) -> ServiceResult<()
         None | Some(Value::Null | Value::Object(_)) => Ok(()),
         Some(_) => Err(ServiceError::invalid(format!("{name} must be a JSON object!"))),
     }
-}
-
-/// Whether a new password is long enough, and not too long.
-///
-/// # Errors
-/// It breaks the policy.
-pub fn check_password(password: &str, min_length: usize) -> ServiceResult<()> {
-    let length = password.chars().count();
-    let violation = if length < min_length {
-        format!("Password must be {min_length} or more characters in length.")
-    } else if length > MAX_PASSWORD {
-        format!("Password must be no more than {MAX_PASSWORD} characters in length.")
-    } else {
-        return Ok(());
-    };
-    Err(ServiceError::new(ServiceErrorKind::Invalid, violation))
 }
 
 #[cfg(test)]

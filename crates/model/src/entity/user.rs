@@ -73,7 +73,7 @@ pub struct User {
 }
 
 /// How a user logs in. Never leaves the server.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Default)]
 pub struct UserCredentials {
     /// Whose credentials they are.
     pub user_id: UserId,
@@ -83,8 +83,23 @@ pub struct UserCredentials {
     pub password_hash: Option<String>,
     /// Token that activates the user, while it is pending.
     pub activate_token: Option<String>,
+    /// Token that allows to set another password, while that was asked for.
+    pub reset_token: Option<String>,
     /// Tokens issued before this time (milliseconds) no longer count.
     pub tokens_valid_from: i64,
+    /// When the password was set, milliseconds; 0 where nobody knows.
+    pub password_time: i64,
+    /// Earlier passwords, oldest first.
+    pub past_passwords: Vec<PastPassword>,
+}
+
+/// A password that a user had.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct PastPassword {
+    /// When it was set, milliseconds.
+    pub time: i64,
+    /// Password hash in PHC string format.
+    pub hash: String,
 }
 
 impl std::fmt::Debug for UserCredentials {

@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{Assignable, AssignableStore, StoreResult};
+use fieldline_core::ports::{Assignable, AssignableStore, ImportRow, StoreResult};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::{Changes, Database};
+use super::import;
 use super::list::{self, Listing};
 use super::query::{Columns, Owner, Query};
 use super::record::{self, Record, bare};
@@ -26,6 +27,13 @@ pub(super) trait Assigned: Record + Assignable {
     fn read_info(columns: &mut Columns<'_>) -> StoreResult<Self::Info>;
     /// Appends what a filter asks for besides the tenant.
     fn matching(query: Query, tenant: TenantId, filter: &Self::Filter) -> Query;
+    /// Stores what goes along with imported entities, in the transaction of their own.
+    fn attach(
+        _along: &[&Self::Along],
+        _changes: &mut Changes,
+    ) -> impl Future<Output = StoreResult<()>> + Send {
+        std::future::ready(Ok(()))
+    }
 }
 
 /// The entities of a kind in a database.
@@ -81,6 +89,14 @@ impl<E: Assigned> AssignableStore<E> for Rows<E> {
     async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>> {
         let ids = ids.iter().map(|id| bare(*id));
         record::by_ids(&self.database, Owner::Tenant(tenant.0), ids).await
+    }
+
+    async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>> {
+        record::by_names(&self.database, Owner::Tenant(tenant.0), names).await
+    }
+
+    async fn import(&self, rows: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>> {
+        import::all(&self.database, &rows).await
     }
 
     async fn list(

@@ -102,6 +102,13 @@ impl CustomerStore for Customers {
         record::first(&self.0.read(query).await?)
     }
 
+    async fn public(&self, id: CustomerId) -> StoreResult<Option<Customer>> {
+        let query = record::select::<Customer>()
+            .push("is_public AND id = ")
+            .bind(id.0);
+        record::first(&self.0.read(query).await?)
+    }
+
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>> {
         let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
         list::page(&self.0, &LISTING, page, of_tenant, list::own_text, Customer::read).await

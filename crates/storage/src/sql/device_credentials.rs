@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::database::{Changes, Database};
 use super::failure::Failure;
-use super::query::{Columns, Owner, Query, Row, unreadable};
+use super::query::{Arg, Columns, Owner, Query, Row, unreadable};
 use super::record::{self, Record};
 
 /// The longest id that fits an index of PostgreSQL whatever it is made of.
@@ -98,17 +98,67 @@ pub(super) async fn insert(
     stored(saved)?.ok_or_else(|| unreadable("saved credentials were not returned"))
 }
 
+/// Credentials in one statement: seven values each.
+const CREDENTIALS_A_STATEMENT: usize = 500;
+
+/// Inserts or replaces those of devices that the same transaction has stored. An error is about one of them.
+pub(super) async fn replace_all(
+    changes: &mut Changes,
+    credentials: &[&DeviceCredentials],
+) -> StoreResult<()> {
+    for some in credentials.chunks(CREDENTIALS_A_STATEMENT) {
+        let mut query = Query::new(
+            "INSERT INTO device_credentials (device_id, id, created_time, kind, credentials_id, value, version) VALUES ",
+        );
+        for (index, one) in some.iter().enumerate() {
+            check_id(one)?;
+            let device = one
+                .device_id
+                .ok_or_else(|| record::invalid("Device credentials should be assigned to device!"))?;
+            query = query
+                .push(if index == 0 { "(" } else { ", (" })
+                .bind_list([
+                    Arg::from(device.0),
+                    one.id.map_or_else(new_uuid, |id| id.0).into(),
+                    one.created_time.into(),
+                    one.credentials_type.name().into(),
+                    one.credentials_id.clone().into(),
+                    one.credentials_value.clone().into(),
+                ])
+                .push(", 1)");
+        }
+        let query = query.push(REPLACING);
+        match changes.execute(query).await {
+            Ok(_) => {}
+            Err(failure) => {
+                stored(Err(failure))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What becomes of credentials that are there already; row id and creation time stay those of the first.
+const REPLACING: &str = " ON CONFLICT (device_id) DO UPDATE SET kind = excluded.kind, \
+    credentials_id = excluded.credentials_id, value = excluded.value, version = device_credentials.version + 1";
+
+fn check_id(credentials: &DeviceCredentials) -> StoreResult<()> {
+    let id = credentials.credentials_id.as_ref();
+    if id.is_some_and(|id| id.len() > MAX_ID_BYTES) {
+        return Err(record::invalid(format!(
+            "Validation error: credentialsId length must be equal or less than {MAX_ID_BYTES} bytes"
+        )));
+    }
+    Ok(())
+}
+
 /// Inserts or replaces, provided that the tenant has the device; row id and creation time stay those of the first.
 fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<Query> {
     let device = credentials
         .device_id
         .ok_or_else(|| record::invalid("Device credentials should be assigned to device!"))?;
     let credentials_id = credentials.credentials_id.clone();
-    if credentials_id.as_ref().is_some_and(|id| id.len() > MAX_ID_BYTES) {
-        return Err(record::invalid(format!(
-            "Validation error: credentialsId length must be equal or less than {MAX_ID_BYTES} bytes"
-        )));
-    }
+    check_id(credentials)?;
     let id = credentials.id.map_or_else(new_uuid, |id| id.0);
     let query = Query::new(
         "INSERT INTO device_credentials (device_id, id, created_time, kind, credentials_id, value, version) SELECT ",
@@ -127,10 +177,7 @@ fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<Quer
     .push(", 1 FROM device WHERE id = ")
     .bind(device.0)
     .owned_by(Owner::Tenant(tenant.0))
-    .push(
-        " ON CONFLICT (device_id) DO UPDATE SET kind = excluded.kind, credentials_id = excluded.credentials_id, \
-         value = excluded.value, version = device_credentials.version + 1",
-    );
+    .push(REPLACING);
     let query = match credentials.version {
         Some(version) => query.push(" WHERE device_credentials.version = ").bind(version),
         None => query,

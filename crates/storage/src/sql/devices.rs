@@ -9,6 +9,7 @@ use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
 use uuid::Uuid;
 
 use super::assigned::{Assigned, Rows, of_customer, of_profile};
+use super::database::Changes;
 use super::device_credentials;
 use super::list::Listing;
 use super::query::{Arg, Columns, Query};
@@ -145,6 +146,11 @@ impl Assigned for Device {
             Some(active) => query.push(" AND active = ").bind(active),
             None => query,
         }
+    }
+
+    async fn attach(along: &[&Option<DeviceCredentials>], changes: &mut Changes) -> StoreResult<()> {
+        let credentials: Vec<&DeviceCredentials> = along.iter().copied().flatten().collect();
+        device_credentials::replace_all(changes, &credentials).await
     }
 }
 

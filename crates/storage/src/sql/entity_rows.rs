@@ -2,16 +2,17 @@
 
 use async_trait::async_trait;
 use fieldline_core::access::Entity;
-use fieldline_core::ports::{EntityRowStore, StoreResult};
+use fieldline_core::ports::{DashboardStore as _, EntityRowStore, StoreResult};
 use fieldline_model::entity::{
     Asset, AssetProfile, Customer, Device, DeviceProfile, EntityView, Queue, RuleChain, Tenant,
     TenantProfile, User,
 };
-use fieldline_model::{EntityType, TenantId};
+use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
 
+use super::dashboards::Dashboards;
 use super::database::Database;
-use super::query::Owner;
+use super::query::{Owner, Query};
 use super::record::{self, Record};
 
 /// Entities of any kind in a database.
@@ -57,6 +58,7 @@ impl EntityRows {
                 self.all::<AssetProfile>(of_tenant, which, Entity::AssetProfile)
                     .await
             }
+            EntityType::Dashboard => self.dashboards(tenant, which).await,
             EntityType::RuleChain => self.all::<RuleChain>(of_tenant, which, Entity::RuleChain).await,
             EntityType::User if tenant.is_null() => {
                 self.all::<User>(Owner::NoTenant, which, Entity::User).await
@@ -86,6 +88,22 @@ impl EntityRows {
         }
     }
 
+    /// Dashboards without what they show, but with the customers they are assigned to.
+    async fn dashboards(&self, tenant: TenantId, which: Which<'_>) -> StoreResult<Vec<Entity>> {
+        let dashboards = Dashboards(self.0.clone());
+        let found = match which {
+            Which::Ids(ids) => {
+                let ids: Vec<DashboardId> = ids.iter().copied().map(DashboardId).collect();
+                dashboards.infos(tenant, &ids).await?
+            }
+            Which::Page(after, limit) => {
+                let narrow = |query| in_order(query, Owner::Tenant(tenant.0), after, limit);
+                dashboards.selected(tenant, narrow).await?
+            }
+        };
+        Ok(found.into_iter().map(Entity::Dashboard).collect())
+    }
+
     async fn all<R: Record>(
         &self,
         owner: Owner,
@@ -99,22 +117,27 @@ impl EntityRows {
             }
             Which::Page(after, limit) => (after, limit),
         };
-        let query = match after {
-            None => record::select::<R>().push("1 = 1"),
-            Some((time, id)) => record::select::<R>()
-                .push("(created_time, id) > (")
-                .bind(time)
-                .push(", ")
-                .bind(id)
-                .push(")"),
-        };
-        let query = query
-            .owned_by(owner)
-            .push(" ORDER BY created_time, id LIMIT ")
-            .bind(i64::from(limit));
+        let query = in_order(record::select::<R>(), owner, after, limit);
         let rows = self.0.read(query).await?;
         rows.iter()
             .map(|row| R::read(&mut row.columns()).map(entity))
             .collect()
     }
+}
+
+/// Continues a selection with the first rows of an owner after the given one.
+fn in_order(select: Query, owner: Owner, after: Option<(i64, Uuid)>, limit: u32) -> Query {
+    let query = match after {
+        None => select.push("1 = 1"),
+        Some((time, id)) => select
+            .push("(created_time, id) > (")
+            .bind(time)
+            .push(", ")
+            .bind(id)
+            .push(")"),
+    };
+    query
+        .owned_by(owner)
+        .push(" ORDER BY created_time, id LIMIT ")
+        .bind(i64::from(limit))
 }

@@ -19,12 +19,15 @@ mod alarm_changes;
 mod alarm_comments;
 mod alarm_rows;
 mod alarms;
+mod api_keys;
 mod asset_profiles;
 mod assets;
 mod assigned;
+mod audit;
 mod calculated_fields;
 mod calls;
 mod customers;
+mod dashboards;
 mod database;
 mod device_credentials;
 mod device_profiles;
@@ -33,6 +36,7 @@ mod entity_rows;
 mod entity_views;
 mod events;
 mod failure;
+mod import;
 mod list;
 mod names;
 mod options;
@@ -44,6 +48,7 @@ mod relations;
 mod rule_chains;
 mod rule_nodes;
 mod schema;
+mod settings;
 mod tenant_profiles;
 mod tenants;
 mod users;
@@ -87,6 +92,10 @@ impl Database {
             calls: Arc::new(calls::Calls(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
+            api_keys: Arc::new(api_keys::ApiKeys(self.clone())),
+            audit: Arc::new(audit::Audit(self.clone())),
+            settings: Arc::new(settings::Settings(self.clone())),
+            dashboards: Arc::new(dashboards::Dashboards(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),
             users: Arc::new(users::Users(self.clone())),
             devices: Arc::new(assigned::Rows::new(self)),

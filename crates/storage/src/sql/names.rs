@@ -55,6 +55,7 @@ fn statement(entity_type: EntityType) -> Option<&'static str> {
         EntityType::AssetProfile => "SELECT id, name, doc FROM asset_profile WHERE id IN (",
         EntityType::EntityView => "SELECT id, name, doc FROM entity_view WHERE id IN (",
         EntityType::Alarm => "SELECT id, type, '{}' FROM alarm WHERE id IN (",
+        EntityType::Dashboard => "SELECT id, title, doc FROM dashboard WHERE id IN (",
         EntityType::RuleChain => "SELECT id, name, doc FROM rule_chain WHERE id IN (",
         _ => return None,
     })

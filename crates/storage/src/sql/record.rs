@@ -17,6 +17,9 @@ const MAX_CHARS: usize = 255;
 /// Ids in one statement: well under the parameters that either database takes.
 pub(super) const IDS_A_STATEMENT: usize = 500;
 
+/// Rows in one statement: at some twenty values each well under the parameters that either database takes.
+const INSERTED_A_STATEMENT: usize = 250;
+
 /// An entity that is kept as a row of a table with the columns `id`, `created_time`, `version`, `doc` and some more.
 pub(super) trait Record: Serialize + DeserializeOwned {
     /// What people call it, as the first word of a message.
@@ -95,6 +98,28 @@ pub(super) async fn insert<R: Record>(changes: &mut Changes, record: &R) -> Stor
     stored(record, saved)
 }
 
+/// Inserts several within a transaction, and returns what is stored, in no particular order. An error is about one of them.
+pub(super) async fn insert_all<R: Record>(changes: &mut Changes, records: &[&R]) -> StoreResult<Vec<R>> {
+    let mut inserted = Vec::with_capacity(records.len());
+    for some in records.chunks(INSERTED_A_STATEMENT) {
+        let (Some(first), query) = (some.first(), insertion_of(some)?) else {
+            continue;
+        };
+        let rows = match changes.rows(query).await {
+            Ok(rows) => rows,
+            failed => {
+                return Err(stored(*first, failed)
+                    .err()
+                    .unwrap_or_else(|| unreadable("no error")));
+            }
+        };
+        for row in &rows {
+            inserted.push(R::read(&mut row.columns())?);
+        }
+    }
+    Ok(inserted)
+}
+
 /// Updates within a transaction, and returns what is stored; `None` where [`not_updated`] says why.
 pub(super) async fn update_within<R: Record>(changes: &mut Changes, record: &R) -> StoreResult<Option<R>> {
     let saved = changes.rows(update(record)?).await;
@@ -164,6 +189,26 @@ pub(super) fn deletion<R: Record>(owner: Owner, id: Uuid) -> Query {
         .push(" WHERE id = ")
         .bind(id)
         .owned_by(owner)
+}
+
+/// Those of the entities of these names that the owner has, in no particular order.
+pub(super) async fn by_names<R: Record>(
+    database: &Database,
+    owner: Owner,
+    names: &[&str],
+) -> StoreResult<Vec<R>> {
+    let mut found = Vec::new();
+    for some in names.chunks(IDS_A_STATEMENT) {
+        let query = select::<R>()
+            .push("name IN (")
+            .bind_list(some.iter().copied())
+            .push(")")
+            .owned_by(owner);
+        for row in &database.read(query).await? {
+            found.push(R::read(&mut row.columns())?);
+        }
+    }
+    Ok(found)
 }
 
 /// How many rows the owner has.
@@ -259,21 +304,29 @@ pub(super) fn invalid(message: impl Into<String>) -> StoreError {
 }
 
 fn insertion<R: Record>(record: &R) -> StoreResult<Query> {
-    let key = record.key();
-    Ok(Query::new("INSERT INTO ")
+    insertion_of(&[record])
+}
+
+fn insertion_of<R: Record>(records: &[&R]) -> StoreResult<Query> {
+    let mut query = Query::new("INSERT INTO ")
         .push(R::TABLE)
         .push(" (id, created_time, version, doc, ")
         .push_list(R::COLUMNS.iter().copied())
-        .push(") VALUES (")
-        .bind(required_id::<R>(&key)?)
-        .push(", ")
-        .bind(key.created_time)
-        .push(", 1, ")
-        .bind(document(record)?)
-        .push(", ")
-        .bind_list(record.values()?)
-        .push(") RETURNING ")
-        .push(R::SELECT))
+        .push(") VALUES ");
+    for (index, record) in records.iter().enumerate() {
+        let key = record.key();
+        query = query
+            .push(if index == 0 { "(" } else { ", (" })
+            .bind(required_id::<R>(&key)?)
+            .push(", ")
+            .bind(key.created_time)
+            .push(", 1, ")
+            .bind(document(*record)?)
+            .push(", ")
+            .bind_list(record.values()?)
+            .push(")");
+    }
+    Ok(query.push(" RETURNING ").push(R::SELECT))
 }
 
 fn update<R: Record>(record: &R) -> StoreResult<Query> {

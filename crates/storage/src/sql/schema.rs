@@ -13,6 +13,10 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0003_assets_alarms.sql"),
     include_str!("migrations/0004_calculated_fields.sql"),
     include_str!("migrations/0005_calls.sql"),
+    include_str!("migrations/0006_dashboards.sql"),
+    include_str!("migrations/0007_settings.sql"),
+    include_str!("migrations/0008_audit_log.sql"),
+    include_str!("migrations/0009_api_keys.sql"),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

@@ -179,44 +179,71 @@ impl UserStore for Users {
         first_credentials(&self.0.read(query).await?)
     }
 
+    async fn credentials_by_reset_token(&self, token: &str) -> StoreResult<Option<UserCredentials>> {
+        let query = select_credentials().push("reset_token = ").bind(token);
+        first_credentials(&self.0.read(query).await?)
+    }
+
+    async fn note_login(&self, id: UserId, right: bool) -> StoreResult<u32> {
+        let query = Query::new("UPDATE user_credentials SET failed_logins = ")
+            .push(if right { "0" } else { "failed_logins + 1" })
+            .push(" WHERE user_id = ")
+            .bind(id.0)
+            .push(" RETURNING failed_logins");
+        let rows = self.0.write(query).await?;
+        Ok(u32::try_from(record::number(&rows)?).unwrap_or(u32::MAX))
+    }
+
     async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()> {
-        let token = credentials.activate_token.as_deref();
-        let query = Query::new(
-            "INSERT INTO user_credentials (user_id, enabled, password_hash, activate_token, tokens_valid_from) VALUES (",
-        )
-        .bind(credentials.user_id.0)
-        .push(", ")
-        .bind(credentials.enabled)
-        .push(", ")
-        .bind(credentials.password_hash.clone())
-        .push(", ")
-        .bind(token.map(|token| record::bounded("activateToken", token)).transpose()?.unwrap_or(Arg::Text(None)))
-        .push(", ")
-        .bind(credentials.tokens_valid_from)
-        .push(
-            ") ON CONFLICT (user_id) DO UPDATE SET enabled = excluded.enabled, password_hash = excluded.password_hash, \
-             activate_token = excluded.activate_token, tokens_valid_from = excluded.tokens_valid_from",
-        );
+        let token = |name: &str, token: Option<&str>| match token {
+            Some(token) => record::bounded(name, token),
+            None => Ok(Arg::Text(None)),
+        };
+        let past = serde_json::to_string(&credentials.past_passwords).map_err(unreadable)?;
+        let query = Query::new("INSERT INTO user_credentials (user_id, ")
+            .push(CREDENTIALS)
+            .push(") VALUES (")
+            .bind(credentials.user_id.0)
+            .push(", ")
+            .bind_list([
+                credentials.enabled.into(),
+                credentials.password_hash.into(),
+                token("activateToken", credentials.activate_token.as_deref())?,
+                token("resetToken", credentials.reset_token.as_deref())?,
+                credentials.tokens_valid_from.into(),
+                credentials.password_time.into(),
+                Arg::from(past),
+            ])
+            .push(
+                ") ON CONFLICT (user_id) DO UPDATE SET enabled = excluded.enabled, \
+                 password_hash = excluded.password_hash, activate_token = excluded.activate_token, \
+                 reset_token = excluded.reset_token, tokens_valid_from = excluded.tokens_valid_from, \
+                 password_time = excluded.password_time, past_passwords = excluded.past_passwords",
+            );
         match self.0.execute(query).await {
             Ok(_) => Ok(()),
             Err(Failure::BrokenReference) => Err(record::not_found(User::NAME)),
             Err(Failure::Taken(_)) => Err(StoreError::new(
                 StoreErrorKind::Conflict,
-                "Such an activation token already exists!",
+                "Such a token already exists!",
             )),
             Err(Failure::Other(error)) => Err(error),
         }
     }
 }
 
+/// What is kept of credentials besides whose they are. Failed log-ins are counted on their own.
+const CREDENTIALS: &str = "enabled, password_hash, activate_token, reset_token, tokens_valid_from, password_time, \
+    past_passwords";
+
 fn with_authority(query: Query, authority: Authority) -> Query {
     query.push(" AND authority = ").bind(authority.name())
 }
 
 fn select_credentials() -> Query {
-    Query::new(
-        "SELECT user_id, enabled, password_hash, activate_token, tokens_valid_from FROM user_credentials WHERE ",
-    )
+    Query::new("SELECT user_id, ")
+        .push(CREDENTIALS)
+        .push(" FROM user_credentials WHERE ")
 }
 
 fn first_credentials(rows: &[Row]) -> StoreResult<Option<UserCredentials>> {
@@ -227,7 +254,13 @@ fn first_credentials(rows: &[Row]) -> StoreResult<Option<UserCredentials>> {
             enabled: columns.next()?,
             password_hash: columns.next()?,
             activate_token: columns.next()?,
+            reset_token: columns.next()?,
             tokens_valid_from: columns.next()?,
+            password_time: columns.next()?,
+            past_passwords: match columns.next::<Option<String>>()? {
+                Some(past) => serde_json::from_str(&past).map_err(unreadable)?,
+                None => Vec::new(),
+            },
         })
     };
     rows.first().map(read).transpose()

@@ -3,18 +3,23 @@
 
 mod alarms;
 mod alarms_kept;
+mod api_keys;
+mod audit;
 mod calculated_fields;
 mod calls;
+mod dashboards;
 mod deleting;
 mod devices;
 mod events;
 mod fixture;
+mod importing;
 mod limits;
 mod listing;
 mod relations;
 mod rule_chains;
 mod saving;
 mod searching;
+mod settings;
 mod users;
 mod walls;
 
@@ -26,11 +31,18 @@ pub use alarms::{
 pub use alarms_kept::{
     alarms_stay_within_their_tenant, comments_stand_under_their_alarm, deleted_alarms_are_gone,
 };
+pub use api_keys::keys_are_found_by_their_hash_and_go_with_their_user;
+pub use audit::{what_people_did_is_forgotten_in_time, what_people_did_is_found_by_who_and_what};
 pub use calculated_fields::{
     calculated_fields_are_found_by_what_they_are, calculated_fields_are_kept_like_devices,
     calculated_fields_go_with_their_entity,
 };
 pub use calls::{calls_are_found_until_they_end, calls_of_others_are_not_there};
+pub use dashboards::{
+    dashboards_are_assigned_to_customers, dashboards_of_mobile_applications_have_an_order,
+    dashboards_read_back_whole, dashboards_stay_within_their_tenant,
+    only_public_customers_are_found_without_their_tenant,
+};
 pub use deleting::{
     deleting_a_customer_unassigns_its_devices_and_deletes_its_users,
     deleting_a_tenant_deletes_everything_that_belongs_to_it, profiles_in_use_cannot_be_deleted,
@@ -43,6 +55,7 @@ pub use devices::{
     renaming_a_profile_renames_the_type_of_its_devices,
 };
 pub use events::{events_are_found_by_what_they_hold, events_go_where_they_are_not_wanted_any_more};
+pub use importing::{of_many_assets_the_good_ones_are_stored, of_many_devices_the_good_ones_are_stored};
 pub use limits::{
     queries_of_alarms_name_so_many_entities_and_no_more, searches_along_relations_end_at_their_bound,
 };
@@ -70,6 +83,10 @@ pub use searching::{
     text_search_ignores_case_in_every_script, text_search_looks_where_it_promises,
     wildcards_in_a_text_search_are_plain_characters,
 };
+pub use settings::{
+    settings_of_the_installation_are_kept_by_key, settings_of_users_go_with_them,
+    wrong_and_earlier_passwords_are_remembered,
+};
 pub use users::{
     users_are_found_by_email_regardless_of_case, users_are_listed_by_what_they_are,
     users_log_in_by_credentials,
@@ -87,6 +104,19 @@ macro_rules! entity_contract {
             calculated_fields_go_with_their_entity
             calls_are_found_until_they_end
             calls_of_others_are_not_there
+            dashboards_read_back_whole
+            dashboards_are_assigned_to_customers
+            dashboards_of_mobile_applications_have_an_order
+            dashboards_stay_within_their_tenant
+            only_public_customers_are_found_without_their_tenant
+            settings_of_the_installation_are_kept_by_key
+            settings_of_users_go_with_them
+            wrong_and_earlier_passwords_are_remembered
+            what_people_did_is_found_by_who_and_what
+            what_people_did_is_forgotten_in_time
+            of_many_devices_the_good_ones_are_stored
+            of_many_assets_the_good_ones_are_stored
+            keys_are_found_by_their_hash_and_go_with_their_user
             owners_read_back_whole
             devices_read_back_whole
             versions_count_up_and_guard_updates

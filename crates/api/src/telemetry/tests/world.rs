@@ -307,6 +307,8 @@ fn api(
         events: events.clone(),
         clock: clock.clone(),
         token_key: TokenKey::random(),
+        token_settings: None,
+        mailer: Arc::new(fieldline_core::ports::NoMails),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         devices: log.clone(),
         onboarding: Onboarding::new(Context {
@@ -425,6 +427,7 @@ async fn user(api: &Api, authority: Authority, tenant: TenantId, customer: Custo
         password_hash: None,
         activate_token: None,
         tokens_valid_from: 0,
+        ..UserCredentials::default()
     };
     api.entities.users.save_credentials(credentials).await.unwrap();
     let pair = api.tokens.issue(&user, Uuid::new_v4(), NOW, 0).unwrap();

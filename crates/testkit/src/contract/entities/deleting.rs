@@ -80,6 +80,7 @@ pub async fn deleting_a_tenant_deletes_everything_that_belongs_to_it(stores: &En
             password_hash: None,
             activate_token: Some(name.into()),
             tokens_valid_from: 0,
+            ..UserCredentials::default()
         };
         stores.users.save_credentials(credentials).await.unwrap();
         let device = Device {

@@ -88,6 +88,7 @@ pub async fn users_log_in_by_credentials(stores: &EntityStores) {
         password_hash: None,
         activate_token: Some("activate".into()),
         tokens_valid_from: 0,
+        ..UserCredentials::default()
     };
     users.save_credentials(pending.clone()).await.unwrap();
     assert_eq!(users.credentials(id).await.unwrap(), Some(pending.clone()));

@@ -1,0 +1,233 @@
+//! Keeps what the services do not tell about: what failed, calls that change no entity, log-ins. What succeeded with an
+//! entity is kept where the rule engine is told of it ([`fieldline_core::services::Actions`]).
+
+use std::net::IpAddr;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest as _, MatchedPath, Request};
+use axum::http::{HeaderMap, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::access::Principal;
+use fieldline_core::audit::raw;
+use fieldline_model::entity::{ActionType, AuditLog, User};
+use fieldline_model::{AuditLogId, EntityId, EntityType, NULL_UUID, new_uuid};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::caller::Authenticated;
+use crate::error::{ApiError, ErrorCode};
+use crate::state::Api;
+use crate::user_agent::Agent;
+
+mod table;
+
+pub(crate) use table::Audited;
+
+/// Larger bodies are not looked into, in bytes.
+const MAX_BODY: usize = 65_536;
+
+/// Why a request failed, for the audit log. Answers that say no carry it.
+#[derive(Debug, Clone)]
+pub(crate) struct FailureText(pub(crate) String);
+
+/// Lets a request through, and keeps what came of it where the table says so.
+pub(crate) async fn keep(api: Api, audited: Audited, request: Request, next: Next) -> Response {
+    let caller = request.extensions().get::<Authenticated>().copied();
+    let Some(caller) = caller.filter(|_| audited.may_keep(request.method())) else {
+        return next.run(request).await;
+    };
+    let (parts, body) = request.into_parts();
+    let about = About {
+        method: parts.method.clone(),
+        pattern: parts
+            .extensions
+            .get::<MatchedPath>()
+            .map(|path| path.as_str().to_owned())
+            .unwrap_or_default(),
+        path: parts.uri.path().to_owned(),
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        agent: Agent::of(&parts.headers),
+        peer: crate::caller::peer(&parts.extensions),
+        body: Bytes::new(),
+    };
+    // Read here, within the limit of bodies, and handed on without a copy.
+    let bytes = match Bytes::from_request(Request::from_parts(parts.clone(), body), &()).await {
+        Ok(bytes) => bytes,
+        Err(rejection) => {
+            let status = rejection.status();
+            return ApiError::with_status(status, ErrorCode::BadRequestParams, rejection.body_text())
+                .into_response();
+        }
+    };
+    let request = Request::from_parts(parts, Body::from(bytes.clone()));
+    let about = About { body: bytes, ..about };
+    let response = next.run(request).await;
+    let succeeded = response.status().is_success();
+    if succeeded && !audited.also_success {
+        return response;
+    }
+    let details = match response.extensions().get::<FailureText>() {
+        Some(FailureText(text)) => text.clone(),
+        None if succeeded => String::new(),
+        None => response.status().to_string(),
+    };
+    if let Some(entry) = about.entry(&api, &caller.principal, &audited, succeeded, details) {
+        api.audit.record(entry).await;
+    }
+    response
+}
+
+/// A request as far as the audit log is concerned.
+struct About {
+    method: Method,
+    pattern: String,
+    path: String,
+    query: String,
+    agent: Agent,
+    peer: Option<IpAddr>,
+    body: Bytes,
+}
+
+impl About {
+    fn entry(
+        &self,
+        api: &Api,
+        who: &Principal,
+        audited: &Audited,
+        succeeded: bool,
+        details: String,
+    ) -> Option<AuditLog> {
+        // A tree of a large body would be many times its size.
+        let body: Value = match self.body.len() {
+            0..=MAX_BODY => serde_json::from_slice(&self.body).unwrap_or_default(),
+            _ => Value::Null,
+        };
+        let params = Params {
+            pattern: &self.pattern,
+            path: &self.path,
+            query: &self.query,
+        };
+        let found = audited.describe(&self.method, &params, &body, who)?;
+        let data = match found.action {
+            ActionType::Logout => self.agent.data(self.peer),
+            _ => found.data,
+        };
+        let name = match found.action {
+            // Bodies of people name them by their address.
+            ActionType::Added | ActionType::Updated => ["name", "title", "email"]
+                .into_iter()
+                .find_map(|field| body.get(field)?.as_str())
+                .map(str::to_owned),
+            _ => None,
+        };
+        Some(AuditLog {
+            id: AuditLogId(new_uuid()),
+            created_time: api.clock.now_ms(),
+            tenant_id: who.tenant,
+            customer_id: who.customer,
+            entity_id: found.entity,
+            entity_name: name,
+            user_id: who.user,
+            user_name: None,
+            action_type: found.action,
+            action_data: raw(data.to_string()),
+            succeeded,
+            action_failure_details: details,
+        })
+    }
+}
+
+/// The parameters of a request.
+pub(crate) struct Params<'a> {
+    pattern: &'a str,
+    path: &'a str,
+    query: &'a str,
+}
+
+impl<'a> Params<'a> {
+    /// The part of the path that stands for a name in braces.
+    fn path(&self, name: &str) -> Option<&'a str> {
+        let wanted =
+            |segment: &str| segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(name);
+        let index = self.pattern.split('/').position(wanted)?;
+        self.path.split('/').nth(index)
+    }
+
+    fn id(&self, name: &str) -> Option<Uuid> {
+        self.path(name)?.parse().ok()
+    }
+
+    fn query(&self, name: &str) -> Option<&'a str> {
+        self.query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find_map(|(key, value)| (key == name).then_some(value))
+    }
+}
+
+/// What the audit log says about a log-in of a known user; `failure` is why it did not succeed.
+pub(crate) async fn login(
+    api: &Api,
+    user: &User,
+    action: ActionType,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+    failure: Option<&str>,
+) {
+    let id = user.id.unwrap_or_default();
+    let entry = AuditLog {
+        id: AuditLogId(new_uuid()),
+        created_time: api.clock.now_ms(),
+        tenant_id: user.tenant_id,
+        customer_id: user.customer_id,
+        entity_id: id.into(),
+        entity_name: Some(user.email.clone()),
+        user_id: id,
+        user_name: Some(user.email.clone()),
+        action_type: action,
+        action_data: raw(Agent::of(headers).data(peer).to_string()),
+        succeeded: failure.is_none(),
+        action_failure_details: failure.unwrap_or_default().to_owned(),
+    };
+    api.audit.record(entry).await;
+}
+
+impl Agent {
+    fn data(&self, peer: Option<IpAddr>) -> Value {
+        let address = peer.map_or_else(|| "Unknown".to_owned(), |peer| peer.to_string());
+        json!({ "clientAddress": address, "browser": self.browser, "os": self.os, "device": self.device })
+    }
+
+    fn of(headers: &HeaderMap) -> Self {
+        let text = headers
+            .get(header::USER_AGENT)
+            .and_then(|value| value.to_str().ok());
+        Self::parse(text.unwrap_or_default())
+    }
+}
+
+/// An entity that does not exist (yet).
+fn nothing(kind: EntityType) -> EntityId {
+    EntityId::new(kind, NULL_UUID)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_found_by_their_names() {
+        let params = Params {
+            pattern: "/api/customer/{customerId}/device/{deviceId}",
+            path: "/api/customer/a/device/13814000-1dd2-11b2-8080-808080808080",
+            query: "keys=a,b&scope=X",
+        };
+        assert_eq!(params.path("customerId"), Some("a"));
+        assert_eq!(params.id("customerId"), None);
+        assert_eq!(params.id("deviceId"), Some(NULL_UUID));
+        assert_eq!(params.path("nothing"), None);
+        assert_eq!(params.query("keys"), Some("a,b"));
+        assert_eq!(params.query("none"), None);
+    }
+}

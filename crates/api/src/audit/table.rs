@@ -1,0 +1,308 @@
+//! Which requests the audit log keeps, and as what.
+
+use axum::http::Method;
+use fieldline_core::access::Principal;
+use fieldline_model::entity::ActionType;
+use fieldline_model::{EntityId, EntityType};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{Params, nothing};
+
+/// Kinds of entities as paths name them.
+const KINDS: [(&str, EntityType); 14] = [
+    ("tenant", EntityType::Tenant),
+    ("tenantProfile", EntityType::TenantProfile),
+    ("customer", EntityType::Customer),
+    ("user", EntityType::User),
+    ("device", EntityType::Device),
+    ("deviceProfile", EntityType::DeviceProfile),
+    ("asset", EntityType::Asset),
+    ("assetProfile", EntityType::AssetProfile),
+    ("entityView", EntityType::EntityView),
+    ("dashboard", EntityType::Dashboard),
+    ("ruleChain", EntityType::RuleChain),
+    ("alarm", EntityType::Alarm),
+    ("calculatedField", EntityType::CalculatedField),
+    ("otaPackage", EntityType::OtaPackage),
+];
+
+/// A path whose requests are kept, by its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// `POST /api/<kind>`.
+    Save(EntityType),
+    /// `DELETE /api/<kind>/{id}`.
+    Delete(EntityType),
+    /// `POST` and `DELETE /api/customer/…/<kind>/{id}`.
+    Assign(EntityType),
+    /// What is done with an alarm: the last word of the path.
+    Alarm(ActionType),
+    SaveWithCredentials,
+    Credentials,
+    Relation,
+    Relations,
+    Data,
+    Rpc,
+    RuleEngine,
+    SetEnabled,
+    Logout,
+}
+
+/// A path whose requests are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Audited {
+    shape: Shape,
+    /// Whether they are kept if they succeed, too: nobody else does.
+    pub(super) also_success: bool,
+}
+
+/// What somebody tried to do.
+pub(super) struct Found {
+    pub(super) action: ActionType,
+    pub(super) entity: EntityId,
+    pub(super) data: Value,
+}
+
+fn kind(name: &str) -> Option<EntityType> {
+    let found = KINDS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, kind)| *kind)
+}
+
+impl Audited {
+    /// Whether requests to a path are kept; by the path of its description.
+    pub(crate) fn of(path: &str) -> Option<Self> {
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        let shape = match parts.as_slice() {
+            ["api", "auth", "logout"] => Shape::Logout,
+            ["api", "device-with-credentials"] => Shape::SaveWithCredentials,
+            ["api", "device", "credentials"] => Shape::Credentials,
+            ["api", "relation"] | ["api", "v2", "relation"] => Shape::Relation,
+            ["api", "relations"] => Shape::Relations,
+            ["api", "plugins", "telemetry", ..] => Shape::Data,
+            ["api", "rpc", "oneway" | "twoway", _] | ["api", "plugins", "rpc", "oneway" | "twoway", _] => {
+                Shape::Rpc
+            }
+            ["api", "rule-engine", ..] => Shape::RuleEngine,
+            ["api", "user", _, "userCredentialsEnabled"] => Shape::SetEnabled,
+            ["api", "alarm", _, "ack"] => Shape::Alarm(ActionType::AlarmAck),
+            ["api", "alarm", _, "clear"] => Shape::Alarm(ActionType::AlarmClear),
+            ["api", "alarm", _, "assign", _] => Shape::Alarm(ActionType::AlarmAssigned),
+            ["api", "alarm", _, "assign"] => Shape::Alarm(ActionType::AlarmUnassigned),
+            ["api", "ruleChain", "metadata"] => Shape::Save(EntityType::RuleChain),
+            ["api", "customer", name, id] if id.starts_with('{') => Shape::Assign(kind(name)?),
+            ["api", "customer", _, name, id] if id.starts_with('{') => Shape::Assign(kind(name)?),
+            ["api", name] => Shape::Save(kind(name)?),
+            ["api", name, id] if id.starts_with('{') => Shape::Delete(kind(name)?),
+            _ => return None,
+        };
+        let also_success = matches!(
+            shape,
+            Shape::Credentials | Shape::Rpc | Shape::RuleEngine | Shape::SetEnabled | Shape::Logout
+        );
+        Some(Self { shape, also_success })
+    }
+
+    /// Whether requests of a method may be kept: reading changes nothing, except that the rule engine is called by any.
+    pub(super) fn may_keep(&self, method: &Method) -> bool {
+        !method.is_safe() || self.shape == Shape::RuleEngine
+    }
+
+    /// What a request tried to do; `None` for requests that change nothing.
+    pub(super) fn describe(
+        &self,
+        method: &Method,
+        params: &Params<'_>,
+        body: &Value,
+        who: &Principal,
+    ) -> Option<Found> {
+        let (posts, deletes) = (*method == Method::POST, *method == Method::DELETE);
+        Some(match self.shape {
+            Shape::Save(kind) if posts => save(kind, body),
+            Shape::SaveWithCredentials if posts => save(EntityType::Device, body.get("device")?),
+            Shape::Delete(kind) if deletes => {
+                let id = last(params)?;
+                let data = json!({ "entityId": id.to_string() });
+                found(ActionType::Deleted, EntityId::new(kind, id), data)
+            }
+            Shape::Assign(kind) => assign(kind, posts, params)?,
+            Shape::Alarm(action) => {
+                let id = params.id("alarmId")?;
+                found(action, EntityId::new(EntityType::Alarm, id), json!({}))
+            }
+            Shape::Credentials if posts => {
+                let device = entity(body.get("deviceId")?)?;
+                let kind = body.get("credentialsType").cloned().unwrap_or_default();
+                // Which ones is nobody's business who reads the log.
+                let data = json!({ "entityId": device.id.to_string(), "credentialsType": kind });
+                found(ActionType::CredentialsUpdated, device, data)
+            }
+            Shape::Relation if posts => {
+                let data = json!({ "relation": body });
+                found(ActionType::RelationAddOrUpdate, entity(body.get("from")?)?, data)
+            }
+            Shape::Relation => {
+                let from = of_query(params, "fromType", "fromId")?;
+                found(ActionType::RelationDeleted, from, json!({}))
+            }
+            Shape::Relations if deletes => {
+                let of = of_query(params, "entityType", "entityId")?;
+                found(ActionType::RelationsDeleted, of, json!({}))
+            }
+            Shape::Data => data(posts, params, body)?,
+            Shape::Rpc if posts => {
+                let device = EntityId::new(EntityType::Device, last(params)?);
+                let data = json!({
+                    "entityId": device.id.to_string(),
+                    "oneWay": params.pattern.contains("/oneway/"),
+                    "method": body.get("method"),
+                    "params": body.get("params"),
+                });
+                found(ActionType::RpcCall, device, data)
+            }
+            Shape::RuleEngine => rule_engine(params, who),
+            Shape::SetEnabled if posts => {
+                let user = EntityId::new(EntityType::User, params.id("userId")?);
+                let action = match params.query("userCredentialsEnabled") {
+                    Some("false") => ActionType::Suspended,
+                    _ => ActionType::Activated,
+                };
+                found(action, user, json!({ "entityId": user.id.to_string() }))
+            }
+            Shape::Logout => found(ActionType::Logout, who.user.into(), json!({})),
+            _ => return None,
+        })
+    }
+}
+
+fn found(action: ActionType, entity: EntityId, data: Value) -> Found {
+    Found { action, entity, data }
+}
+
+fn save(kind: EntityType, body: &Value) -> Found {
+    let known = body
+        .get("id")
+        .or_else(|| body.get("ruleChainId"))
+        .and_then(entity);
+    let known = known.filter(|id| id.entity_type == kind);
+    let action = match known {
+        Some(_) => ActionType::Updated,
+        None => ActionType::Added,
+    };
+    // What a dashboard shows is large, and no help.
+    let mut shown = body.clone();
+    if let Some(fields) = shown.as_object_mut().filter(|_| kind == EntityType::Dashboard) {
+        fields.insert("configuration".to_owned(), "".into());
+    }
+    let entity = known.unwrap_or_else(|| nothing(kind));
+    found(action, entity, json!({ "entity": shown }))
+}
+
+fn assign(kind: EntityType, posts: bool, params: &Params<'_>) -> Option<Found> {
+    let id = last(params)?;
+    let mut data = Map::new();
+    data.insert("entityId".to_owned(), id.to_string().into());
+    let (action, field) = match posts {
+        true => (ActionType::AssignedToCustomer, "assignedCustomerId"),
+        false => (ActionType::UnassignedFromCustomer, "unassignedCustomerId"),
+    };
+    if let Some(customer) = params.path("customerId") {
+        data.insert(field.to_owned(), customer.into());
+    }
+    Some(found(action, EntityId::new(kind, id), data.into()))
+}
+
+fn data(posts: bool, params: &Params<'_>, body: &Value) -> Option<Found> {
+    let entity = match (params.path("entityType"), params.id("entityId")) {
+        (Some(kind), Some(id)) => EntityId::new(kind.parse().ok()?, id),
+        _ => EntityId::new(EntityType::Device, params.id("deviceId")?),
+    };
+    let timeseries = params.path.split('/').any(|part| part == "timeseries");
+    let action = match (timeseries, posts) {
+        (true, true) => ActionType::TimeseriesUpdated,
+        (true, false) => ActionType::TimeseriesDeleted,
+        (false, true) => ActionType::AttributesUpdated,
+        (false, false) => ActionType::AttributesDeleted,
+    };
+    let mut data = Map::new();
+    data.insert("entityId".to_owned(), entity.id.to_string().into());
+    if let Some(scope) = params.path("scope").filter(|_| !timeseries) {
+        data.insert("scope".to_owned(), scope.into());
+    }
+    let name = if timeseries { "timeseries" } else { "attributes" };
+    let value = match params.query("keys").or(params.query("key")) {
+        Some(keys) => keys.split(',').collect::<Vec<_>>().into(),
+        None => body.clone(),
+    };
+    data.insert(name.to_owned(), value);
+    Some(found(action, entity, data.into()))
+}
+
+fn rule_engine(params: &Params<'_>, who: &Principal) -> Found {
+    let named = params
+        .path("entityType")
+        .and_then(|kind| kind.parse().ok())
+        .zip(params.id("entityId"));
+    let entity = named.map_or_else(|| who.user.into(), |(kind, id)| EntityId::new(kind, id));
+    found(
+        ActionType::RestApiRuleEngineCall,
+        entity,
+        json!({ "entityId": entity.id.to_string() }),
+    )
+}
+
+/// The id at the end of a path.
+fn last(params: &Params<'_>) -> Option<Uuid> {
+    params.path.rsplit('/').next()?.parse().ok()
+}
+
+/// An id with its type, as JSON has it.
+fn entity(value: &Value) -> Option<EntityId> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+fn of_query(params: &Params<'_>, kind: &str, id: &str) -> Option<EntityId> {
+    let kind = params.query(kind)?.parse().ok()?;
+    Some(EntityId::new(kind, params.query(id)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_recognized_by_their_shape() {
+        let shape = |path: &str| Audited::of(path).map(|audited| audited.shape);
+        assert_eq!(shape("/api/device"), Some(Shape::Save(EntityType::Device)));
+        assert_eq!(
+            shape("/api/device/{deviceId}"),
+            Some(Shape::Delete(EntityType::Device))
+        );
+        assert_eq!(
+            shape("/api/customer/{customerId}/asset/{assetId}"),
+            Some(Shape::Assign(EntityType::Asset))
+        );
+        assert_eq!(
+            shape("/api/customer/public/dashboard/{dashboardId}"),
+            Some(Shape::Assign(EntityType::Dashboard))
+        );
+        assert_eq!(
+            shape("/api/customer/entityView/{entityViewId}"),
+            Some(Shape::Assign(EntityType::EntityView))
+        );
+        assert_eq!(
+            shape("/api/plugins/telemetry/{deviceId}/{scope}"),
+            Some(Shape::Data)
+        );
+        assert_eq!(shape("/api/rpc/twoway/{deviceId}"), Some(Shape::Rpc));
+        for path in [
+            "/api/tenant/devices",
+            "/api/devices",
+            "/api/auth/login",
+            "/api/device/info/{deviceId}",
+            "/api/queues",
+        ] {
+            assert_eq!(shape(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Who comes with an API key. Keys are cached, so that a request does not ask the database.
+
+use fieldline_core::services::ApiKeys;
+use fieldline_model::entity::ApiKeyInfo;
+use quick_cache::sync::Cache;
+use uuid::Uuid;
+
+use super::Ticket;
+use crate::error::{ApiError, ApiResult};
+
+const CACHED_KEYS: usize = 10_000;
+/// How long a cached key is believed, for changes that another node makes.
+const CACHED_MS: i64 = 30_000;
+/// Longer texts are no keys.
+const MAX_VALUE: usize = 255;
+
+/// Says whose keys are.
+pub(crate) struct KeyRing {
+    keys: ApiKeys,
+    /// By value; what is no key is not remembered.
+    cache: Cache<String, (ApiKeyInfo, i64)>,
+}
+
+impl KeyRing {
+    pub(crate) fn new(keys: ApiKeys) -> Self {
+        Self {
+            keys,
+            cache: Cache::new(CACHED_KEYS),
+        }
+    }
+
+    /// What a key is good for at a time: it stands for a token that was issued just now.
+    pub(crate) async fn ticket(&self, value: &str, now_ms: i64) -> ApiResult<Ticket> {
+        let key = self.known(value, now_ms).await?;
+        let key = key.filter(|key| key.enabled && !key.is_expired(now_ms));
+        let key = key.ok_or_else(ApiError::unauthenticated)?;
+        Ok(Ticket {
+            user: key.user_id,
+            // Nobody logs a key out.
+            session: Uuid::new_v4(),
+            public: false,
+            // A change of password ends sessions, and not keys.
+            issued: i64::MAX / 1_000,
+        })
+    }
+
+    async fn known(&self, value: &str, now_ms: i64) -> ApiResult<Option<ApiKeyInfo>> {
+        if value.len() > MAX_VALUE {
+            return Ok(None);
+        }
+        if let Some((key, read_at)) = self.cache.get(value)
+            && (read_at..read_at + CACHED_MS).contains(&now_ms)
+        {
+            return Ok(Some(key));
+        }
+        let found = self.keys.find(value).await?;
+        match &found {
+            Some(key) => self.cache.insert(value.to_owned(), (key.clone(), now_ms)),
+            None => {
+                self.cache.remove(value);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Forgets what was read: a key was changed or deleted.
+    pub(crate) fn forget(&self) {
+        self.cache.clear();
+    }
+}

@@ -1,0 +1,216 @@
+//! Settings of the installation: the address it is reached under, the mail server, and others that are kept as they are.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_model::entity::AdminSettings;
+use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, S};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::Body;
+use crate::mails::{self, MAIL};
+use crate::state::{Api, ApiState};
+
+/// Settings that have endpoints of their own, with what must not be seen.
+const OF_THEIR_OWN: [&str; 2] = ["securitySettings", "jwt"];
+/// What is never shown of settings, by the names of fields.
+const SECRETS: [&str; 7] = [
+    "password",
+    "refreshToken",
+    "clientSecret",
+    "proxyPassword",
+    "secretAccessKey",
+    "accessToken",
+    "botToken",
+];
+/// Largest settings, in bytes.
+const MAX_SETTINGS: usize = 65_536;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(S, routes!(get))
+        .add(S, routes!(save))
+        .add(S, routes!(test_mail))
+        .add(S, routes!(features))
+}
+
+/// What counts until somebody sets something else.
+fn default(api: &ApiState, key: &str) -> Option<Value> {
+    let host = |enabled: bool, port: &str| json!({ "enabled": enabled, "host": "", "port": port });
+    Some(match key {
+        "general" => {
+            let url = api.options.public_url.as_str();
+            let url = if url.is_empty() {
+                "http://localhost:8080"
+            } else {
+                url
+            };
+            json!({ "baseUrl": url, "prohibitDifferentUrl": !api.options.public_url.is_empty() })
+        }
+        MAIL => json!({
+            "mailFrom": "sysadmin@localhost.localdomain", "smtpProtocol": "smtp", "smtpHost": "localhost",
+            "smtpPort": "25", "timeout": "10000", "enableTls": false, "tlsVersion": "TLSv1.2", "username": "",
+            "enableProxy": false, "showChangePassword": false,
+        }),
+        "connectivity" => json!({
+            "http": host(true, "8080"), "https": host(false, "443"), "mqtt": host(true, "1883"),
+            "mqtts": host(false, "8883"), "coap": host(true, "5683"), "coaps": host(false, "5684"),
+        }),
+        _ => return None,
+    })
+}
+
+/// The settings without passwords, at any depth.
+fn without_secrets(mut settings: AdminSettings) -> AdminSettings {
+    fn hide(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.retain(|name, _| !SECRETS.contains(&name.as_str()));
+                fields.values_mut().for_each(hide);
+            }
+            Value::Array(items) => items.iter_mut().for_each(hide),
+            _ => {}
+        }
+    }
+    hide(&mut settings.json_value);
+    settings
+}
+
+/// Passwords that a request leaves out, as it never saw them, stay as they are.
+fn keep_secrets(new: &mut Value, old: &Value) {
+    let (Value::Object(new), Value::Object(old)) = (new, old) else {
+        return;
+    };
+    for (name, old) in old {
+        match new.get_mut(name) {
+            Some(inner) => keep_secrets(inner, old),
+            None if SECRETS.contains(&name.as_str()) => {
+                new.insert(name.clone(), old.clone());
+            }
+            None => {}
+        }
+    }
+}
+
+/// The settings of a key.
+#[utoipa::path(get, path = "/api/admin/settings/{key}", tag = "admin", operation_id = "getAdminSettings",
+    params(("key" = String, Path)), responses((status = 200, body = AdminSettings)))]
+async fn get(State(api): State<Api>, Path(key): Path<String>) -> ApiResult<Json<AdminSettings>> {
+    let unknown = || ApiError::not_found(format!("No Administration settings found for key: {key}"));
+    if OF_THEIR_OWN.contains(&key.as_str()) {
+        return Err(unknown());
+    }
+    if let Some(stored) = api.entities.settings.admin(&key).await? {
+        return Ok(Json(without_secrets(stored)));
+    }
+    let json_value = default(&api, &key).ok_or_else(unknown)?;
+    Ok(Json(AdminSettings {
+        key,
+        json_value,
+        ..AdminSettings::default()
+    }))
+}
+
+/// Saves the settings of a key. Passwords that are left out stay as they are.
+#[utoipa::path(post, path = "/api/admin/settings", tag = "admin", operation_id = "saveAdminSettings",
+    request_body = AdminSettings, responses((status = 200, body = AdminSettings)))]
+async fn save(State(api): State<Api>, Body(settings): Body<AdminSettings>) -> ApiResult<Json<AdminSettings>> {
+    let key = settings.key.trim();
+    if key.is_empty() || OF_THEIR_OWN.contains(&key) {
+        return Err(ApiError::bad_request("Key should be specified!"));
+    }
+    let mut json_value = settings.json_value;
+    if !json_value.is_object() {
+        return Err(ApiError::bad_request("Json value should be specified!"));
+    }
+    if json_value.to_string().len() > MAX_SETTINGS {
+        return Err(ApiError::bad_request(format!(
+            "The settings take more than {MAX_SETTINGS} bytes!"
+        )));
+    }
+    if let Some(old) = api.entities.settings.admin(key).await? {
+        keep_secrets(&mut json_value, &old.json_value);
+    }
+    let saved = AdminSettings {
+        id: Some(settings.id.unwrap_or(AdminSettingsId(new_uuid()))),
+        created_time: api.clock.now_ms(),
+        tenant_id: TenantId::NULL,
+        key: key.to_owned(),
+        json_value,
+    };
+    let saved = api.entities.settings.save_admin(saved).await?;
+    Ok(Json(without_secrets(saved)))
+}
+
+/// Sends a mail to the caller through the mail server of the request, which need not be saved yet.
+#[utoipa::path(post, path = "/api/admin/settings/testMail", tag = "admin", operation_id = "sendTestMail",
+    request_body = AdminSettings, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
+async fn test_mail(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(settings): Body<AdminSettings>,
+) -> ApiResult<()> {
+    if settings.key != MAIL {
+        return Err(ApiError::bad_request("Only mail settings can be tried out!"));
+    }
+    let mut server = settings.json_value;
+    if let Some(stored) = api.mails.server().await? {
+        keep_secrets(&mut server, &stored);
+    }
+    let user = api.entities.users.get(caller.tenant, caller.user).await?;
+    let user = user.ok_or_else(ApiError::unauthenticated)?;
+    let sent = api.mails.send(&server, &mails::test(&user.email)).await;
+    // What is wrong are the settings of the request.
+    sent.map_err(|error| ApiError::bad_request(error.message()))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct FeaturesInfo {
+    sms_enabled: bool,
+    email_enabled: bool,
+    oauth_enabled: bool,
+    two_fa_enabled: bool,
+    notification_enabled: bool,
+}
+
+/// What is set up.
+#[utoipa::path(get, path = "/api/admin/featuresInfo", tag = "admin", operation_id = "getFeaturesInfo",
+    responses((status = 200, body = FeaturesInfo)))]
+async fn features(State(api): State<Api>) -> ApiResult<Json<FeaturesInfo>> {
+    Ok(Json(FeaturesInfo {
+        sms_enabled: api.entities.settings.admin("sms").await?.is_some(),
+        email_enabled: api.mails.server().await?.is_some(),
+        oauth_enabled: false,
+        two_fa_enabled: false,
+        notification_enabled: false,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_hidden_and_kept() {
+        let stored = json!({
+            "smtpHost": "a", "password": "s1",
+            "configuration": { "type": "AWS_SNS", "secretAccessKey": "s2", "region": "x" },
+        });
+        let shown = without_secrets(AdminSettings {
+            json_value: stored.clone(),
+            ..AdminSettings::default()
+        });
+        assert!(!shown.json_value.to_string().contains("s1") && !shown.json_value.to_string().contains("s2"));
+        let mut saved = shown.json_value;
+        keep_secrets(&mut saved, &stored);
+        assert_eq!(saved, stored);
+        let mut replaced = json!({ "password": "new" });
+        keep_secrets(&mut replaced, &stored);
+        assert_eq!(replaced["password"], "new");
+    }
+}

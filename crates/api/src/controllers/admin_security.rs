@@ -1,0 +1,76 @@
+//! How people log in: rules for passwords, lock-out, and tokens.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_model::entity::{AdminSettings, SecuritySettings};
+use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
+use utoipa_axum::routes;
+
+use crate::auth::{JWT, TokenPair, TokenSettings};
+use crate::caller::Authenticated;
+use crate::endpoint::{Routes, S};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::Body;
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(S, routes!(security))
+        .add(S, routes!(save_security))
+        .add(S, routes!(jwt))
+        .add(S, routes!(save_jwt))
+}
+
+/// Rules for passwords, and when users are locked out.
+#[utoipa::path(get, path = "/api/admin/securitySettings", tag = "admin", operation_id = "getSecuritySettings",
+    responses((status = 200, body = SecuritySettings)))]
+async fn security(State(api): State<Api>) -> ApiResult<Json<SecuritySettings>> {
+    Ok(Json(api.services.security.settings().await?))
+}
+
+/// Sets rules for passwords, and when users are locked out. Passwords that are in use stay valid unless the policy says
+/// otherwise.
+#[utoipa::path(post, path = "/api/admin/securitySettings", tag = "admin", operation_id = "saveSecuritySettings",
+    request_body = SecuritySettings, responses((status = 200, body = SecuritySettings)))]
+async fn save_security(
+    State(api): State<Api>,
+    Body(settings): Body<SecuritySettings>,
+) -> ApiResult<Json<SecuritySettings>> {
+    Ok(Json(api.services.security.save(settings).await?))
+}
+
+/// How long tokens are valid, and who issues them. The key that signs them is not shown.
+#[utoipa::path(get, path = "/api/admin/jwtSettings", tag = "admin", operation_id = "getJwtSettings",
+    responses((status = 200, body = TokenSettings)))]
+async fn jwt(State(api): State<Api>) -> Json<TokenSettings> {
+    Json(api.tokens.settings())
+}
+
+/// Sets how tokens are made. With another key all tokens issued so far no longer count; a key that is left out stays as
+/// it is. The answer is a new pair for the caller.
+#[utoipa::path(post, path = "/api/admin/jwtSettings", tag = "admin", operation_id = "saveJwtSettings",
+    request_body = TokenSettings, responses((status = 200, body = TokenPair)))]
+async fn save_jwt(
+    State(api): State<Api>,
+    caller: Authenticated,
+    Body(settings): Body<TokenSettings>,
+) -> ApiResult<Json<TokenPair>> {
+    let (settings, made) = api.tokens.prepare(settings)?;
+    let json_value = serde_json::to_value(settings.with_key())
+        .map_err(|_| ApiError::bad_request("The settings cannot be stored"))?;
+    let stored = AdminSettings {
+        id: Some(AdminSettingsId(new_uuid())),
+        created_time: api.clock.now_ms(),
+        tenant_id: TenantId::NULL,
+        key: JWT.to_owned(),
+        json_value,
+    };
+    api.entities.settings.save_admin(stored).await?;
+    api.tokens.replace(made);
+    let known = api.sessions.redeem(caller.ticket).await?;
+    let now = api.clock.now_ms();
+    let pair = api
+        .tokens
+        .issue(&known.user, caller.ticket.session, now, known.tokens_valid_from)?;
+    Ok(Json(pair))
+}

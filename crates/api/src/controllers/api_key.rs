@@ -1,0 +1,138 @@
+//! API keys of users.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::entity::{ApiKey, ApiKeyInfo, User};
+use fieldline_model::page::PageData;
+use fieldline_model::{ApiKeyId, UserId};
+use serde_json::Value;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query, parse_uuid};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(save))
+        .add(STC, routes!(list))
+        .add(STC, routes!(describe))
+        .add(STC, routes!(enable))
+        .add(STC, routes!(delete))
+}
+
+async fn user(api: &ApiState, caller: &Principal, id: UserId, operation: Operation) -> ApiResult<User> {
+    match api.check(caller, id, operation).await? {
+        Entity::User(user) => Ok(user),
+        _ => Err(ApiError::not_found("User not found")),
+    }
+}
+
+/// The key of an id, if the caller may change those of its user. Whose keys others are is nobody's business.
+async fn load(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<ApiKeyInfo> {
+    let unknown = || ApiError::not_found(format!("Api key with id [{id}] is not found"));
+    let key = api
+        .entities
+        .api_keys
+        .get(ApiKeyId(id))
+        .await?
+        .ok_or_else(unknown)?;
+    match user(api, caller, key.user_id, Operation::Write).await {
+        Ok(_) => Ok(key),
+        Err(error) if error.status().is_client_error() => Err(unknown()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a key for a user, whose value is shown this once; or changes the one of an id.
+#[utoipa::path(post, path = "/api/apiKey", tag = "api-key", operation_id = "saveApiKey", request_body = ApiKeyInfo,
+    responses((status = 200, body = ApiKey)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(key): Body<ApiKeyInfo>,
+) -> ApiResult<Json<ApiKey>> {
+    let keys = &api.services.api_keys;
+    let Some(id) = key.id else {
+        let user = user(&api, &caller, key.user_id, Operation::Write).await?;
+        return Ok(Json(keys.create(&user, key).await?));
+    };
+    let old = load(&api, &caller, id.0).await?;
+    if old.user_id != key.user_id || old.expiration_time != key.expiration_time {
+        return Err(ApiError::bad_request(
+            "Cannot update API key user id or expiration time!",
+        ));
+    }
+    let info = keys.update(&key).await?;
+    api.keys.forget();
+    Ok(Json(ApiKey { info, value: None }))
+}
+
+/// A page of the keys of a user, without their values.
+#[utoipa::path(get, path = "/api/apiKeys/{userId}", tag = "api-key", operation_id = "getUserApiKeys",
+    params(("userId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<ApiKeyInfo>)))]
+async fn list(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<ApiKeyInfo>>> {
+    user(&api, &caller, UserId(id), Operation::Write).await?;
+    let page = api.entities.api_keys.list(UserId(id), &page.link()?).await?;
+    Ok(Json(page.map(|key| api.services.api_keys.shown(key))))
+}
+
+/// Says what a key is for. The body is a JSON text.
+#[utoipa::path(put, path = "/api/apiKey/{apiKeyId}/description", tag = "api-key",
+    operation_id = "updateApiKeyDescription", params(("apiKeyId" = Uuid, Path)), request_body = String,
+    responses((status = 200, body = ApiKeyInfo)))]
+async fn describe(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Body(description): Body<Value>,
+) -> ApiResult<Json<ApiKeyInfo>> {
+    let mut key = load(&api, &caller, id).await?;
+    key.description = description.as_str().unwrap_or_default().to_owned();
+    let changed = api.services.api_keys.update(&key).await?;
+    api.keys.forget();
+    Ok(Json(changed))
+}
+
+/// Lets a key count, or no longer.
+#[utoipa::path(put, path = "/api/apiKey/{apiKeyId}/enabled/{enabledValue}", tag = "api-key",
+    operation_id = "enableApiKey", params(("apiKeyId" = Uuid, Path), ("enabledValue" = bool, Path)),
+    responses((status = 200, body = ApiKeyInfo)))]
+async fn enable(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((id, enabled)): Path<(String, String)>,
+) -> ApiResult<Json<ApiKeyInfo>> {
+    let mut key = load(&api, &caller, parse_uuid(&id)?).await?;
+    key.enabled = match enabled.as_str() {
+        "true" => true,
+        "false" => false,
+        other => {
+            return Err(ApiError::bad_request(format!(
+                "\"{other}\" is neither true nor false!"
+            )));
+        }
+    };
+    let changed = api.services.api_keys.update(&key).await?;
+    api.keys.forget();
+    Ok(Json(changed))
+}
+
+/// Deletes a key.
+#[utoipa::path(delete, path = "/api/apiKey/{apiKeyId}", tag = "api-key", operation_id = "deleteApiKey",
+    params(("apiKeyId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    load(&api, &caller, id).await?;
+    api.entities.api_keys.delete(ApiKeyId(id)).await?;
+    api.keys.forget();
+    Ok(())
+}

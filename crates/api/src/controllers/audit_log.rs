@@ -1,0 +1,138 @@
+//! What people did.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_core::access::Principal;
+use fieldline_core::ports::{AuditFilter, AuditScope};
+use fieldline_model::entity::{ActionType, AuditLog};
+use fieldline_model::page::PageData;
+use fieldline_model::{CustomerId, UserId};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use super::relation::entity;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, ST, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Ids, PageParams, Query};
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(ST, routes!(all))
+        .add(T, routes!(of_customer))
+        .add(ST, routes!(of_user))
+        .add(ST, routes!(of_entity))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct AuditParams {
+    /// Not before, milliseconds.
+    #[param(value_type = Option<i64>)]
+    start_time: Option<String>,
+    /// Not after, milliseconds.
+    #[param(value_type = Option<i64>)]
+    end_time: Option<String>,
+    /// Comma-joined kinds of actions, such as `ADDED,LOGIN`.
+    action_types: Option<String>,
+}
+
+impl AuditParams {
+    fn filter(self, scope: AuditScope) -> ApiResult<AuditFilter> {
+        let time = |name: &str, text: Option<String>| match text.filter(|text| !text.is_empty()) {
+            Some(text) => text.parse().map(Some).map_err(|_| {
+                ApiError::bad_request(format!("Parameter '{name}' must be a number, not '{text}'"))
+            }),
+            None => Ok(None),
+        };
+        let actions = self.action_types.unwrap_or_default();
+        let actions: ApiResult<Vec<ActionType>> = actions
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(|name| {
+                ActionType::from_name(&name.to_uppercase())
+                    .ok_or_else(|| ApiError::bad_request(format!("Action type \"{name}\" is not supported!")))
+            })
+            .collect();
+        Ok(AuditFilter {
+            scope,
+            start_time: time("startTime", self.start_time)?,
+            end_time: time("endTime", self.end_time)?,
+            actions: actions?,
+        })
+    }
+}
+
+/// A page of what was done in the tenant of the caller; for a system administrator, by those who have none.
+async fn page(
+    api: &ApiState,
+    caller: &Principal,
+    scope: AuditScope,
+    page: PageParams,
+    params: AuditParams,
+) -> ApiResult<Json<PageData<AuditLog>>> {
+    let (link, filter) = (page.link()?, params.filter(scope)?);
+    Ok(Json(
+        api.entities.audit.list(caller.tenant, &filter, &link).await?,
+    ))
+}
+
+/// A page of what people did.
+#[utoipa::path(get, path = "/api/audit/logs", tag = "audit-log", operation_id = "getAuditLogs",
+    params(PageParams, AuditParams), responses((status = 200, body = PageData<AuditLog>)))]
+async fn all(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(link): Query<PageParams>,
+    Query(params): Query<AuditParams>,
+) -> ApiResult<Json<PageData<AuditLog>>> {
+    page(&api, &caller, AuditScope::Tenant, link, params).await
+}
+
+/// A page of what was done that concerns a customer.
+#[utoipa::path(get, path = "/api/audit/logs/customer/{customerId}", tag = "audit-log",
+    operation_id = "getAuditLogsByCustomerId", params(("customerId" = Uuid, Path), PageParams, AuditParams),
+    responses((status = 200, body = PageData<AuditLog>)))]
+async fn of_customer(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([customer]): Ids<1>,
+    Query(link): Query<PageParams>,
+    Query(params): Query<AuditParams>,
+) -> ApiResult<Json<PageData<AuditLog>>> {
+    let scope = AuditScope::Customer(CustomerId(customer));
+    page(&api, &caller, scope, link, params).await
+}
+
+/// A page of what a user did.
+#[utoipa::path(get, path = "/api/audit/logs/user/{userId}", tag = "audit-log", operation_id = "getAuditLogsByUserId",
+    params(("userId" = Uuid, Path), PageParams, AuditParams),
+    responses((status = 200, body = PageData<AuditLog>)))]
+async fn of_user(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([user]): Ids<1>,
+    Query(link): Query<PageParams>,
+    Query(params): Query<AuditParams>,
+) -> ApiResult<Json<PageData<AuditLog>>> {
+    page(&api, &caller, AuditScope::User(UserId(user)), link, params).await
+}
+
+/// A page of what was done with an entity, which need not exist any more.
+#[utoipa::path(get, path = "/api/audit/logs/entity/{entityType}/{entityId}", tag = "audit-log",
+    operation_id = "getAuditLogsByEntityId",
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AuditParams),
+    responses((status = 200, body = PageData<AuditLog>)))]
+async fn of_entity(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(link): Query<PageParams>,
+    Query(params): Query<AuditParams>,
+) -> ApiResult<Json<PageData<AuditLog>>> {
+    let scope = AuditScope::Entity(entity(&kind, &id)?);
+    page(&api, &caller, scope, link, params).await
+}

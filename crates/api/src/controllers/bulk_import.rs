@@ -1,0 +1,40 @@
+//! Many devices or assets at once, out of a CSV text.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_model::entity::{ImportRequest, ImportResult};
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::ApiResult;
+use crate::extract::Body;
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default().add(T, routes!(devices)).add(T, routes!(assets))
+}
+
+/// Creates and changes devices, one a line. Lines that are wrong are named, and the rest is stored.
+#[utoipa::path(post, path = "/api/device/bulk_import", tag = "device", operation_id = "processDevicesBulkImport",
+    request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
+async fn devices(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(request): Body<ImportRequest>,
+) -> ApiResult<Json<ImportResult>> {
+    let imports = &api.services.imports;
+    Ok(Json(imports.devices(&caller, &api.usage, request).await?))
+}
+
+/// Creates and changes assets, one a line. Lines that are wrong are named, and the rest is stored.
+#[utoipa::path(post, path = "/api/asset/bulk_import", tag = "asset", operation_id = "processAssetsBulkImport",
+    request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
+async fn assets(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(request): Body<ImportRequest>,
+) -> ApiResult<Json<ImportResult>> {
+    let imports = &api.services.imports;
+    Ok(Json(imports.assets(&caller, &api.usage, request).await?))
+}

@@ -1,0 +1,120 @@
+//! Dashboards.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::DashboardId;
+use fieldline_model::entity::{Dashboard, DashboardInfo};
+use fieldline_model::message::MsgType;
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC, T, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, Query};
+use crate::state::{Api, ApiState};
+
+/// Points that a widget may ask for at once, as user interfaces are told.
+const MAX_DATAPOINTS: u64 = 50_000;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(TC, routes!(get))
+        .add(TC, routes!(info))
+        .add(T, routes!(save))
+        .add(T, routes!(delete))
+        .add(STC, routes!(server_time))
+        .add(STC, routes!(max_datapoints))
+}
+
+/// The whole dashboard, whose reading has been allowed.
+pub(super) async fn whole(api: &ApiState, caller: &Principal, id: DashboardId) -> ApiResult<Dashboard> {
+    let found = api.entities.dashboards.get(caller.tenant, id).await?;
+    found.ok_or_else(|| ApiError::not_found(format!("Dashboard with id [{id}] is not found")))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct ExportParams {
+    /// Whether what came along with an import is given back, as for an export.
+    include_resources: Option<bool>,
+}
+
+/// The dashboard of an id.
+#[utoipa::path(get, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "getDashboardById",
+    params(("dashboardId" = Uuid, Path), ExportParams), responses((status = 200, body = Dashboard)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(params): Query<ExportParams>,
+) -> ApiResult<Json<Dashboard>> {
+    api.load::<DashboardInfo>(&caller, id, Operation::Read).await?;
+    let mut dashboard = whole(&api, &caller, DashboardId(id)).await?;
+    if params.include_resources != Some(true) {
+        dashboard.resources = None;
+    }
+    Ok(Json(dashboard))
+}
+
+/// The dashboard of an id without what it shows.
+#[utoipa::path(get, path = "/api/dashboard/info/{dashboardId}", tag = "dashboard",
+    operation_id = "getDashboardInfoById", params(("dashboardId" = Uuid, Path)),
+    responses((status = 200, body = DashboardInfo)))]
+async fn info(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<DashboardInfo>> {
+    Ok(Json(
+        api.load::<DashboardInfo>(&caller, id, Operation::Read).await?,
+    ))
+}
+
+/// Creates a dashboard, or updates it where it has an id. An exported dashboard is imported by this as well.
+#[utoipa::path(post, path = "/api/dashboard", tag = "dashboard", operation_id = "saveDashboard",
+    request_body = Dashboard, responses((status = 200, body = Dashboard)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(dashboard): Body<Dashboard>,
+) -> ApiResult<Json<Dashboard>> {
+    if let Some(id) = dashboard.info.id {
+        api.load::<DashboardInfo>(&caller, id.0, Operation::Write).await?;
+    }
+    let created = dashboard.info.id.is_none();
+    let saved = api.services.dashboards.save(caller.tenant, dashboard).await?;
+    let entity = Entity::Dashboard(saved.info.clone());
+    api.services.actions.saved(&caller, created, &entity).await;
+    Ok(Json(saved))
+}
+
+/// Deletes a dashboard.
+#[utoipa::path(delete, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "deleteDashboard",
+    params(("dashboardId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let dashboard = api.load::<DashboardInfo>(&caller, id, Operation::Delete).await?;
+    api.services.dashboards.delete(&dashboard).await?;
+    let entity = Entity::Dashboard(dashboard);
+    api.services
+        .actions
+        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .await;
+    Ok(())
+}
+
+/// The time of the server, milliseconds.
+#[utoipa::path(get, path = "/api/dashboard/serverTime", tag = "dashboard", operation_id = "getServerTime",
+    responses((status = 200, body = i64)))]
+async fn server_time(State(api): State<Api>) -> Json<i64> {
+    Json(api.clock.now_ms())
+}
+
+/// How many points a widget may ask for at once.
+#[utoipa::path(get, path = "/api/dashboard/maxDatapointsLimit", tag = "dashboard",
+    operation_id = "getMaxDatapointsLimit", responses((status = 200, body = u64)))]
+async fn max_datapoints() -> Json<u64> {
+    Json(MAX_DATAPOINTS)
+}

@@ -1,0 +1,232 @@
+//! Which customers' users see a dashboard. Unlike other entities, a dashboard may be assigned to several customers.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
+use fieldline_model::{CustomerId, DashboardId};
+use serde_json::Value;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::dashboard::whole;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, parse_uuid};
+use crate::state::{Api, ApiState};
+
+/// Customers in one request.
+const MAX_CUSTOMERS: usize = 1_000;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(assign))
+        .add(T, routes!(unassign))
+        .add(T, routes!(assign_to_public))
+        .add(T, routes!(unassign_from_public))
+        .add(T, routes!(set_customers))
+        .add(T, routes!(add_customers))
+        .add(T, routes!(remove_customers))
+}
+
+/// Assigns or takes back, tells about it where that changed something, and returns the dashboard as it is then.
+struct Change<'a> {
+    api: &'a ApiState,
+    caller: &'a Principal,
+    dashboard: DashboardInfo,
+}
+
+impl<'a> Change<'a> {
+    async fn of(api: &'a ApiState, caller: &'a Principal, id: Uuid, operation: Operation) -> ApiResult<Self> {
+        let dashboard = api.load::<DashboardInfo>(caller, id, operation).await?;
+        Ok(Self {
+            api,
+            caller,
+            dashboard,
+        })
+    }
+
+    fn id(&self) -> DashboardId {
+        self.dashboard.id.unwrap_or_default()
+    }
+
+    async fn assign(&self, customer: &Customer) -> ApiResult<()> {
+        let services = &self.api.services;
+        let dashboards = &services.dashboards;
+        if dashboards.assign(self.caller.tenant, self.id(), customer).await? {
+            let entity = Entity::Dashboard(self.dashboard.clone());
+            services.actions.assigned(self.caller, &entity, customer).await;
+        }
+        Ok(())
+    }
+
+    async fn unassign(&self, customer: &Customer) -> ApiResult<()> {
+        let services = &self.api.services;
+        let dashboards = &services.dashboards;
+        if dashboards
+            .unassign(self.caller.tenant, self.id(), customer)
+            .await?
+        {
+            let entity = Entity::Dashboard(self.dashboard.clone());
+            services.actions.unassigned(self.caller, &entity, customer).await;
+        }
+        Ok(())
+    }
+
+    /// The customers of these ids, all of which the tenant must have.
+    async fn customers(&self, ids: Value) -> ApiResult<Vec<Customer>> {
+        // Read only once the dashboard has been allowed: a mistake in it is no business of others.
+        let ids: Option<Vec<String>> = serde_json::from_value(ids)
+            .map_err(|_| ApiError::bad_request("The body must be a list of customer ids!"))?;
+        let ids = ids.unwrap_or_default();
+        if ids.len() > MAX_CUSTOMERS {
+            return Err(ApiError::bad_request(format!(
+                "A request must not name more than {MAX_CUSTOMERS} customers!"
+            )));
+        }
+        let mut customers = Vec::with_capacity(ids.len());
+        let ids: ApiResult<BTreeSet<Uuid>> = ids.iter().map(|id| parse_uuid(id)).collect();
+        for id in ids? {
+            customers.push(
+                self.api
+                    .load::<Customer>(self.caller, id, Operation::Read)
+                    .await?,
+            );
+        }
+        Ok(customers)
+    }
+
+    async fn done(self) -> ApiResult<Json<Dashboard>> {
+        let mut dashboard = whole(self.api, self.caller, self.id()).await?;
+        dashboard.resources = None;
+        Ok(Json(dashboard))
+    }
+}
+
+/// Assigns a dashboard to a customer, beside those it is assigned to already.
+#[utoipa::path(post, path = "/api/customer/{customerId}/dashboard/{dashboardId}", tag = "dashboard",
+    operation_id = "assignDashboardToCustomer",
+    params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
+async fn assign(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([customer, dashboard]): Ids<2>,
+) -> ApiResult<Json<Dashboard>> {
+    let customer = api.load::<Customer>(&caller, customer, Operation::Read).await?;
+    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
+    change.assign(&customer).await?;
+    change.done().await
+}
+
+/// Takes a dashboard back from a customer.
+#[utoipa::path(delete, path = "/api/customer/{customerId}/dashboard/{dashboardId}", tag = "dashboard",
+    operation_id = "unassignDashboardFromCustomer",
+    params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
+async fn unassign(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([customer, dashboard]): Ids<2>,
+) -> ApiResult<Json<Dashboard>> {
+    let customer = api.load::<Customer>(&caller, customer, Operation::Read).await?;
+    let change = Change::of(&api, &caller, dashboard, Operation::UnassignFromCustomer).await?;
+    change.unassign(&customer).await?;
+    change.done().await
+}
+
+/// Assigns a dashboard to the public customer: anybody who knows its address may look at it.
+#[utoipa::path(post, path = "/api/customer/public/dashboard/{dashboardId}", tag = "dashboard",
+    operation_id = "assignDashboardToPublicCustomer", params(("dashboardId" = Uuid, Path)),
+    responses((status = 200, body = Dashboard)))]
+async fn assign_to_public(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([dashboard]): Ids<1>,
+) -> ApiResult<Json<Dashboard>> {
+    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
+    let public = api.services.customers.public(caller.tenant).await?;
+    change.assign(&public).await?;
+    change.done().await
+}
+
+/// Takes a dashboard back from the public customer.
+#[utoipa::path(delete, path = "/api/customer/public/dashboard/{dashboardId}", tag = "dashboard",
+    operation_id = "unassignDashboardFromPublicCustomer", params(("dashboardId" = Uuid, Path)),
+    responses((status = 200, body = Dashboard)))]
+async fn unassign_from_public(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([dashboard]): Ids<1>,
+) -> ApiResult<Json<Dashboard>> {
+    let change = Change::of(&api, &caller, dashboard, Operation::UnassignFromCustomer).await?;
+    let public = api.services.customers.public(caller.tenant).await?;
+    change.unassign(&public).await?;
+    change.done().await
+}
+
+/// Assigns a dashboard to these customers and no others.
+#[utoipa::path(post, path = "/api/dashboard/{dashboardId}/customers", tag = "dashboard",
+    operation_id = "updateDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
+    responses((status = 200, body = Dashboard)))]
+async fn set_customers(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([dashboard]): Ids<1>,
+    Body(ids): Body<Value>,
+) -> ApiResult<Json<Dashboard>> {
+    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
+    let wanted = change.customers(ids).await?;
+    for customer in &wanted {
+        change.assign(customer).await?;
+    }
+    let kept: BTreeSet<CustomerId> = wanted.iter().filter_map(|customer| customer.id).collect();
+    let assigned = change.dashboard.assigned_customers.as_deref().unwrap_or_default();
+    let others = assigned.iter().filter(|one| !kept.contains(&one.customer_id));
+    for other in others {
+        if let Some(customer) = api
+            .entities
+            .customers
+            .get(caller.tenant, other.customer_id)
+            .await?
+        {
+            change.unassign(&customer).await?;
+        }
+    }
+    change.done().await
+}
+
+/// Assigns a dashboard to these customers, too.
+#[utoipa::path(post, path = "/api/dashboard/{dashboardId}/customers/add", tag = "dashboard",
+    operation_id = "addDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
+    responses((status = 200, body = Dashboard)))]
+async fn add_customers(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([dashboard]): Ids<1>,
+    Body(ids): Body<Value>,
+) -> ApiResult<Json<Dashboard>> {
+    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
+    for customer in change.customers(ids).await? {
+        change.assign(&customer).await?;
+    }
+    change.done().await
+}
+
+/// Takes a dashboard back from these customers.
+#[utoipa::path(post, path = "/api/dashboard/{dashboardId}/customers/remove", tag = "dashboard",
+    operation_id = "removeDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
+    responses((status = 200, body = Dashboard)))]
+async fn remove_customers(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([dashboard]): Ids<1>,
+    Body(ids): Body<Value>,
+) -> ApiResult<Json<Dashboard>> {
+    let change = Change::of(&api, &caller, dashboard, Operation::UnassignFromCustomer).await?;
+    for customer in change.customers(ids).await? {
+        change.unassign(&customer).await?;
+    }
+    change.done().await
+}

@@ -1,0 +1,162 @@
+//! Lists of dashboards.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::{Entity, Operation, allows};
+use fieldline_core::ports::DashboardFilter;
+use fieldline_model::entity::DashboardInfo;
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{CustomerId, DashboardId, TenantId};
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, S, T, TC};
+use crate::error::ApiResult;
+use crate::extract::{Ids, PageParams, Query, parse_uuids};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(of_tenant))
+        .add(S, routes!(of_any_tenant))
+        .add(TC, routes!(of_customer))
+        .add(TC, routes!(by_ids))
+        .add(TC, routes!(by_ids_of_old))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct MobileParams {
+    /// Only those that mobile applications show, in their order.
+    mobile: Option<bool>,
+}
+
+impl MobileParams {
+    fn filter(&self, customer: Option<CustomerId>) -> DashboardFilter {
+        DashboardFilter {
+            customer,
+            mobile: self.mobile == Some(true),
+        }
+    }
+
+    /// Mobile applications have an order of their own where no other is asked for.
+    fn link(&self, page: PageParams) -> ApiResult<PageLink> {
+        let link = page.link()?;
+        if self.mobile != Some(true) || link.sort_property.is_some() {
+            return Ok(link);
+        }
+        Ok(PageLink {
+            sort_property: Some("mobileOrder".to_owned()),
+            ..link
+        })
+    }
+}
+
+/// A page of dashboards of the tenant.
+#[utoipa::path(get, path = "/api/tenant/dashboards", tag = "dashboard", operation_id = "getTenantDashboards",
+    params(PageParams, MobileParams), responses((status = 200, body = PageData<DashboardInfo>)))]
+async fn of_tenant(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+    Query(params): Query<MobileParams>,
+) -> ApiResult<Json<PageData<DashboardInfo>>> {
+    let filter = params.filter(None);
+    let link = params.link(page)?;
+    Ok(Json(
+        api.entities
+            .dashboards
+            .list(caller.tenant, &filter, &link)
+            .await?,
+    ))
+}
+
+/// A page of dashboards of a tenant, for the system administrator.
+#[utoipa::path(get, path = "/api/tenant/{tenantId}/dashboards", tag = "dashboard",
+    operation_id = "getTenantDashboardsByTenantId", params(("tenantId" = Uuid, Path), PageParams),
+    responses((status = 200, body = PageData<DashboardInfo>)))]
+async fn of_any_tenant(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([tenant]): Ids<1>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<DashboardInfo>>> {
+    let tenant = TenantId(tenant);
+    api.check(&caller, tenant, Operation::Read).await?;
+    let filter = DashboardFilter::default();
+    Ok(Json(
+        api.entities
+            .dashboards
+            .list(tenant, &filter, &page.link()?)
+            .await?,
+    ))
+}
+
+/// A page of the dashboards that are assigned to a customer.
+#[utoipa::path(get, path = "/api/customer/{customerId}/dashboards", tag = "dashboard",
+    operation_id = "getCustomerDashboards", params(("customerId" = Uuid, Path), PageParams, MobileParams),
+    responses((status = 200, body = PageData<DashboardInfo>)))]
+async fn of_customer(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(page): Query<PageParams>,
+    Query(params): Query<MobileParams>,
+) -> ApiResult<Json<PageData<DashboardInfo>>> {
+    let customer = CustomerId(id);
+    api.check(&caller, customer, Operation::Read).await?;
+    let filter = params.filter(Some(customer));
+    let link = params.link(page)?;
+    Ok(Json(
+        api.entities
+            .dashboards
+            .list(caller.tenant, &filter, &link)
+            .await?,
+    ))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct DashboardIds {
+    /// Comma-joined ids.
+    dashboard_ids: Option<String>,
+}
+
+/// Those of the dashboards that the caller may see.
+#[utoipa::path(get, path = "/api/dashboards/list", tag = "dashboard", operation_id = "getDashboardsByIds",
+    params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
+async fn by_ids(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(ids): Query<DashboardIds>,
+) -> ApiResult<Json<Vec<DashboardInfo>>> {
+    let ids = parse_uuids(
+        "dashboardIds",
+        &ids.dashboard_ids.unwrap_or_default(),
+        DashboardId,
+    )?;
+    let found = api.entities.dashboards.infos(caller.tenant, &ids).await?;
+    let readable = found
+        .into_iter()
+        .map(Entity::Dashboard)
+        .filter(|dashboard| allows(&caller, Operation::Read, &dashboard.resource_for(&caller)))
+        .filter_map(|dashboard| match dashboard {
+            Entity::Dashboard(info) => Some(info),
+            _ => None,
+        })
+        .collect();
+    Ok(Json(readable))
+}
+
+/// The same under the older path.
+#[utoipa::path(get, path = "/api/dashboards", tag = "dashboard", operation_id = "getDashboardsByIdsV1",
+    params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
+async fn by_ids_of_old(
+    api: State<Api>,
+    caller: Caller,
+    ids: Query<DashboardIds>,
+) -> ApiResult<Json<Vec<DashboardInfo>>> {
+    by_ids(api, caller, ids).await
+}

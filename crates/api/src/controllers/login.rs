@@ -1,0 +1,205 @@
+//! Logging in, and buying new tokens.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use fieldline_core::services::{check_password, is_expired};
+use fieldline_model::CustomerId;
+use fieldline_model::entity::{ActionType, SecuritySettings, User, UserCredentials};
+use serde::Deserialize;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::audit;
+use crate::auth::TokenPair;
+use crate::caller::PeerAddress;
+use crate::endpoint::{Access, Routes};
+use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::extract::{Body, parse_uuid};
+use crate::mails;
+use crate::state::{Api, ApiState};
+
+/// Longest login name, in bytes; wrong ones are remembered, and must not take much room.
+const MAX_LOGIN: usize = 1_024;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(Access::Public, routes!(login))
+        .add(Access::Public, routes!(login_public))
+        .add(Access::Public, routes!(refresh))
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(default)]
+#[derive(Default)]
+struct LoginRequest {
+    /// E-mail address of the user.
+    username: String,
+    /// Password.
+    password: String,
+}
+
+fn wrong() -> ApiError {
+    ApiError::new(ErrorCode::Authentication, "Invalid username or password")
+}
+
+fn locked() -> ApiError {
+    ApiError::new(
+        ErrorCode::Authentication,
+        "User account is locked due to security policy",
+    )
+}
+
+/// Logs a user in.
+#[utoipa::path(post, path = "/api/auth/login", tag = "login", request_body = LoginRequest,
+    responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
+async fn login(
+    State(api): State<Api>,
+    PeerAddress(peer): PeerAddress,
+    headers: HeaderMap,
+    Body(request): Body<LoginRequest>,
+) -> ApiResult<Json<TokenPair>> {
+    let (login, now) = (request.username.trim(), api.clock.now_ms());
+    if login.len() > MAX_LOGIN {
+        api.logins.attempt(peer, "", now)?;
+        return Err(wrong());
+    }
+    api.logins.attempt(peer, login, now)?;
+    let user = api.entities.users.by_email(login).await?;
+    let credentials = match user.as_ref().and_then(|user| user.id) {
+        Some(id) => api.entities.users.credentials(id).await?,
+        None => None,
+    };
+    // Verified even where there is no user, so that the time taken does not tell.
+    let hash = credentials
+        .as_ref()
+        .and_then(|known| known.password_hash.as_deref());
+    let right = api.passwords.verify(&request.password, hash).await?;
+    let (Some(user), Some(credentials)) = (user, credentials) else {
+        api.logins.failed(login, now);
+        return Err(wrong());
+    };
+    let settings = api.services.security.settings().await?;
+    if !right {
+        api.logins.failed(login, now);
+        let (action, error) = after_wrong_password(&api, &user, &credentials, &settings).await?;
+        let failure = Some(error.message());
+        audit::login(&api, &user, action, &headers, peer, failure).await;
+        return Err(error);
+    }
+    api.logins.succeeded(login);
+    let admitted = admit(&api, credentials.clone(), &settings, &request.password).await;
+    let failure = admitted.as_ref().err().map(ApiError::message);
+    audit::login(&api, &user, ActionType::Login, &headers, peer, failure).await;
+    admitted?;
+    let session = Uuid::new_v4();
+    let pair = api
+        .tokens
+        .issue(&user, session, now, credentials.tokens_valid_from)?;
+    Ok(Json(pair))
+}
+
+/// The answer to a wrong password. With too many in a row the user is disabled, where that is set.
+async fn after_wrong_password(
+    api: &ApiState,
+    user: &User,
+    credentials: &UserCredentials,
+    settings: &SecuritySettings,
+) -> ApiResult<(ActionType, ApiError)> {
+    let most = settings.max_failed_login_attempts.unwrap_or(0);
+    if most == 0 || !credentials.enabled {
+        return Ok((ActionType::Login, wrong()));
+    }
+    let failures = api.entities.users.note_login(credentials.user_id, false).await?;
+    if failures <= most {
+        return Ok((ActionType::Login, wrong()));
+    }
+    api.services.users.set_enabled(user, false).await?;
+    let told = settings.user_lockout_notification_email.as_deref();
+    if let Some(to) = told.filter(|to| !to.trim().is_empty()) {
+        api.mails.send_later(mails::locked_out(to, &user.email, most));
+    }
+    Ok((ActionType::Lockout, locked()))
+}
+
+/// Whether somebody with the right password may come in.
+async fn admit(
+    api: &ApiState,
+    credentials: UserCredentials,
+    settings: &SecuritySettings,
+    password: &str,
+) -> ApiResult<()> {
+    if !credentials.enabled {
+        return Err(ApiError::new(
+            ErrorCode::Authentication,
+            "User account is not active",
+        ));
+    }
+    let policy = &settings.password_policy;
+    if policy.force_user_to_reset_password_if_not_valid == Some(true)
+        && check_password(password, policy).is_err()
+    {
+        return Err(ApiError::new(
+            ErrorCode::PasswordViolation,
+            "The entered password violates our policies. If this is your real password, please reset it.",
+        ));
+    }
+    if settings.max_failed_login_attempts.unwrap_or(0) > 0 {
+        api.entities.users.note_login(credentials.user_id, true).await?;
+    }
+    if is_expired(policy, credentials.password_time, api.clock.now_ms()) {
+        let token = api.services.users.expired_reset(credentials).await?;
+        return Err(ApiError::credentials_expired(token));
+    }
+    Ok(())
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PublicLoginRequest {
+    /// Id of the public customer.
+    #[serde(default)]
+    public_id: String,
+}
+
+/// Opens a session for what is assigned to a public customer, without a password.
+#[utoipa::path(post, path = "/api/auth/login/public", tag = "login", request_body = PublicLoginRequest,
+    responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
+async fn login_public(
+    State(api): State<Api>,
+    PeerAddress(peer): PeerAddress,
+    Body(request): Body<PublicLoginRequest>,
+) -> ApiResult<Json<TokenPair>> {
+    let now = api.clock.now_ms();
+    api.logins.attempt(peer, "", now)?;
+    let found = match parse_uuid(&request.public_id) {
+        Ok(id) => api.sessions.public(CustomerId(id)).await?,
+        Err(_) => None,
+    };
+    let known = found.ok_or_else(wrong)?;
+    Ok(Json(api.tokens.issue(&known.user, Uuid::new_v4(), now, 0)?))
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct RefreshRequest {
+    /// Refresh token of the last pair.
+    #[serde(default)]
+    refresh_token: String,
+}
+
+/// Buys a new pair of tokens.
+#[utoipa::path(post, path = "/api/auth/token", tag = "login", request_body = RefreshRequest,
+    responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
+async fn refresh(State(api): State<Api>, Body(request): Body<RefreshRequest>) -> ApiResult<Json<TokenPair>> {
+    if request.refresh_token.is_empty() {
+        return Err(ApiError::unauthenticated());
+    }
+    let now = api.clock.now_ms();
+    let ticket = api.tokens.read_refresh(&request.refresh_token, now)?;
+    let known = api.sessions.redeem(ticket).await?;
+    let pair = api
+        .tokens
+        .issue(&known.user, ticket.session, now, known.tokens_valid_from)?;
+    Ok(Json(pair))
+}

@@ -1,0 +1,132 @@
+//! Setting another password by a link that is mailed.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use fieldline_model::entity::User;
+use serde::Deserialize;
+use utoipa_axum::routes;
+
+use super::user::{base_url, trusted_url};
+use crate::caller::PeerAddress;
+use crate::endpoint::{Access, Routes};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Query};
+use crate::mails;
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(Access::Public, routes!(request))
+        .add(Access::Public, routes!(check))
+        .add(Access::Public, routes!(reset))
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+struct ResetPasswordEmailRequest {
+    /// Address of the user.
+    #[serde(default)]
+    email: String,
+}
+
+/// Mails a link to set another password. The answer is the same whether there is such a user or not.
+#[utoipa::path(post, path = "/api/noauth/resetPasswordByEmail", tag = "login",
+    operation_id = "requestResetPasswordByEmail", request_body = ResetPasswordEmailRequest,
+    responses((status = 200)))]
+async fn request(
+    State(api): State<Api>,
+    PeerAddress(peer): PeerAddress,
+    headers: HeaderMap,
+    Body(request): Body<ResetPasswordEmailRequest>,
+) -> ApiResult<()> {
+    api.logins.attempt(peer, "", api.clock.now_ms())?;
+    // Nobody waits for it: the time taken must not tell whether there is such a user.
+    tokio::spawn(async move {
+        if let Err(error) = mail_link(&api, request.email.trim(), &headers).await {
+            tracing::warn!(error = error.message(), "no link to reset a password was mailed");
+        }
+    });
+    Ok(())
+}
+
+async fn mail_link(api: &ApiState, email: &str, headers: &HeaderMap) -> ApiResult<()> {
+    let Some(user) = api.entities.users.by_email(email).await? else {
+        return Ok(());
+    };
+    if api.mails.server().await?.is_none() {
+        return Err(ApiError::bad_request("no mail server is configured"));
+    }
+    let Some(reset) = api
+        .services
+        .users
+        .request_reset(user.id.unwrap_or_default())
+        .await?
+    else {
+        return Ok(());
+    };
+    // Anybody may send this request with any `Host`, and the link goes to somebody else: it is used only where nothing
+    // better is known.
+    let base = match trusted_url(api).await? {
+        Some(url) => url,
+        None => base_url(api, headers).await?,
+    };
+    let link = format!("{base}/api/noauth/resetPassword?resetToken={}", reset.token);
+    api.mails
+        .send_later(mails::reset(&user.email, &link, reset.ttl_ms));
+    Ok(())
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct ResetParams {
+    /// Secret part of the link.
+    #[serde(default)]
+    reset_token: String,
+}
+
+/// Follows a link to the page where another password is chosen.
+#[utoipa::path(get, path = "/api/noauth/resetPassword", tag = "login", operation_id = "checkResetToken",
+    params(ResetParams), responses((status = 303), (status = 409)))]
+async fn check(State(api): State<Api>, Query(params): Query<ResetParams>) -> ApiResult<Response> {
+    let token = &params.reset_token;
+    Ok(match api.services.users.reset_state(token).await? {
+        None => StatusCode::CONFLICT.into_response(),
+        Some(false) => Redirect::to("/passwordResetLinkExpired").into_response(),
+        // Known tokens are letters and digits, so they go into the address as they are.
+        Some(true) => Redirect::to(&format!("/login/resetPassword?resetToken={token}")).into_response(),
+    })
+}
+
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ResetPasswordRequest {
+    /// Secret part of the link.
+    #[serde(default)]
+    reset_token: String,
+    /// The password from now on.
+    #[serde(default)]
+    password: String,
+}
+
+/// Sets another password. Tokens issued so far no longer count.
+#[utoipa::path(post, path = "/api/noauth/resetPassword", tag = "login", operation_id = "resetPassword",
+    request_body = ResetPasswordRequest,
+    responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
+async fn reset(
+    State(api): State<Api>,
+    PeerAddress(peer): PeerAddress,
+    headers: HeaderMap,
+    Body(request): Body<ResetPasswordRequest>,
+) -> ApiResult<()> {
+    api.logins.attempt(peer, "", api.clock.now_ms())?;
+    let services = &api.services;
+    let user: User = services
+        .users
+        .reset(&request.reset_token, &request.password, &services.security)
+        .await?;
+    api.logins.succeeded(&user.email);
+    let login = format!("{}/login", base_url(&api, &headers).await?);
+    api.mails.send_later(mails::was_reset(&user.email, &login));
+    Ok(())
+}

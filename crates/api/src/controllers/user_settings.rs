@@ -1,0 +1,185 @@
+//! What people set for themselves, and the dashboards they have looked at.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use fieldline_core::access::Operation;
+use fieldline_core::services::DashboardAction;
+use fieldline_model::DashboardId;
+use fieldline_model::entity::{DashboardInfo, UserDashboards, UserSettingsType};
+use serde_json::Value;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, STC, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, parse_uuid};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(get, save, update))
+        .add(STC, routes!(get_general, update_general))
+        .add(STC, routes!(get_typed, update_typed, delete))
+        .add(STC, routes!(delete_typed))
+        .add(TC, routes!(dashboards))
+        .add(TC, routes!(last_visited))
+        .add(TC, routes!(note))
+}
+
+/// A type of settings that people may read and write.
+fn settings_type(name: &str) -> ApiResult<UserSettingsType> {
+    match UserSettingsType::from_name(name) {
+        Some(kind) if kind.is_reserved() => Err(ApiError::bad_request(format!(
+            "Settings with type: {name} are reserved for internal use!"
+        ))),
+        Some(kind) => Ok(kind),
+        None => Err(ApiError::bad_request(format!(
+            "Settings type \"{name}\" is not supported!"
+        ))),
+    }
+}
+
+/// The general settings of the caller.
+#[utoipa::path(get, path = "/api/user/settings", tag = "user", operation_id = "getUserSettings",
+    responses((status = 200, body = Value)))]
+async fn get(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Value>> {
+    let settings = &api.services.user_settings;
+    Ok(Json(settings.get(caller.user, UserSettingsType::General).await?))
+}
+
+/// Replaces the general settings of the caller.
+#[utoipa::path(post, path = "/api/user/settings", tag = "user", operation_id = "saveUserSettings",
+    request_body = Value, responses((status = 200, body = Value)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(body): Body<Value>,
+) -> ApiResult<Json<Value>> {
+    let settings = &api.services.user_settings;
+    Ok(Json(
+        settings
+            .save(caller.user, UserSettingsType::General, body)
+            .await?,
+    ))
+}
+
+/// Changes general settings of the caller: names are paths with dots.
+#[utoipa::path(put, path = "/api/user/settings", tag = "user", operation_id = "putUserSettings",
+    request_body = Value, responses((status = 200)))]
+async fn update(State(api): State<Api>, Caller(caller): Caller, Body(body): Body<Value>) -> ApiResult<()> {
+    let settings = &api.services.user_settings;
+    Ok(settings
+        .update(caller.user, UserSettingsType::General, body)
+        .await?)
+}
+
+/// The general settings of the caller.
+#[utoipa::path(get, path = "/api/user/settings/general", tag = "user", operation_id = "getGeneralUserSettings",
+    responses((status = 200, body = Value)))]
+async fn get_general(api: State<Api>, caller: Caller) -> ApiResult<Json<Value>> {
+    get(api, caller).await
+}
+
+/// Changes general settings of the caller: names are paths with dots.
+#[utoipa::path(put, path = "/api/user/settings/general", tag = "user", operation_id = "putGeneralUserSettings",
+    request_body = Value, responses((status = 200)))]
+async fn update_general(api: State<Api>, caller: Caller, body: Body<Value>) -> ApiResult<()> {
+    update(api, caller, body).await
+}
+
+/// The settings of the caller of a type.
+#[utoipa::path(get, path = "/api/user/settings/{type}", tag = "user", operation_id = "getUserSettingsByType",
+    params(("type" = String, Path)), responses((status = 200, body = Value)))]
+async fn get_typed(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(kind): Path<String>,
+) -> ApiResult<Json<Value>> {
+    let settings = &api.services.user_settings;
+    Ok(Json(settings.get(caller.user, settings_type(&kind)?).await?))
+}
+
+/// Changes settings of the caller of a type: names are paths with dots.
+#[utoipa::path(put, path = "/api/user/settings/{type}", tag = "user", operation_id = "putUserSettingsByType",
+    params(("type" = String, Path)), request_body = Value, responses((status = 200)))]
+async fn update_typed(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path(kind): Path<String>,
+    Body(body): Body<Value>,
+) -> ApiResult<()> {
+    let settings = &api.services.user_settings;
+    Ok(settings.update(caller.user, settings_type(&kind)?, body).await?)
+}
+
+/// Deletes general settings of the caller: comma-joined paths with dots.
+#[utoipa::path(delete, path = "/api/user/settings/{type}", tag = "user", operation_id = "deleteGeneralUserSettings",
+    params(("type" = String, Path, description = "The paths")), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Path(paths): Path<String>) -> ApiResult<()> {
+    let paths: Vec<&str> = paths.split(',').collect();
+    let settings = &api.services.user_settings;
+    Ok(settings
+        .delete(caller.user, UserSettingsType::General, &paths)
+        .await?)
+}
+
+/// Deletes settings of the caller of a type: comma-joined paths with dots.
+#[utoipa::path(delete, path = "/api/user/settings/{type}/{paths}", tag = "user",
+    operation_id = "deleteUserSettingsByType", params(("type" = String, Path), ("paths" = String, Path)),
+    responses((status = 200)))]
+async fn delete_typed(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((kind, paths)): Path<(String, String)>,
+) -> ApiResult<()> {
+    let paths: Vec<&str> = paths.split(',').collect();
+    let settings = &api.services.user_settings;
+    Ok(settings
+        .delete(caller.user, settings_type(&kind)?, &paths)
+        .await?)
+}
+
+/// The dashboards that the caller has visited or starred.
+#[utoipa::path(get, path = "/api/user/dashboards", tag = "user", operation_id = "getUserDashboardsInfo",
+    responses((status = 200, body = UserDashboards)))]
+async fn dashboards(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<UserDashboards>> {
+    let settings = &api.services.user_settings;
+    let found = settings.dashboards(caller.tenant, caller.user).await?;
+    Ok(Json(found))
+}
+
+/// The same under another path.
+#[utoipa::path(get, path = "/api/user/lastVisitedDashboards", tag = "user",
+    operation_id = "getLastVisitedDashboards", responses((status = 200, body = UserDashboards)))]
+async fn last_visited(api: State<Api>, caller: Caller) -> ApiResult<Json<UserDashboards>> {
+    dashboards(api, caller).await
+}
+
+/// Notes that the caller has visited, starred or unstarred a dashboard: `visit`, `star`, `unstar`.
+#[utoipa::path(get, path = "/api/user/dashboards/{dashboardId}/{action}", tag = "user",
+    operation_id = "reportUserDashboardAction",
+    params(("dashboardId" = Uuid, Path), ("action" = String, Path)),
+    responses((status = 200, body = UserDashboards)))]
+async fn note(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Path((id, action)): Path<(String, String)>,
+) -> ApiResult<Json<UserDashboards>> {
+    let action = match action.to_lowercase().as_str() {
+        "visit" => DashboardAction::Visit,
+        "star" => DashboardAction::Star,
+        "unstar" => DashboardAction::Unstar,
+        other => {
+            return Err(ApiError::bad_request(format!(
+                "Action \"{other}\" is not supported!"
+            )));
+        }
+    };
+    let id = parse_uuid(&id)?;
+    api.load::<DashboardInfo>(&caller, id, Operation::Read).await?;
+    let settings = &api.services.user_settings;
+    let noted = settings
+        .note(caller.tenant, caller.user, DashboardId(id), action)
+        .await?;
+    Ok(Json(noted))
+}

@@ -1,0 +1,164 @@
+//! The mails that the platform sends to people: links, and news about their accounts.
+
+use std::sync::Arc;
+
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::{Mail, MailSender, SettingsStore};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::error::{ApiError, ApiResult, ErrorCode};
+
+/// Under which the mail server is set.
+pub(crate) const MAIL: &str = "mail";
+/// Mails on their way at the same time, and those that may wait besides.
+const PARALLEL: usize = 4;
+const WAITING: usize = 200;
+
+static FAILURES: LogGate = LogGate::new(2);
+
+/// Sends mails through the server that the system administrator has set.
+#[derive(Clone)]
+pub(crate) struct Mails {
+    settings: Arc<dyn SettingsStore>,
+    sender: Arc<dyn MailSender>,
+    turns: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+}
+
+impl Mails {
+    pub(crate) fn new(settings: Arc<dyn SettingsStore>, sender: Arc<dyn MailSender>) -> Self {
+        Self {
+            settings,
+            sender,
+            turns: Arc::new(Semaphore::new(PARALLEL)),
+            places: Arc::new(Semaphore::new(PARALLEL + WAITING)),
+        }
+    }
+
+    /// The mail server, if one is set.
+    pub(crate) async fn server(&self) -> ApiResult<Option<Value>> {
+        Ok(self.settings.admin(MAIL).await?.map(|stored| stored.json_value))
+    }
+
+    /// Sends a mail through a server, and waits until it is taken.
+    pub(crate) async fn send(&self, server: &Value, mail: &Mail) -> ApiResult<()> {
+        let failed = |error: &str| ApiError::new(ErrorCode::General, format!("Unable to send mail: {error}"));
+        let _place = self
+            .places
+            .try_acquire()
+            .map_err(|_| failed("too many mails wait"))?;
+        let _turn = self
+            .turns
+            .acquire()
+            .await
+            .map_err(|_| failed("the server is stopping"))?;
+        self.sender
+            .send(server, mail)
+            .await
+            .map_err(|error| failed(&error))
+    }
+
+    /// Sends a mail while nobody waits for it; one that cannot be sent is logged. Nothing happens where no server is set.
+    pub(crate) fn send_later(&self, mail: Mail) {
+        let mails = self.clone();
+        tokio::spawn(async move {
+            let sent = match mails.server().await {
+                Ok(Some(server)) => mails.send(&server, &mail).await,
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = sent
+                && let Some(suppressed) = FAILURES.open()
+            {
+                tracing::warn!(error = error.message(), suppressed, "a mail was not sent");
+            }
+        });
+    }
+}
+
+/// How long a link is valid, in words.
+fn valid_for(ttl_ms: i64) -> String {
+    let minutes = ttl_ms.max(0) / 60_000;
+    match minutes {
+        0..120 => format!("{minutes} minutes"),
+        _ => format!("{} hours", minutes / 60),
+    }
+}
+
+/// Asks a new user to activate the account.
+pub(crate) fn activation(to: &str, link: &str, ttl_ms: i64) -> Mail {
+    let valid = valid_for(ttl_ms);
+    Mail {
+        to: to.to_owned(),
+        subject: "Activate your account".to_owned(),
+        body: format!(
+            "An account was created for you. Choose your password here:\n\n{link}\n\nThe link is valid for {valid}.\n"
+        ),
+    }
+}
+
+/// Says that an account is active now.
+pub(crate) fn activated(to: &str, login: &str) -> Mail {
+    Mail {
+        to: to.to_owned(),
+        subject: "Your account is active".to_owned(),
+        body: format!("Your account is active now. Log in here:\n\n{login}\n"),
+    }
+}
+
+/// Gives somebody the means to set another password.
+pub(crate) fn reset(to: &str, link: &str, ttl_ms: i64) -> Mail {
+    let valid = valid_for(ttl_ms);
+    Mail {
+        to: to.to_owned(),
+        subject: "Reset your password".to_owned(),
+        body: format!(
+            "Somebody, probably you, has asked to reset your password. Choose another one here:\n\n{link}\n\nThe link is \
+             valid for {valid}. If it was not you, there is nothing to do: the password stays as it is.\n"
+        ),
+    }
+}
+
+/// Says that a password was reset.
+pub(crate) fn was_reset(to: &str, login: &str) -> Mail {
+    Mail {
+        to: to.to_owned(),
+        subject: "Your password was reset".to_owned(),
+        body: format!(
+            "Your password was reset. If it was not you, tell your administrator. Log in here:\n\n{login}\n"
+        ),
+    }
+}
+
+/// Says that a user was locked out.
+pub(crate) fn locked_out(to: &str, user: &str, failures: u32) -> Mail {
+    Mail {
+        to: to.to_owned(),
+        subject: "A user account was locked".to_owned(),
+        body: format!(
+            "The account {user} was disabled after {failures} wrong passwords in a row. An administrator may enable it again.\n"
+        ),
+    }
+}
+
+/// Shows that mails arrive.
+pub(crate) fn test(to: &str) -> Mail {
+    Mail {
+        to: to.to_owned(),
+        subject: "Test mail".to_owned(),
+        body: "The mail server is set up as it should be.\n".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_words() {
+        assert_eq!(valid_for(24 * 3_600_000), "24 hours");
+        assert_eq!(valid_for(90 * 60_000), "90 minutes");
+        assert!(activation("a@b.co", "http://x/y", 1).body.contains("http://x/y"));
+    }
+}

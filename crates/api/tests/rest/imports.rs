@@ -1,0 +1,118 @@
+//! Bulk imports from CSV.
+
+use serde_json::json;
+
+use crate::world::{World, id};
+
+#[tokio::test]
+async fn lines_become_devices_with_all_that_they_have() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    world.heard.take();
+    let columns = json!([
+        { "type": "NAME" }, { "type": "TYPE" }, { "type": "SERVER_ATTRIBUTE", "key": "sn" },
+        { "type": "TIMESERIES", "key": "t" }, { "type": "ACCESS_TOKEN" },
+    ]);
+    let request = |file: &str, update: bool| json!({ "file": file, "mapping": { "columns": columns, "delimiter": ",", "update": update, "header": true } });
+    let file = "n,t,s,v,a\nfirst,pump,12,1.5,secret\nsecond,pump,,,A1_TEST_TOKEN\nTest Device A1,,7,,\n";
+    let result = admin.post("/api/device/bulk_import", &request(file, false)).await;
+    assert_eq!(
+        (&result["created"], &result["updated"], &result["errors"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    assert_eq!(
+        result["errorsList"],
+        json!(["Line 3: Specified credentials are already registered!"])
+    );
+    let mut heard = world.heard.types();
+    heard.sort();
+    assert_eq!(
+        heard,
+        [
+            "ATTRIBUTES_UPDATED",
+            "ENTITY_CREATED",
+            "ENTITY_UPDATED",
+            "TIMESERIES_UPDATED"
+        ]
+    );
+    let first = admin.get("/api/tenant/device?deviceName=first").await;
+    let telemetry =
+        |device: &serde_json::Value| format!("/api/plugins/telemetry/DEVICE/{}/values", id(device));
+    let attributes = admin
+        .get(&format!(
+            "{}/attributes/SERVER_SCOPE?keys=sn,active",
+            telemetry(&first)
+        ))
+        .await;
+    let values: Vec<_> = attributes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (&one["key"], &one["value"]))
+        .collect();
+    assert_eq!(
+        values,
+        [(&json!("active"), &json!(false)), (&json!("sn"), &json!(12))]
+    );
+    let points = admin
+        .get(&format!(
+            "{}/timeseries?keys=t&useStrictDataTypes=true",
+            telemetry(&first)
+        ))
+        .await;
+    assert_eq!(points["t"][0]["value"], 1.5);
+    let old = admin
+        .get("/api/tenant/device?deviceName=Test%20Device%20A1")
+        .await;
+    let kept = format!("{}/attributes/SERVER_SCOPE?keys=sn", telemetry(&old));
+    assert_eq!(
+        admin.get(&kept).await,
+        json!([]),
+        "not updated where that is not asked for"
+    );
+    admin
+        .post("/api/device/bulk_import", &request("n\nTest Device A1,,7", true))
+        .await;
+    assert_eq!(admin.get(&kept).await[0]["value"], 7);
+    let user = world.customer_user().await;
+    assert_eq!(
+        user.refused("POST", "/api/device/bulk_import", &request(file, true))
+            .await
+            .0,
+        403
+    );
+    for wrong in [
+        json!({ "columns": [] }),
+        json!({ "columns": [{ "type": "NAME" }], "delimiter": "\"" }),
+    ] {
+        let body = json!({ "file": "a", "mapping": wrong });
+        assert_eq!(
+            admin.refused("POST", "/api/device/bulk_import", &body).await.0,
+            400
+        );
+    }
+}
+
+#[tokio::test]
+async fn lines_become_assets() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let columns =
+        json!([{ "type": "NAME" }, { "type": "TYPE" }, { "type": "LABEL" }, { "type": "DESCRIPTION" }]);
+    let body = json!({ "file": "House;building;\"a;b\";old\nBarn\nHouse;tower", "mapping": { "columns": columns, "delimiter": ";" } });
+    let result = admin.post("/api/asset/bulk_import", &body).await;
+    assert_eq!(
+        result,
+        json!({ "created": 2, "updated": 1, "errors": 0, "errorsList": [] })
+    );
+    let house = admin.get("/api/tenant/asset?assetName=House").await;
+    assert_eq!(
+        (&house["type"], &house["label"]),
+        (&json!("tower"), &json!("a;b"))
+    );
+    assert_eq!(house["additionalInfo"]["description"], "old");
+    assert_eq!(
+        admin.get("/api/tenant/asset?assetName=Barn").await["type"],
+        "default"
+    );
+}

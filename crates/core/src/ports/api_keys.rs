@@ -1,0 +1,26 @@
+//! Keys that programs use in the place of a user's password.
+
+use async_trait::async_trait;
+use fieldline_model::entity::ApiKeyInfo;
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{ApiKeyId, UserId};
+
+use super::StoreResult;
+
+/// Keys, which go with their user. Their values are kept as hashes only.
+#[async_trait]
+pub trait ApiKeyStore: Send + Sync {
+    /// Inserts a key with the hash of its value. Id and user must be set, and the user exist.
+    async fn create(&self, key: ApiKeyInfo, hash: &str) -> StoreResult<ApiKeyInfo>;
+    /// Changes description and whether it counts; returns the key, if it exists.
+    async fn update(&self, key: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>>;
+    /// The key of an id, of any user.
+    async fn get(&self, id: ApiKeyId) -> StoreResult<Option<ApiKeyInfo>>;
+    /// The key whose value has that hash.
+    async fn by_hash(&self, hash: &str) -> StoreResult<Option<ApiKeyInfo>>;
+    /// A page of the keys of a user; text search in the description. Sorts by createdTime, description, enabled,
+    /// expirationTime.
+    async fn list(&self, user: UserId, page: &PageLink) -> StoreResult<PageData<ApiKeyInfo>>;
+    /// Deletes a key; returns whether it existed.
+    async fn delete(&self, id: ApiKeyId) -> StoreResult<bool>;
+}

@@ -1,0 +1,123 @@
+//! Keys that programs use in the place of a user's password.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{ApiKeyStore, StoreResult};
+use fieldline_model::entity::ApiKeyInfo;
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{ApiKeyId, TenantId, UserId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::failure::Failure;
+use super::list::{self, Listing};
+use super::query::{Columns, Query, Row, unreadable};
+use super::record;
+
+const COLUMNS: &str = "id, created_time, tenant_id, user_id, enabled, expiration, description";
+
+const LISTING: Listing = Listing {
+    table: "api_key",
+    select: COLUMNS,
+    joins: "",
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("description", "search"),
+        ("enabled", "enabled"),
+        ("expirationTime", "expiration"),
+    ],
+};
+
+/// Keys in a database.
+pub(super) struct ApiKeys(pub(super) Database);
+
+#[async_trait]
+impl ApiKeyStore for ApiKeys {
+    async fn create(&self, key: ApiKeyInfo, hash: &str) -> StoreResult<ApiKeyInfo> {
+        let id = key
+            .id
+            .ok_or_else(|| record::invalid("API key id should be specified!"))?;
+        let query = Query::new(
+            "INSERT INTO api_key (id, created_time, tenant_id, user_id, value_hash, enabled, expiration, description, \
+             search) VALUES (",
+        )
+        .bind_list([
+            id.0.into(),
+            key.created_time.into(),
+            (!key.tenant_id.is_null()).then_some(key.tenant_id.0).into(),
+            key.user_id.0.into(),
+            hash.into(),
+            key.enabled.into(),
+            key.expiration_time.into(),
+            record::bounded("description", &key.description)?,
+            record::search_text(&[Some(&key.description)]),
+        ])
+        .push(") RETURNING ")
+        .push(COLUMNS);
+        match self.0.write(query).await {
+            Ok(rows) => first(&rows)?.ok_or_else(|| unreadable("a saved key was not returned")),
+            Err(Failure::BrokenReference) => Err(record::not_found("User")),
+            Err(failure) => Err(failure.into_error()),
+        }
+    }
+
+    async fn update(&self, key: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>> {
+        let query = Query::new("UPDATE api_key SET description = ")
+            .bind(record::bounded("description", &key.description)?)
+            .push(", search = ")
+            .bind(record::search_text(&[Some(&key.description)]))
+            .push(", enabled = ")
+            .bind(key.enabled)
+            .push(" WHERE id = ")
+            .bind(key.id.map(|id| id.0))
+            .push(" RETURNING ")
+            .push(COLUMNS);
+        first(&self.0.write(query).await?)
+    }
+
+    async fn get(&self, id: ApiKeyId) -> StoreResult<Option<ApiKeyInfo>> {
+        let query = Query::new("SELECT ")
+            .push(COLUMNS)
+            .push(" FROM api_key WHERE id = ")
+            .bind(id.0);
+        first(&self.0.read(query).await?)
+    }
+
+    async fn by_hash(&self, hash: &str) -> StoreResult<Option<ApiKeyInfo>> {
+        let query = Query::new("SELECT ")
+            .push(COLUMNS)
+            .push(" FROM api_key WHERE value_hash = ")
+            .bind(hash);
+        first(&self.0.read(query).await?)
+    }
+
+    async fn list(&self, user: UserId, page: &PageLink) -> StoreResult<PageData<ApiKeyInfo>> {
+        let condition = |query: Query| query.push(" AND user_id = ").bind(user.0);
+        list::page(&self.0, &LISTING, page, condition, list::own_text, read).await
+    }
+
+    async fn delete(&self, id: ApiKeyId) -> StoreResult<bool> {
+        let query = Query::new("DELETE FROM api_key WHERE id = ").bind(id.0);
+        Ok(self.0.execute(query).await? > 0)
+    }
+}
+
+fn first(rows: &[Row]) -> StoreResult<Option<ApiKeyInfo>> {
+    rows.first().map(|row| read(&mut row.columns())).transpose()
+}
+
+fn read(columns: &mut Columns<'_>) -> StoreResult<ApiKeyInfo> {
+    let id: Uuid = columns.next()?;
+    let created_time = columns.next()?;
+    let tenant: Option<Uuid> = columns.next()?;
+    let user: Uuid = columns.next()?;
+    Ok(ApiKeyInfo {
+        id: Some(ApiKeyId(id)),
+        created_time,
+        tenant_id: tenant.map_or(TenantId::NULL, TenantId),
+        user_id: UserId(user),
+        enabled: columns.next()?,
+        expiration_time: columns.next()?,
+        description: columns.next()?,
+        expired: false,
+    })
+}

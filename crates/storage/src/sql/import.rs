@@ -1,0 +1,87 @@
+//! Many entities in one transaction, of which those that cannot be stored are left out.
+
+use std::collections::HashMap;
+
+use fieldline_core::ports::{ImportRow, StoreErrorKind, StoreResult};
+use uuid::Uuid;
+
+use super::assigned::Assigned;
+use super::database::Database;
+use super::query::unreadable;
+use super::record;
+
+/// Stores all that can be stored; an answer for each, in their order. Fails as a whole where the database does.
+pub(super) async fn all<E: Assigned>(
+    database: &Database,
+    rows: &[ImportRow<E>],
+) -> StoreResult<Vec<StoreResult<E>>> {
+    let mut answers: Vec<Option<StoreResult<E>>> = rows.iter().map(|_| None).collect();
+    // Where one of several cannot be stored, each half is tried on its own.
+    let mut left = vec![(0, rows)];
+    while let Some((start, some)) = left.pop() {
+        match attempt(database, some).await {
+            Ok(stored) => {
+                for (answer, entity) in answers.iter_mut().skip(start).zip(stored) {
+                    *answer = Some(Ok(entity));
+                }
+            }
+            Err(error) if !is_about_one(error.kind()) => return Err(error),
+            Err(error) if some.len() == 1 => {
+                if let Some(answer) = answers.get_mut(start) {
+                    *answer = Some(Err(error));
+                }
+            }
+            Err(_) => {
+                let (first, second) = some.split_at(some.len() / 2);
+                left.push((start, first));
+                left.push((start + first.len(), second));
+            }
+        }
+    }
+    answers
+        .into_iter()
+        .map(|answer| answer.ok_or_else(|| unreadable("an entity was not answered")))
+        .collect()
+}
+
+/// Whether such an error says something about one of the entities, and not about the database.
+const fn is_about_one(kind: StoreErrorKind) -> bool {
+    matches!(
+        kind,
+        StoreErrorKind::Conflict
+            | StoreErrorKind::Invalid
+            | StoreErrorKind::NotFound
+            | StoreErrorKind::VersionConflict
+    )
+}
+
+/// Stores all of them or none.
+async fn attempt<E: Assigned>(database: &Database, rows: &[ImportRow<E>]) -> StoreResult<Vec<E>> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut changes = database.begin().await?;
+    let new: Vec<&E> = rows
+        .iter()
+        .filter(|row| row.create)
+        .map(|row| &row.entity)
+        .collect();
+    let mut stored: HashMap<Option<Uuid>, E> = HashMap::with_capacity(rows.len());
+    for entity in record::insert_all(&mut changes, &new).await? {
+        stored.insert(entity.key().id, entity);
+    }
+    for row in rows.iter().filter(|row| !row.create) {
+        let changed = record::update_within(&mut changes, &row.entity).await?;
+        let changed = changed.ok_or_else(|| record::not_found(E::NAME))?;
+        stored.insert(changed.key().id, changed);
+    }
+    let along: Vec<&E::Along> = rows.iter().map(|row| &row.along).collect();
+    E::attach(&along, &mut changes).await?;
+    changes.commit().await?;
+    rows.iter()
+        .map(|row| {
+            let found = stored.remove(&row.entity.key().id);
+            found.ok_or_else(|| unreadable("a saved row was not returned"))
+        })
+        .collect()
+}

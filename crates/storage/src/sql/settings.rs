@@ -1,0 +1,88 @@
+//! Settings of the installation and of people.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{SettingsStore, StoreResult};
+use fieldline_model::entity::{AdminSettings, UserSettingsType};
+use fieldline_model::{AdminSettingsId, TenantId, UserId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::database::Database;
+use super::failure::Failure;
+use super::query::{Query, Row, unreadable};
+use super::record;
+
+/// Settings in a database.
+pub(super) struct Settings(pub(super) Database);
+
+#[async_trait]
+impl SettingsStore for Settings {
+    async fn admin(&self, key: &str) -> StoreResult<Option<AdminSettings>> {
+        let query =
+            Query::new("SELECT key, id, created_time, doc FROM admin_settings WHERE key = ").bind(key);
+        self.0.read(query).await?.first().map(read).transpose()
+    }
+
+    async fn save_admin(&self, settings: AdminSettings) -> StoreResult<AdminSettings> {
+        let id = settings
+            .id
+            .ok_or_else(|| record::invalid("Admin settings id should be specified!"))?;
+        let query = Query::new("INSERT INTO admin_settings (key, id, created_time, doc) VALUES (")
+            .bind(record::bounded("key", &settings.key)?)
+            .push(", ")
+            .bind(id.0)
+            .push(", ")
+            .bind(settings.created_time)
+            .push(", ")
+            .bind(settings.json_value.to_string())
+            .push(
+                ") ON CONFLICT (key) DO UPDATE SET doc = excluded.doc RETURNING key, id, created_time, doc",
+            );
+        let rows = self.0.write(query).await?;
+        rows.first()
+            .map(read)
+            .transpose()?
+            .ok_or_else(|| unreadable("saved settings were not returned"))
+    }
+
+    async fn of_user(&self, user: UserId, kind: UserSettingsType) -> StoreResult<Option<Value>> {
+        let query = Query::new("SELECT doc FROM user_settings WHERE user_id = ")
+            .bind(user.0)
+            .push(" AND type = ")
+            .bind(kind.name());
+        let rows = self.0.read(query).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let doc: String = row.columns().next()?;
+        serde_json::from_str(&doc).map(Some).map_err(unreadable)
+    }
+
+    async fn save_of_user(&self, user: UserId, kind: UserSettingsType, settings: &Value) -> StoreResult<()> {
+        let query = Query::new("INSERT INTO user_settings (user_id, type, doc) VALUES (")
+            .bind(user.0)
+            .push(", ")
+            .bind(kind.name())
+            .push(", ")
+            .bind(settings.to_string())
+            .push(") ON CONFLICT (user_id, type) DO UPDATE SET doc = excluded.doc");
+        match self.0.execute(query).await {
+            Ok(_) => Ok(()),
+            Err(Failure::BrokenReference) => Err(record::not_found("User")),
+            Err(failure) => Err(failure.into_error()),
+        }
+    }
+}
+
+fn read(row: &Row) -> StoreResult<AdminSettings> {
+    let mut columns = row.columns();
+    let key = columns.next()?;
+    let id: Uuid = columns.next()?;
+    let created_time = columns.next()?;
+    let doc: String = columns.next()?;
+    Ok(AdminSettings {
+        id: Some(AdminSettingsId(id)),
+        created_time,
+        tenant_id: TenantId::NULL,
+        key,
+        json_value: serde_json::from_str(&doc).map_err(unreadable)?,
+    })
+}

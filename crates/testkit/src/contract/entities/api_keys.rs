@@ -1,0 +1,76 @@
+//! API keys.
+#![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
+
+use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use fieldline_model::entity::{ApiKeyInfo, Authority};
+use fieldline_model::page::PageLink;
+use fieldline_model::{ApiKeyId, CustomerId, UserId, new_uuid};
+
+use super::fixture::{NOW, World, refused};
+
+/// Keys are found by the hash of their value, listed for their user, and go with it.
+pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &EntityStores) {
+    let world = World::new(stores, "T").await;
+    let user = world
+        .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
+        .await
+        .id
+        .unwrap();
+    let keys = &stores.api_keys;
+    let new = |user, description: &str| ApiKeyInfo {
+        id: Some(ApiKeyId(new_uuid())),
+        created_time: NOW,
+        tenant_id: world.tenant,
+        user_id: user,
+        expiration_time: NOW + 5,
+        description: description.into(),
+        enabled: true,
+        expired: false,
+    };
+    let saved = keys.create(new(user, "Büro"), "hash").await.unwrap();
+    let id = saved.id.unwrap();
+    assert_eq!(keys.by_hash("hash").await.unwrap(), Some(saved.clone()));
+    assert_eq!(keys.get(id).await.unwrap(), Some(saved.clone()));
+    assert_eq!(keys.by_hash("other").await.unwrap(), None);
+    refused(
+        keys.create(new(user, "twice"), "hash").await,
+        StoreErrorKind::Conflict,
+    );
+    refused(
+        keys.create(new(UserId::new(), "nobody"), "h2").await,
+        StoreErrorKind::NotFound,
+    );
+    let changed = ApiKeyInfo {
+        enabled: false,
+        description: "Office".into(),
+        // Neither can be changed.
+        expiration_time: 0,
+        user_id: UserId::new(),
+        ..saved.clone()
+    };
+    let expected = ApiKeyInfo {
+        enabled: false,
+        description: "Office".into(),
+        ..saved.clone()
+    };
+    assert_eq!(keys.update(&changed).await.unwrap(), Some(expected.clone()));
+    let page = keys.list(user, &PageLink::first(9)).await.unwrap();
+    assert_eq!(page.data, [expected]);
+    assert_eq!(
+        keys.list(UserId::new(), &PageLink::first(9))
+            .await
+            .unwrap()
+            .total_elements,
+        0
+    );
+    let unknown = ApiKeyInfo {
+        id: Some(ApiKeyId(new_uuid())),
+        ..saved
+    };
+    assert_eq!(keys.update(&unknown).await.unwrap(), None);
+    let second = keys.create(new(user, "second"), "second").await.unwrap();
+    assert!(keys.delete(second.id.unwrap()).await.unwrap());
+    assert!(!keys.delete(second.id.unwrap()).await.unwrap());
+    stores.users.delete(world.tenant, user).await.unwrap();
+    assert_eq!(keys.by_hash("hash").await.unwrap(), None);
+}

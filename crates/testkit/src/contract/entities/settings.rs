@@ -1,0 +1,113 @@
+//! Settings of the installation and of people.
+#![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
+
+use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use fieldline_model::entity::{AdminSettings, Authority, PastPassword, UserCredentials, UserSettingsType};
+use fieldline_model::{AdminSettingsId, CustomerId, TenantId, UserId, new_uuid};
+use serde_json::json;
+
+use super::fixture::{NOW, World, refused};
+
+/// Settings of the installation are replaced whole; id and creation time stay.
+pub async fn settings_of_the_installation_are_kept_by_key(stores: &EntityStores) {
+    let settings = &stores.settings;
+    assert_eq!(settings.admin("mail").await.unwrap(), None);
+    let new = |created_time, value| AdminSettings {
+        id: Some(AdminSettingsId(new_uuid())),
+        created_time,
+        tenant_id: TenantId::NULL,
+        key: "mail".into(),
+        json_value: value,
+    };
+    let first = new(NOW, json!({ "z": 1.5, "a": { "password": "ß" } }));
+    assert_eq!(settings.save_admin(first.clone()).await.unwrap(), first);
+    let second = settings
+        .save_admin(new(NOW + 1, json!({ "b": [null] })))
+        .await
+        .unwrap();
+    assert_eq!((second.id, second.created_time), (first.id, NOW));
+    assert_eq!(settings.admin("mail").await.unwrap(), Some(second));
+    assert_eq!(settings.admin("general").await.unwrap(), None);
+}
+
+/// Settings of a user are kept by type, and go with the user.
+pub async fn settings_of_users_go_with_them(stores: &EntityStores) {
+    let world = World::new(stores, "T").await;
+    let user = world
+        .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
+        .await
+        .id
+        .unwrap();
+    let other = world
+        .user("v@x.org", Authority::TenantAdmin, CustomerId::NULL)
+        .await
+        .id
+        .unwrap();
+    let (settings, general) = (&stores.settings, UserSettingsType::General);
+    assert_eq!(settings.of_user(user, general).await.unwrap(), None);
+    for value in [json!({ "a": 1 }), json!({ "b": { "c": null } })] {
+        settings.save_of_user(user, general, &value).await.unwrap();
+        assert_eq!(settings.of_user(user, general).await.unwrap(), Some(value));
+    }
+    assert_eq!(
+        settings
+            .of_user(user, UserSettingsType::QuickLinks)
+            .await
+            .unwrap(),
+        None
+    );
+    assert_eq!(settings.of_user(other, general).await.unwrap(), None);
+    let nobody = settings.save_of_user(UserId::new(), general, &json!({})).await;
+    refused(nobody, StoreErrorKind::NotFound);
+    stores.users.delete(world.tenant, user).await.unwrap();
+    assert_eq!(settings.of_user(user, general).await.unwrap(), None);
+}
+
+/// Wrong passwords are counted one by one; tokens to reset a password are found and unique; earlier passwords are kept.
+pub async fn wrong_and_earlier_passwords_are_remembered(stores: &EntityStores) {
+    let world = World::new(stores, "T").await;
+    let mut ids = Vec::new();
+    for email in ["u@x.org", "v@x.org"] {
+        ids.push(
+            world
+                .user(email, Authority::TenantAdmin, CustomerId::NULL)
+                .await
+                .id
+                .unwrap(),
+        );
+    }
+    let users = &stores.users;
+    let kept = UserCredentials {
+        user_id: ids[0],
+        enabled: true,
+        reset_token: Some("reset".into()),
+        password_time: NOW,
+        past_passwords: vec![PastPassword {
+            time: 1,
+            hash: "$argon2id$".into(),
+        }],
+        ..UserCredentials::default()
+    };
+    users.save_credentials(kept.clone()).await.unwrap();
+    let found = users.credentials_by_reset_token("reset").await.unwrap();
+    assert_eq!(found, Some(kept.clone()));
+    assert_eq!(users.credentials_by_reset_token("other").await.unwrap(), None);
+    let same = UserCredentials {
+        user_id: ids[1],
+        ..kept.clone()
+    };
+    refused(users.save_credentials(same).await, StoreErrorKind::Conflict);
+
+    for count in 1..4 {
+        assert_eq!(users.note_login(ids[0], false).await.unwrap(), count);
+    }
+    users.save_credentials(kept).await.unwrap();
+    assert_eq!(
+        users.note_login(ids[0], false).await.unwrap(),
+        4,
+        "saving does not forget them"
+    );
+    assert_eq!(users.note_login(ids[0], true).await.unwrap(), 0);
+    assert_eq!(users.note_login(ids[0], false).await.unwrap(), 1);
+    assert_eq!(users.note_login(UserId::new(), false).await.unwrap(), 0);
+}

@@ -1,0 +1,74 @@
+"""What people set, what is kept of what they did, their keys, and what they import."""
+
+from __future__ import annotations
+
+from access.rows import PAGE, call, customer, row, thing
+from harness.rest import unique
+
+# -- settings --
+
+SETTINGS = {"key": "general", "jsonValue": {"baseUrl": "http://localhost:8080", "prohibitDifferentUrl": False}}
+MAIL = {"key": "mail", "jsonValue": {"smtpHost": "127.0.0.1", "smtpPort": "1", "timeout": "1000"}}
+row("GET /api/admin/settings/{key}", "+ - - - -", call(key="general"))
+row("POST /api/admin/settings", "+ - - - -", call(SETTINGS))
+# Nobody listens there.
+row("POST /api/admin/settings/testMail", "! - - - -", call(MAIL))
+row("GET /api/admin/featuresInfo", "+ - - - -")
+row("GET /api/admin/securitySettings", "+ - - - -")
+row(
+    "POST /api/admin/securitySettings",
+    "+ - - - -",
+    call(lambda w, fresh: w.sysadmin.get("/api/admin/securitySettings").json()),
+)
+row("GET /api/admin/jwtSettings", "+ - - - -")
+row("POST /api/admin/jwtSettings", "+ - - - -", call(lambda w, fresh: w.sysadmin.get("/api/admin/jwtSettings").json()))
+for path in ("/api/user/settings", "/api/user/settings/general"):
+    row(f"GET {path}", "+ + + + +")
+    row(f"PUT {path}", "+ + + + +", call({"theme": "dark"}))
+row("POST /api/user/settings", "+ + + + +", call({"theme": "dark"}))
+row("GET /api/user/settings/{type}", "+ + + + +", call(type="QUICK_LINKS"))
+row("PUT /api/user/settings/{type}", "+ + + + +", call({"links": []}, type="QUICK_LINKS"))
+row("DELETE /api/user/settings/{type}", "+ + + + +", call(type="theme"))
+row("DELETE /api/user/settings/{type}/{paths}", "+ + + + +", call(type="QUICK_LINKS", paths="links"))
+
+# -- what people did --
+
+# Each is served what was done in the own tenant: with the ids of others, where one has tried them. Of one entity that may
+# be nothing.
+
+USER_OF_HOME = call(query=PAGE, userId=lambda w, fresh: w.customer_user_id)
+# Few of them: what one has tried to do to others stands there, too.
+row("GET /api/audit/logs", "+ + - - +", call(query={"pageSize": 10, "page": 0}), shows="actionType")
+row("GET /api/audit/logs/customer/{customerId}", "- + - - +", call(query=PAGE, customerId=customer), shows="")
+row("GET /api/audit/logs/user/{userId}", "+ + - - +", USER_OF_HOME, shows="")
+row(
+    "GET /api/audit/logs/entity/{entityType}/{entityId}",
+    "+ + - - +",
+    call(query=PAGE, entityType="DEVICE", entityId=thing("device")),
+    shows="",
+)
+
+# -- imports --
+
+
+def imported(w, fresh: bool) -> dict:
+    """Takes the token of a device of the tenant, which nobody else may have."""
+    columns = [{"type": "NAME"}, {"type": "ACCESS_TOKEN"}]
+    return {"file": f"{unique('imported')},{w.token}", "mapping": {"columns": columns, "delimiter": ","}}
+
+
+row("POST /api/device/bulk_import", "- + - - o", call(imported))
+row("POST /api/asset/bulk_import", "- + - - o", call(imported))
+
+# -- keys --
+
+NEW_KEY = thing("key", "make_key")
+row("GET /api/apiKeys/{userId}", "- + + - -", USER_OF_HOME, shows="key")
+row(
+    "POST /api/apiKey",
+    "- + + - -",
+    call(lambda w, fresh: {"userId": w.customer_user.user["id"], "description": unique("key"), "enabled": True}),
+)
+row("PUT /api/apiKey/{apiKeyId}/description", "- + + - -", call('"stolen"', apiKeyId=NEW_KEY))
+row("PUT /api/apiKey/{apiKeyId}/enabled/{enabledValue}", "- + + - -", call(apiKeyId=NEW_KEY, enabledValue="true"))
+row("DELETE /api/apiKey/{apiKeyId}", "- + + - -", call(apiKeyId=NEW_KEY))
