@@ -322,7 +322,7 @@ fn api(
             rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         }),
         calls: Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone()),
-        usage: fieldline_core::usage::ApiUsage::new(entities.clone(), store.clone(), clock.clone()),
+        usage: fieldline_core::usage::ApiUsage::new(entities, store.clone(), clock.clone()),
         rest_calls: fieldline_core::rest_calls::RestCallers::new("test", Default::default()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScripts),
