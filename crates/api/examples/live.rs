@@ -12,15 +12,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_api::{Deps, Options, TokenKey};
+use fieldline_core::calls::Calls;
 use fieldline_core::clock::{Clock as _, SystemClock};
+use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::entity_query::{self, EntityQueries};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
-    NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScripts, RowParts, TelemetryRow, TimeSeriesStore,
+    NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScripts, RowParts, TelemetryRow,
+    TimeSeriesStore,
 };
-use fieldline_core::services::{Context, seed};
+use fieldline_core::rest_calls::{RestCallers, WaitLimits};
+use fieldline_core::services::{Context, Onboarding, seed};
+use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::entity::Device;
 use fieldline_model::kv::{ValueRef, pack};
@@ -216,6 +221,7 @@ impl Platform {
             entities.devices.save(device, true).await.unwrap();
             subjects.push(Subject::device(tenant, id));
         }
+        let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
         let deps = Deps {
             usage: ApiUsage::new(entities.clone(), live.clone(), clock.clone()),
             entities,
@@ -224,10 +230,17 @@ impl Platform {
             events,
             clock: clock.clone(),
             token_key: TokenKey::random(),
+            token_settings: None,
+            mailer: Arc::new(NoMails),
             rule_engine: Arc::new(NoRuleEngine),
+            rest_calls: RestCallers::new("live", WaitLimits::default()),
+            devices: Arc::new(NoDeviceLink),
+            calls,
+            onboarding: Onboarding::new(context),
             rule_nodes: Arc::new(NoRuleNodes),
             scripts: Arc::new(NoScripts),
             replays: Arc::new(NoRuleReplay),
+            reprocess: Arc::new(NoFieldReprocess),
             live: live.clone(),
             queries,
         };

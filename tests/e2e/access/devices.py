@@ -183,7 +183,14 @@ for prefix in ("/api/rpc", "/api/plugins/rpc"):
 PERSISTENT = on("rpcId", World.make_call, World.make_call)
 row("GET /api/rpc/persistent/{rpcId}", "- + + - -", PERSISTENT)
 row("DELETE /api/rpc/persistent/{rpcId}", "- + - - -", PERSISTENT)
-row("GET /api/rpc/persistent/device/{deviceId}", "- + + - -", device_id(query=PAGE), shows="treasure")
+
+
+def calls_of_device(w: World, fresh: bool) -> Call:
+    w.make_call()
+    return Call({"deviceId": w.device}, PAGE)
+
+
+row("GET /api/rpc/persistent/device/{deviceId}", "- + + - -", calls_of_device, shows="treasure")
 
 # -- claiming --
 

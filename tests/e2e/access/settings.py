@@ -36,15 +36,16 @@ row("DELETE /api/user/settings/{type}/{paths}", "+ + + + +", call(type="QUICK_LI
 # Each is served what was done in the own tenant: with the ids of others, where one has tried them. Of one entity that may
 # be nothing.
 
-USER_OF_HOME = call(query=PAGE, userId=lambda w, fresh: w.customer_user_id)
 # Few of them: what one has tried to do to others stands there, too.
-row("GET /api/audit/logs", "+ + - - +", call(query={"pageSize": 10, "page": 0}), shows="actionType")
-row("GET /api/audit/logs/customer/{customerId}", "- + - - +", call(query=PAGE, customerId=customer), shows="")
-row("GET /api/audit/logs/user/{userId}", "+ + - - +", USER_OF_HOME, shows="")
+FEW = {"pageSize": 5, "page": 0}
+USER_OF_HOME = {"userId": lambda w, fresh: w.customer_user_id}
+row("GET /api/audit/logs", "+ + - - +", call(query=FEW), shows="actionType")
+row("GET /api/audit/logs/customer/{customerId}", "- + - - +", call(query=FEW, customerId=customer), shows="")
+row("GET /api/audit/logs/user/{userId}", "+ + - - +", call(query=FEW, **USER_OF_HOME), shows="")
 row(
     "GET /api/audit/logs/entity/{entityType}/{entityId}",
     "+ + - - +",
-    call(query=PAGE, entityType="DEVICE", entityId=thing("device")),
+    call(query=FEW, entityType="DEVICE", entityId=thing("device")),
     shows="",
 )
 
@@ -63,7 +64,7 @@ row("POST /api/asset/bulk_import", "- + - - o", call(imported))
 # -- keys --
 
 NEW_KEY = thing("key", "make_key")
-row("GET /api/apiKeys/{userId}", "- + + - -", USER_OF_HOME, shows="key")
+row("GET /api/apiKeys/{userId}", "- + + - -", call(query=PAGE, **USER_OF_HOME), shows="key")
 row(
     "POST /api/apiKey",
     "- + + - -",

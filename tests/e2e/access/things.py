@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.chains import REPLY, SAVE, Chain, events, queue
+from harness.chains import REPLY, SAVE, SWITCH, Chain, events, queue
 from harness.people import activated
 from harness.rest import Rest, unique
 from harness.server import eventually
@@ -104,10 +104,15 @@ class Things:
         return self.tenant.post("/api/alarm/rule", alarm_rule(self.device)).json()["id"]["id"]
 
     def make_chain(self) -> str:
-        """A chain that answers calls: what it cannot save is one."""
+        """A chain that answers calls, and hands on those to devices: what it cannot save is one."""
         chain = Chain()
         save = chain.node(SAVE, "treasure", debugSettings={"failuresEnabled": True, "allEnabled": True})
-        chain.connect(save, "Failure", chain.node(REPLY))
+        kinds = chain.node(SWITCH)
+        chain.connect(save, "Failure", kinds)
+        chain.connect(kinds, "REST API Request", chain.node(REPLY))
+        chain.connect(
+            kinds, "RPC Request to Device", chain.node(("rpc.TbSendRPCRequestNode", {"timeoutInSeconds": 60}))
+        )
         chain.connect(save, "Success", chain.node(("flow.TbRuleChainOutputNode", {}), "treasure-3"))
         return chain.save(self.tenant, unique("treasure"))["id"]["id"]
 
