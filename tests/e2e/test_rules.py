@@ -233,14 +233,15 @@ def test_a_slow_service_holds_back_its_own_queue_only(server, rest, device):
         chain.connect(slow, "True", moved).connect(moved, "Success", call).connect(call, "Success", save)
         chain.connect(slow, "False", save)
         chain.save(rest, root=True)
-        for _ in range(20):
-            post(server, device, {"slow": True})
+        for n in range(20):
+            post(server, device, {"ts": 1000 + n, "values": {"slow": True}})
         begun = time.monotonic()
         post(server, device, {"n": 1})
         eventually(lambda: rest.values(device.id, "n") == [1])
         assert time.monotonic() - begun < 10, "the main queue waited for the slow service"
         go_on.set()
-        eventually(lambda: rest.latest(device.id, "answered") == {"answered": 42}, within=30)
+        # All of them: what fails once the service is gone is tried again for ever, and holds up everybody's queue.
+        eventually(lambda: rest.values(device.id, "answered") == [42] * 20, within=30)
 
 
 def test_a_queue_that_retries_gives_up_nothing(server, rest, device, sysadmin):
@@ -257,8 +258,10 @@ def test_a_queue_that_retries_gives_up_nothing(server, rest, device, sysadmin):
     change_default_profile(rest, defaultQueueName=retrying["name"])
     with Service(answer) as service:
         chain = Chain()
+        # What comes after the service is gone must not be tried again for ever.
+        switch = chain.node(SWITCH)
         call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
-        chain.connect(call, "Success", chain.node(SAVE))
+        chain.connect(switch, "Post telemetry", call).connect(call, "Success", chain.node(SAVE))
         chain.save(rest, root=True)
         for n in range(5):
             post(server, device, {"n": n})
