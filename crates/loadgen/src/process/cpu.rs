@@ -59,8 +59,18 @@ impl CpuTime {
         let ticks_us = self.ticks_us.checked_sub(before.ticks_us)?;
         Some(match self.by_threads_since(before) {
             Some(us) if us.abs_diff(ticks_us) <= TOLERANCE_US => us,
-            _ => ticks_us,
+            // The threads that live tell more than ticks do of a time that is shorter than one.
+            _ => ticks_us.max(self.living_since(before)),
         })
+    }
+
+    /// Microseconds of the threads that live.
+    fn living_since(&self, before: &Self) -> u64 {
+        let used = self.threads.iter().map(|(thread, now)| {
+            let then = before.threads.get(thread).filter(|then| *then <= now);
+            now - then.copied().unwrap_or(0)
+        });
+        used.sum::<u64>() / 1_000
     }
 
     fn by_threads_since(&self, before: &Self) -> Option<u64> {
@@ -117,6 +127,8 @@ mod tests {
     fn ticks_count_where_threads_have_ended() {
         let before = time(20_000, &[(1, 11_000_000), (2, 9_000_000)]);
         assert_eq!(time(90_000, &[(1, 12_000_000)]).since(&before), Some(70_000));
+        // Within one tick.
+        assert_eq!(time(20_000, &[(1, 12_500_000)]).since(&before), Some(1_500));
         // Its number was given to another.
         assert_eq!(
             time(90_000, &[(1, 12_000_000), (2, 5)]).since(&before),
