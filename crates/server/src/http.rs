@@ -161,7 +161,7 @@ impl Open {
     }
 }
 
-/// What an open connection holds until it ends, however it ends.
+/// What an open connection holds until it ends, however it ends, and whatever protocol it has gone over to.
 struct Held {
     _permit: Option<OwnedSemaphorePermit>,
     _visit: Visit,
@@ -258,7 +258,7 @@ impl Acceptor {
             request.extensions_mut().insert(ConnectInfo(peer));
             routes.clone().oneshot(request)
         }));
-        let socket = TokioIo::new(MustRead::new(socket, self.write_timeout));
+        let socket = TokioIo::new(MustRead::new(socket, self.write_timeout, held));
         let connection = self.protocol.serve_connection(socket, service).with_upgrades();
         let (mut ending, alive) = (self.ending.subscribe(), self.alive.clone());
         tokio::spawn(async move {
@@ -280,7 +280,7 @@ impl Acceptor {
             if let Err(error) = ended {
                 debug!(%peer, %error, "HTTP connection ended");
             }
-            drop((held, alive));
+            drop(alive);
         });
     }
 }

@@ -9,18 +9,21 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream that fails when writing makes no progress for a time. However long the whole takes is not its business.
-pub(super) struct MustRead<S> {
+/// A stream that fails when writing makes no progress for a time. However long the whole takes is not its business. What it
+/// holds goes with it, also when it is handed on to another protocol.
+pub(super) struct MustRead<S, H> {
     stream: S,
+    _held: H,
     patience: Duration,
     /// There while the peer is waited for.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> MustRead<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
+impl<S, H> MustRead<S, H> {
+    pub(super) fn new(stream: S, patience: Duration, held: H) -> Self {
         Self {
             stream,
+            _held: held,
             patience,
             stalled: None,
         }
@@ -40,7 +43,7 @@ impl<S> MustRead<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for MustRead<S> {
+impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for MustRead<S, H> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -50,7 +53,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for MustRead<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for MustRead<S> {
+impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for MustRead<S, H> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -100,7 +103,7 @@ mod tests {
     fn writing_to_a_peer_that_does_not_read_fails_after_a_while() {
         runtime().block_on(async {
             let (ours, mut theirs) = tokio::io::duplex(64);
-            let mut ours = MustRead::new(ours, Duration::from_millis(20));
+            let mut ours = MustRead::new(ours, Duration::from_millis(20), ());
             let error = ours.write_all(&[7; 65]).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
             let mut arrived = [0; 64];
@@ -114,7 +117,7 @@ mod tests {
         runtime().block_on(async {
             let (ours, mut theirs) = tokio::io::duplex(8);
             let patience = Duration::from_millis(600);
-            let mut ours = MustRead::new(ours, patience);
+            let mut ours = MustRead::new(ours, patience, ());
             let started = std::time::Instant::now();
             let reading = tokio::spawn(async move {
                 let mut arrived = [0; 64];

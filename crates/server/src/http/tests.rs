@@ -15,8 +15,24 @@ fn runtime() -> tokio::runtime::Runtime {
 fn start(options: HttpOptions) -> HttpServer {
     let routes = Router::new()
         .route("/echo", post(async |body: Bytes| body))
-        .route("/large", get(async || vec![7_u8; 64 << 20]));
+        .route("/large", get(async || vec![7_u8; 64 << 20]))
+        .route("/upgrade", get(upgrade));
     HttpServer::start("127.0.0.1:0".parse().unwrap(), routes, Limits::of(&options)).unwrap()
+}
+
+/// Goes over to a protocol in which nothing is ever said.
+async fn upgrade(request: axum::extract::Request) -> axum::response::Response {
+    tokio::spawn(async move {
+        if let Ok(connection) = hyper::upgrade::on(request).await {
+            let _ = TokioIo::new(connection).read_to_end(&mut Vec::new()).await;
+        }
+    });
+    axum::response::Response::builder()
+        .status(101)
+        .header("Connection", "Upgrade")
+        .header("Upgrade", "silence")
+        .body(axum::body::Body::empty())
+        .unwrap()
 }
 
 /// Everything the server says until it closes the connection.
@@ -99,5 +115,30 @@ fn a_peer_that_does_not_read_its_answer_loses_its_connection() {
             .unwrap();
         assert!(answer(next).await.starts_with("HTTP/1.1 404"));
         drop(stuck);
+    });
+}
+
+#[test]
+fn what_was_upgraded_is_an_open_connection_until_it_ends() {
+    runtime().block_on(async {
+        let server = start(HttpOptions {
+            max_connections: 1,
+            ..HttpOptions::default()
+        });
+        let mut upgraded = TcpStream::connect(server.address).await.unwrap();
+        let head = "GET /upgrade HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: silence\r\n\r\n";
+        upgraded.write_all(head.as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        upgraded.read_exact(&mut status).await.unwrap();
+        assert_eq!(&status, b"HTTP/1.1 101");
+
+        let mut next = TcpStream::connect(server.address).await.unwrap();
+        let head = b"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        next.write_all(head).await.unwrap();
+        let mut answered = std::pin::pin!(answer(next));
+        let early = tokio::time::timeout(Duration::from_millis(200), answered.as_mut()).await;
+        assert!(early.is_err(), "{early:?}");
+        drop(upgraded);
+        assert!(answered.await.starts_with("HTTP/1.1 404"));
     });
 }
