@@ -9,6 +9,7 @@ need() {
 }
 need mosquitto_rr mosquitto-clients
 need mosquitto mosquitto
+need coap-client-openssl libcoap3-bin
 need rabbitmq-server rabbitmq-server
 need mvn maven
 need java openjdk-17-jre-headless

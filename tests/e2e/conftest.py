@@ -65,7 +65,7 @@ def authority(tmp_path_factory) -> Authority:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory, authority: Authority):
-    """One demo server with TLS for all tests that leave it as they found it."""
+    """One demo server with TLS, CoAP and DTLS for all tests that leave it as they found it."""
     identity = authority.issue("localhost", server=True)
     server = Server(
         tmp_path_factory.mktemp("shared"),
@@ -73,6 +73,10 @@ def shared(tmp_path_factory, authority: Authority):
             "FIELDLINE_MQTTS_LISTEN": "127.0.0.1:0",
             "FIELDLINE_MQTTS_CERTIFICATE": identity.certificate,
             "FIELDLINE_MQTTS_PRIVATE_KEY": identity.key,
+            "FIELDLINE_COAP_LISTEN": "127.0.0.1:0",
+            "FIELDLINE_COAPS_LISTEN": "127.0.0.1:0",
+            "FIELDLINE_COAPS_CERTIFICATE": identity.certificate,
+            "FIELDLINE_COAPS_PRIVATE_KEY": identity.key,
             # Tests of limits wait for it.
             "FIELDLINE_USAGE_REPORT_INTERVAL": "1s",
         },

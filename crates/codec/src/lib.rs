@@ -1,4 +1,5 @@
-//! MQTT 3.1, 3.1.1 and 5.0 without I/O: bytes to packets, packets to bytes, and the state of a session.
+//! MQTT 3.1, 3.1.1 and 5.0 without I/O: bytes to packets, packets to bytes, and the state of a session; CoAP in a module of
+//! its own, [`coap`].
 //!
 //! Decoding borrows from the input and allocates nothing; what a [`Packet`] holds has been validated. Encoding
 //! appends to the caller's buffer. The [`session`] state machines read no clock and own no socket, so that device
@@ -20,6 +21,7 @@
 //! # Ok::<(), fieldline_codec::DecodeError>(())
 //! ```
 
+pub mod coap;
 mod error;
 mod frame;
 mod packet;

@@ -31,6 +31,12 @@ pub(crate) fn print(listening: &Listening, demo: bool) {
     if let Some(mqtts) = listening.mqtts {
         line(format!("  MQTTS  mqtts://{mqtts}"));
     }
+    if let Some(coap) = listening.coap {
+        line(format!("  CoAP   coap://{coap}"));
+    }
+    if let Some(coaps) = listening.coaps {
+        line(format!("  CoAPS  coaps://{coaps}"));
+    }
     if demo {
         line("\nDemo logins:".to_owned());
         line("  sysadmin@thingsboard.org / sysadmin    system administrator".to_owned());
@@ -46,6 +52,11 @@ pub(crate) fn print(listening: &Listening, demo: bool) {
             listening.mqtt.ip(),
             listening.mqtt.port()
         ));
+        if let Some(coap) = listening.coap {
+            line(format!(
+                "  coap-client-notls -m post -t json -e '{{\"temperature\": 23.5}}' coap://{coap}/api/v1/A1_TEST_TOKEN/telemetry"
+            ));
+        }
     }
     say(&text);
 }

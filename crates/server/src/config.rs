@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use fieldline_core::options::{ByteSize, Span};
 use fieldline_core::{activity, devices, ingest};
 use fieldline_rules::engine as rules;
-use fieldline_transport::{mqtt, mqtts};
+use fieldline_transport::{coap, mqtt, mqtts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,10 @@ pub(crate) struct Config {
     pub mqtt: mqtt::Options,
     /// The MQTT device server over TLS.
     pub mqtts: mqtts::Options,
+    /// The CoAP device server.
+    pub coap: coap::Options,
+    /// The CoAP device server over DTLS.
+    pub coaps: coap::SecureOptions,
     /// Which devices are kept in memory.
     pub devices: devices::Options,
     /// Whether devices are active.
@@ -78,6 +82,8 @@ impl Default for Config {
             http: HttpOptions::default(),
             mqtt: mqtt::Options::default(),
             mqtts: mqtts::Options::default(),
+            coap: coap::Options::default(),
+            coaps: coap::SecureOptions::default(),
             devices: devices::Options::default(),
             activity: activity::Options::default(),
             journal: fieldline_journal::Options::default(),

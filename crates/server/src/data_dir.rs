@@ -23,6 +23,10 @@ pub(crate) struct Listening {
     pub(crate) mqtt: SocketAddr,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mqtts: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) coap: Option<SocketAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) coaps: Option<SocketAddr>,
 }
 
 impl DataDir {

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::ports::{JournalError, StoreError};
 use fieldline_core::{ingest, services};
-use fieldline_transport::mqtts;
+use fieldline_transport::{coap, mqtts};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::config::Loaded;
 use crate::data_dir::{DataDir, Listening};
-use crate::servers::{self, Addresses, Servers};
+use crate::servers::{self, Addresses, Certificates, Servers};
 use crate::shutdown::{self, Stop};
 use crate::wiring::{Core, Stores};
 use crate::{banner, limits, probes};
@@ -42,6 +42,8 @@ pub(crate) enum ServeError {
     Ingest(#[from] ingest::StartError),
     #[error("{0}")]
     Tls(#[from] mqtts::TlsError),
+    #[error("{0}")]
+    Dtls(#[from] coap::SecureError),
     #[error("cannot start: {0}")]
     Start(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -69,7 +71,10 @@ async fn serve(loaded: &Loaded, demo: bool, stop: &Stop) -> Result<(), ServeErro
     let started = Instant::now();
     let config = &loaded.config;
     // Before anything is created: a wrong path is found by the first try.
-    let tls = servers::tls(&config.mqtts)?;
+    let certificates = Certificates {
+        mqtts: servers::tls(&config.mqtts)?,
+        coaps: servers::dtls(&config.coaps)?,
+    };
     let in_dir = |source| ServeError::DataDir {
         path: config.data_dir.clone(),
         source,
@@ -81,7 +86,7 @@ async fn serve(loaded: &Loaded, demo: bool, stop: &Stop) -> Result<(), ServeErro
             "the data directory has the demo's accounts with well-known passwords, listening on this machine only unless told otherwise"
         );
     }
-    let addresses = Addresses::of(loaded, is_demo, tls);
+    let addresses = Addresses::of(loaded, is_demo, certificates);
     let metrics = probes::install_metrics().map_err(ServeError::start)?;
 
     let stores = Stores::open(&dir, config).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
-use fieldline_transport::{Services, http as device_http, mqtt, mqtts};
+use fieldline_transport::{Services, coap, http as device_http, mqtt, mqtts};
 use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
@@ -28,18 +28,32 @@ pub(crate) fn tls(options: &mqtts::Options) -> Result<Option<(SocketAddr, TlsAcc
     }
 }
 
+/// The same of CoAP.
+pub(crate) fn dtls(options: &coap::SecureOptions) -> Result<Option<coap::Credentials>, ServeError> {
+    match options.listen {
+        Some(_) => Ok(Some(coap::Credentials::read(options)?)),
+        None => Ok(None),
+    }
+}
+
+/// What listeners with TLS and DTLS show.
+pub(crate) struct Certificates {
+    pub(crate) mqtts: Option<(SocketAddr, TlsAcceptor)>,
+    pub(crate) coaps: Option<coap::Credentials>,
+}
+
 /// The addresses to listen on.
 pub(crate) struct Addresses {
     http: SocketAddr,
     probes: Option<SocketAddr>,
     mqtt: SocketAddr,
-    mqtts: Option<(SocketAddr, TlsAcceptor)>,
+    certificates: Certificates,
 }
 
 impl Addresses {
     /// Those of the configuration. The demo's passwords are known to everybody: it is for this machine only, unless
     /// somebody says otherwise.
-    pub(crate) fn of(loaded: &Loaded, demo: bool, mqtts: Option<(SocketAddr, TlsAcceptor)>) -> Self {
+    pub(crate) fn of(loaded: &Loaded, demo: bool, certificates: Certificates) -> Self {
         let public = |key: &str, address: SocketAddr| {
             if demo && *loaded.source(key) == Source::Default {
                 SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())
@@ -52,7 +66,7 @@ impl Addresses {
             http: public("http.listen", config.http.listen),
             probes: config.http.probe_listen,
             mqtt: public("mqtt.listen", config.mqtt.listen),
-            mqtts,
+            certificates,
         }
     }
 }
@@ -61,6 +75,7 @@ impl Addresses {
 pub(crate) struct Servers {
     services: Arc<Services>,
     mqtt: Arc<mqtt::MqttServer>,
+    coap: coap::CoapServer,
     http: Vec<HttpServer>,
 }
 
@@ -71,12 +86,17 @@ impl Servers {
         let services = Arc::new(services);
         Self {
             mqtt: mqtt::MqttServer::new(services.clone(), &config.mqtt),
+            coap: coap::CoapServer::new(
+                services.clone(),
+                &config.coap,
+                config.journal.max_append.as_usize(),
+            ),
             services,
             http: Vec::new(),
         }
     }
 
-    /// Serves on all addresses: the API with the device API and the probes, the probes alone, and MQTT.
+    /// Serves on all addresses: the API with the device API and the probes, the probes alone, MQTT and CoAP.
     pub(crate) async fn open(
         &mut self,
         addresses: Addresses,
@@ -107,19 +127,44 @@ impl Servers {
         let http = self.open_http("http.listen", addresses.http, routes, limits)?;
         let binding = self.mqtt.listen(addresses.mqtt, None);
         let mqtt = listening("mqtt.listen", addresses.mqtt, binding).await?;
-        let mqtts = match addresses.mqtts {
+        let mqtts = match addresses.certificates.mqtts {
             Some((address, acceptor)) => {
                 let binding = self.mqtt.listen(address, Some(acceptor));
                 Some(listening("mqtts.listen", address, binding).await?)
             }
             None => None,
         };
+        let (coap, coaps) = self.open_coap(addresses.certificates.coaps, config).await?;
         Ok(Listening {
             http,
             probes: probe_address,
             mqtt,
             mqtts,
+            coap,
+            coaps,
         })
+    }
+
+    async fn open_coap(
+        &self,
+        credentials: Option<coap::Credentials>,
+        config: &Config,
+    ) -> Result<(Option<SocketAddr>, Option<SocketAddr>), ServeError> {
+        let plain = match config.coap.listen {
+            Some(address) => {
+                let binding = std::future::ready(self.coap.listen(address));
+                Some(listening("coap.listen", address, binding).await?)
+            }
+            None => None,
+        };
+        let secure = match (config.coaps.listen, credentials) {
+            (Some(address), Some(credentials)) => {
+                let bound = self.coap.listen_secure(address, credentials, &config.coaps);
+                Some(listening("coaps.listen", address, std::future::ready(bound)).await?)
+            }
+            _ => None,
+        };
+        Ok((plain, secure))
     }
 
     fn open_http(
@@ -146,8 +191,12 @@ impl Servers {
             .into_iter()
             .map(|server| tokio::spawn(server.stop(patience)))
             .collect();
-        if !self.mqtt.stop(patience).await {
+        let (mqtt, coap) = tokio::join!(self.mqtt.stop(patience), self.coap.stop(patience));
+        if !mqtt {
             warn!("device connections were still open");
+        }
+        if !coap {
+            warn!("requests over CoAP were still worked on");
         }
         for server in http {
             // A panic in there was reported, and what counts is that it has ended.

@@ -28,6 +28,7 @@ use tracing::warn;
 
 use self::memory::Memory;
 use crate::Services;
+use crate::intake::Refused;
 use crate::metrics::Metrics;
 use crate::payload::{self, AttributeRequest};
 
@@ -126,20 +127,13 @@ impl Shared {
 
     /// Brings what is known of the device up to date, and refuses one that is no more.
     async fn check(&self, device: &DeviceHandle) -> Result<(), Refusal> {
-        if device.is_stale() {
-            self.services
-                .directory
-                .refresh(device)
-                .await
-                .map_err(|error| store_failed(&error))?;
-        }
-        if device.is_revoked() {
-            Err(Refusal::UnknownToken)
-        } else if !device.may_send() {
-            Err(Refusal::UsedUp)
-        } else {
-            Ok(())
-        }
+        crate::intake::check(&self.services, device)
+            .await
+            .map_err(|refused| match refused {
+                Refused::Revoked => Refusal::UnknownToken,
+                Refused::UsedUp => Refusal::UsedUp,
+                Refused::Store(error) => store_failed(&error),
+            })
     }
 }
 

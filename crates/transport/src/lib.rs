@@ -1,11 +1,14 @@
-//! Device servers: MQTT and HTTP. They authenticate a device, turn its payload into journal records, and acknowledge when
+//! Device servers: MQTT, HTTP and CoAP. They authenticate a device, turn its payload into journal records, and acknowledge when
 //! these are durable.
 
+pub mod coap;
 pub mod http;
+mod intake;
 mod metrics;
 pub mod mqtt;
 pub mod mqtts;
 mod payload;
+mod x509;
 
 use std::sync::Arc;
 

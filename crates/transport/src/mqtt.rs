@@ -4,7 +4,6 @@
 //! everything that one read brought is appended to the journal at once, and acknowledged with one write when it is
 //! durable. While it waits it does not read, so a device that is faster than the disk is slowed down by TCP.
 
-mod chain;
 mod connection;
 mod gateway;
 mod incoming;

@@ -175,6 +175,16 @@ class Server:
         """Host and port of MQTT over TLS."""
         return split_address(self.listening["mqtts"])
 
+    @property
+    def coap_address(self) -> tuple[str, int]:
+        """Host and port of CoAP over UDP."""
+        return split_address(self.listening["coap"])
+
+    @property
+    def coaps_address(self) -> tuple[str, int]:
+        """Host and port of CoAP over DTLS."""
+        return split_address(self.listening["coaps"])
+
     # -- looking in --
 
     def rest(self, username: str = TENANT[0], password: str = TENANT[1]) -> Rest:

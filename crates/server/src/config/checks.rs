@@ -8,6 +8,7 @@ use super::Config;
 const SECOND: Span = Span::secs(1);
 const MILLISECOND: Span = Span::millis(1);
 const HOUR: Span = Span::secs(3_600);
+const MAX_COAP_PAYLOAD: u64 = 16 << 20;
 
 /// What is wrong, each with the key and what is allowed.
 pub(super) fn contradictions(config: &Config) -> Vec<String> {
@@ -15,6 +16,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         general(config),
         http(config),
         devices(config),
+        coap(config),
         ingest(config),
         rules(config),
         events(config),
@@ -136,6 +138,41 @@ fn devices(config: &Config) -> Vec<Check> {
         (
             config.usage.report_interval >= SECOND,
             "`usage.report-interval` must be 1s or more",
+        ),
+    ]
+}
+
+fn coap(config: &Config) -> Vec<Check> {
+    let (coap, coaps) = (&config.coap, &config.coaps);
+    vec![
+        (
+            (1..=MAX_COAP_PAYLOAD).contains(&coap.max_payload.0),
+            "`coap.max-payload` must be 1B to 16MiB, the most that blocks of the smallest size can number",
+        ),
+        (
+            coap.block_memory >= coap.max_payload,
+            "`coap.block-memory` must be at least `coap.max-payload`, or the largest bodies are never taken",
+        ),
+        (
+            coap.max_payload.0.saturating_mul(2) <= config.journal.max_append.0,
+            "`journal.max-append` must be at least twice `coap.max-payload`",
+        ),
+        (coap.max_requests >= 1, "`coap.max-requests` must be 1 or more"),
+        (
+            coap.acknowledge_after <= SECOND,
+            "`coap.acknowledge-after` must be at most 1s, or devices send their requests again before",
+        ),
+        (
+            coaps.listen.is_none() || (coaps.certificate.is_some() && coaps.private_key.is_some()),
+            "`coaps.listen` needs `coaps.certificate` and `coaps.private-key`",
+        ),
+        (
+            coaps.max_sessions >= 1 && coaps.max_sessions_per_address >= 1 && coaps.max_handshakes >= 1,
+            "`coaps.max-sessions`, `coaps.max-sessions-per-address` and `coaps.max-handshakes` must be 1 or more",
+        ),
+        (
+            coaps.handshake_timeout >= SECOND && coaps.inactivity_timeout >= SECOND,
+            "`coaps.handshake-timeout` and `coaps.inactivity-timeout` must be 1s or more",
         ),
     ]
 }

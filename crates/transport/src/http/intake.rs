@@ -6,17 +6,13 @@ use std::time::Duration;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use fieldline_core::devices::DeviceHandle;
-use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{Append, AppendError};
 use fieldline_model::json::JsonError;
-use fieldline_model::record::{CutError, RecordBatch};
-use tracing::warn;
+use fieldline_model::record::RecordBatch;
 
 use super::memory::{BodyShare, RecordShare};
 use super::{Refusal, Shared, body};
 use crate::Services;
-
-static APPEND_GATE: LogGate = LogGate::new(2);
+use crate::intake::{Intake, NotTaken};
 
 /// How long a message that has arrived may wait for memory and for the journal.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -67,7 +63,10 @@ impl Shared {
         };
         match tokio::time::timeout(PATIENCE, taken).await {
             Ok(outcome) => outcome.map(|()| StatusCode::OK),
-            Err(_) => Err(self.not_taken(&"the journal did not take it in time")),
+            Err(_) => Err(self
+                .intake()
+                .not_taken(&"the journal did not take it in time")
+                .into()),
         }
     }
 
@@ -92,59 +91,28 @@ impl Shared {
         parsed
     }
 
-    /// Appends the records, in pieces if they are too large for one append, and waits until all are durable.
+    /// Appends the records, and waits until all are durable.
     pub(super) async fn append(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<(), Refusal> {
-        let outcome = if records.as_bytes().len() <= self.limits.max_append {
-            self.append_piece(device, records).await?.await
-        } else {
-            let mut appends = Vec::new();
-            for piece in records.cut(self.limits.max_append) {
-                appends.push(self.append_piece(device, &piece?).await?);
-            }
-            durable(appends).await
-        };
-        outcome.map_err(|error| self.not_taken(&error))?;
-        self.metrics.messages.increment(u64::from(records.count()));
-        device.sent(records.count(), records.points());
-        Ok(())
+        self.intake().append(device, records).await.map_err(Refusal::from)
     }
 
-    async fn append_piece(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<Append, Refusal> {
-        let settings = device.settings();
-        let uplink = &self.services.uplink;
-        let routed = settings
-            .queue
-            .as_deref()
-            .map(|queue| uplink.to(device.subject.tenant, Some(queue)));
-        let uplink = routed.as_deref().unwrap_or(uplink);
-        loop {
-            // Looked at again after each wait: the device may have been deleted meanwhile.
-            if device.is_revoked() {
-                return Err(Refusal::UnknownToken);
-            }
-            match uplink.try_append(device.subject, records) {
-                Ok(append) => return Ok(append),
-                Err(AppendError::Busy) => uplink.journal().ready().await,
-                Err(AppendError::TooLarge { .. }) => return Err(Refusal::TooLarge),
-                Err(error) => return Err(self.not_taken(&error)),
-            }
+    fn intake(&self) -> Intake<'_> {
+        Intake {
+            services: &self.services,
+            metrics: &self.metrics,
+            max_append: self.limits.max_append,
         }
-    }
-
-    fn not_taken(&self, error: &dyn std::fmt::Display) -> Refusal {
-        self.metrics.refused_appends.increment(1);
-        if let Some(suppressed) = APPEND_GATE.open() {
-            warn!(%error, suppressed, "message of a device was not taken");
-        }
-        Refusal::NotTaken
     }
 }
 
-async fn durable(appends: Vec<Append>) -> Result<(), AppendError> {
-    for append in appends {
-        append.await?;
+impl From<NotTaken> for Refusal {
+    fn from(why: NotTaken) -> Self {
+        match why {
+            NotTaken::Revoked => Self::UnknownToken,
+            NotTaken::TooLarge => Self::TooLarge,
+            NotTaken::Refused => Self::NotTaken,
+        }
     }
-    Ok(())
 }
 
 impl Received {
@@ -167,21 +135,12 @@ impl Received {
         if bytes > max_append {
             // Nothing of a message is stored if a part of it cannot be.
             for piece in records.cut(max_append) {
-                piece?;
+                piece.map_err(NotTaken::from)?;
             }
         }
         Ok(Parsed {
             records,
             _share: share,
         })
-    }
-}
-
-impl From<CutError> for Refusal {
-    fn from(error: CutError) -> Self {
-        match error {
-            CutError::TooLarge => Self::TooLarge,
-            CutError::Corrupt(_) => Self::NotTaken,
-        }
     }
 }

@@ -3,22 +3,18 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use fieldline_codec::session::{Limits, ServerEvent, ServerSession};
 use fieldline_codec::{Connack, Connect, ReasonCode, decode_frame, peek_protocol};
 use fieldline_core::devices::{DeviceHandle, MqttLogin};
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::StoreResult;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
-use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::chain;
 use super::connection::Shared;
 use super::provisioning::{self, Newcomer};
 use super::stream::Stream;
 use super::two_way::Sent;
+use crate::x509;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
@@ -134,7 +130,7 @@ async fn identify(
         return Err(ReasonCode::BadAuthenticationMethod);
     }
     let found = match certificates {
-        Some(chain) => by_certificate(shared, chain).await,
+        Some(chain) => x509::by_certificate(&shared.services, chain).await,
         None => {
             let login = MqttLogin {
                 client_id: connect.client_id,
@@ -176,27 +172,4 @@ fn refusal(connect: &Connect<'_>) -> ReasonCode {
     } else {
         ReasonCode::NotAuthorized
     }
-}
-
-/// The device of the leaf certificate, if it is valid today. The handshake has proven that the peer has the key of the leaf,
-/// and of no other certificate it may have sent along: those are no proof of anything by themselves. Where no device has it,
-/// a profile may name the authority that has issued it.
-async fn by_certificate(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<Option<Arc<DeviceHandle>>> {
-    let Some(leaf) = chain.first() else {
-        return Ok(None);
-    };
-    let now = shared.services.clock.now_ms() / 1_000;
-    let is_valid = X509Certificate::from_der(leaf).is_ok_and(|(_, certificate)| {
-        let validity = certificate.validity();
-        validity.not_before.timestamp() <= now && now <= validity.not_after.timestamp()
-    });
-    if !is_valid {
-        return Ok(None);
-    }
-    let (directory, certificate) = (&shared.services.directory, STANDARD.encode(leaf));
-    let found = directory.by_certificate(&certificate).await?;
-    if found.is_some() || !chain::provision(shared, chain).await? {
-        return Ok(found);
-    }
-    directory.by_certificate(&certificate).await
 }

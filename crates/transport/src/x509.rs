@@ -1,12 +1,12 @@
-//! Devices whose certificate comes from an authority that a device profile names: they are created, or get their new
-//! certificate, when they connect.
+//! Devices that show a certificate. One that comes from an authority which a device profile names is created, or gets its new
+//! certificate, when it connects.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fieldline_core::devices::certificate_credentials_id;
+use fieldline_core::devices::{DeviceHandle, certificate_credentials_id};
 use fieldline_core::ports::StoreResult;
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::crypto::ring;
@@ -15,25 +15,51 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tracing::debug;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::connection::Shared;
+use crate::Services;
 
 /// Certificates of a chain that are looked at.
 const MAX_CHAIN: usize = 8;
 
+/// The device of the leaf certificate, if it is valid today. The handshake has proven that the peer has the key of the leaf,
+/// and of no other certificate it may have sent along: those are no proof of anything by themselves. Where no device has it,
+/// a profile may name the authority that has issued it.
+pub(crate) async fn by_certificate(
+    services: &Services,
+    chain: &[Vec<u8>],
+) -> StoreResult<Option<Arc<DeviceHandle>>> {
+    let Some(leaf) = chain.first() else {
+        return Ok(None);
+    };
+    let now = services.clock.now_ms() / 1_000;
+    let is_valid = X509Certificate::from_der(leaf).is_ok_and(|(_, certificate)| {
+        let validity = certificate.validity();
+        validity.not_before.timestamp() <= now && now <= validity.not_after.timestamp()
+    });
+    if !is_valid {
+        return Ok(None);
+    }
+    let (directory, certificate) = (&services.directory, STANDARD.encode(leaf));
+    let found = directory.by_certificate(&certificate).await?;
+    if found.is_some() || !provision(services, chain).await? {
+        return Ok(found);
+    }
+    directory.by_certificate(&certificate).await
+}
+
 /// Provisions the device of a chain, leaf first, whose leaf belongs to no device yet. Returns whether it does now.
 ///
 /// The handshake has proven nothing about any certificate but the leaf: that the authority has issued it is proven here.
-pub(super) async fn provision(shared: &Shared, chain: &[Vec<u8>]) -> StoreResult<bool> {
+async fn provision(services: &Services, chain: &[Vec<u8>]) -> StoreResult<bool> {
     let Some((leaf, issuers)) = chain.split_first() else {
         return Ok(false);
     };
-    let provisioning = &shared.services.onboarding.provisioning;
+    let provisioning = &services.onboarding.provisioning;
     for authority in issuers.iter().take(MAX_CHAIN) {
         let key = certificate_credentials_id(&STANDARD.encode(authority));
         let Some(profile) = provisioning.profile_of_authority(&key).await? else {
             continue;
         };
-        let now_s = shared.services.clock.now_ms() / 1_000;
+        let now_s = services.clock.now_ms() / 1_000;
         if let Err(error) = verify(leaf, issuers, authority, now_s) {
             debug!(profile = %profile.name, error, "a device's certificate is not of the profile's authority");
             return Ok(false);

@@ -1,0 +1,82 @@
+//! From a message to a datagram.
+
+use super::code::Code;
+use super::message::{HEADER, Kind, PAYLOAD_MARKER, Token};
+use super::option::OptionNumber;
+
+/// Writes one message.
+#[derive(Debug)]
+pub struct Encoder {
+    out: Vec<u8>,
+    number: u16,
+}
+
+impl Encoder {
+    /// Begins a message.
+    pub fn new(kind: Kind, code: Code, id: u16, token: Token) -> Self {
+        let bits = match kind {
+            Kind::Confirmable => 0,
+            Kind::NonConfirmable => 1,
+            Kind::Acknowledgement => 2,
+            Kind::Reset => 3,
+        };
+        let token = token.as_bytes();
+        let mut out = Vec::with_capacity(HEADER + token.len() + 16);
+        out.extend_from_slice(&[1 << 6 | bits << 4 | token.len() as u8, code.0]);
+        out.extend_from_slice(&id.to_be_bytes());
+        out.extend_from_slice(token);
+        Self { out, number: 0 }
+    }
+
+    /// A message without anything in it: an acknowledgement, a reset or a ping.
+    pub fn empty(kind: Kind, id: u16) -> Vec<u8> {
+        Self::new(kind, Code::EMPTY, id, Token::default()).finish(&[])
+    }
+
+    /// Adds an option. They come in ascending order of their numbers, and their values have at most 65,804 bytes; what does
+    /// not keep to that is left out.
+    pub fn option(&mut self, number: OptionNumber, value: &[u8]) {
+        let (Some(delta), Ok(length)) = (number.0.checked_sub(self.number), u32::try_from(value.len()))
+        else {
+            debug_assert!(false, "options in the wrong order");
+            return;
+        };
+        if length > 269 + u32::from(u16::MAX) {
+            return;
+        }
+        let (delta_nibble, delta_bytes, delta_used) = extended(delta.into());
+        let (length_nibble, length_bytes, length_used) = extended(length);
+        self.out.push(delta_nibble << 4 | length_nibble);
+        let tail = |bytes: [u8; 2], used: usize| bytes.into_iter().skip(2 - used);
+        self.out.extend(tail(delta_bytes, delta_used));
+        self.out.extend(tail(length_bytes, length_used));
+        self.out.extend_from_slice(value);
+        self.number = number.0;
+    }
+
+    /// Adds an option whose value is a number.
+    pub fn option_uint(&mut self, number: OptionNumber, value: u32) {
+        let bytes = value.to_be_bytes();
+        let zeros = value.leading_zeros() as usize / 8;
+        self.option(number, bytes.get(zeros..).unwrap_or_default());
+    }
+
+    /// Ends the message with its payload.
+    pub fn finish(mut self, payload: &[u8]) -> Vec<u8> {
+        if !payload.is_empty() {
+            self.out.reserve_exact(payload.len() + 1);
+            self.out.push(PAYLOAD_MARKER);
+            self.out.extend_from_slice(payload);
+        }
+        self.out
+    }
+}
+
+/// The four bits that begin a number, and the bytes that follow, of which the last so many count.
+fn extended(number: u32) -> (u8, [u8; 2], usize) {
+    match number {
+        0..=12 => (number as u8, [0; 2], 0),
+        13..=268 => (13, [0, (number - 13) as u8], 1),
+        _ => (14, ((number - 269) as u16).to_be_bytes(), 2),
+    }
+}

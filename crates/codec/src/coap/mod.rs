@@ -1,0 +1,32 @@
+//! CoAP (RFC 7252, 7641, 7959) without I/O: datagrams to messages and back, and the values of options.
+//!
+//! Decoding borrows from the datagram and allocates nothing. What a [`Message`] holds follows the format: its options have
+//! been walked through once, so that iterating over them cannot fail. What options mean is for the caller to judge, whom
+//! [`OptionNumber`] tells which ones have to be understood.
+//!
+//! ```
+//! use fieldline_codec::coap::{Code, Encoder, Kind, Message, OptionNumber};
+//!
+//! let datagram = [0x41, 0x01, 0x12, 0x34, 0xAA, 0xB3, b'a', b'p', b'i', 0xFF, b'!'];
+//! let message = Message::decode(&datagram).expect("a whole message");
+//! assert_eq!((message.kind, message.code, message.id), (Kind::Confirmable, Code::GET, 0x1234));
+//! assert_eq!(message.options().next(), Some((OptionNumber::URI_PATH, &b"api"[..])));
+//!
+//! let mut answer = Encoder::new(Kind::Acknowledgement, Code::CONTENT, message.id, message.token);
+//! answer.option_uint(OptionNumber::CONTENT_FORMAT, 50);
+//! assert_eq!(answer.finish(b"{}"), [0x61, 0x45, 0x12, 0x34, 0xAA, 0xC1, 50, 0xFF, b'{', b'}']);
+//! ```
+
+mod block;
+mod code;
+mod encode;
+mod message;
+mod option;
+#[cfg(test)]
+mod tests;
+
+pub use block::{Block, MAX_BLOCK_EXPONENT};
+pub use code::Code;
+pub use encode::Encoder;
+pub use message::{DecodeError, Header, Kind, Message, Token};
+pub use option::{OptionNumber, Options, read_uint};

@@ -1,0 +1,368 @@
+//! What CoAP's message layer remembers (RFC 7252 §4): which messages of a peer were seen and how they were answered, and
+//! which messages to it wait for an acknowledgement. No I/O and no clock: time is a parameter.
+//!
+//! All of it is bounded: by age, by peer, and in number and bytes altogether. What is forgotten early costs a duplicate that
+//! is taken for a new message.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rand::Rng as _;
+use rustc_hash::FxHashMap;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// How long the number of a message means that message (RFC 7252 §4.8.2, EXCHANGE_LIFETIME).
+const LIFETIME: Duration = Duration::from_secs(247);
+/// How long an acknowledgement is waited for at first, and how much longer at random (ACK_TIMEOUT, ACK_RANDOM_FACTOR).
+const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE_SPREAD_MS: u64 = 1_000;
+/// How often a message is sent again (MAX_RETRANSMIT).
+const REPEATS: u32 = 4;
+
+/// Messages that are remembered of one peer, and of all; the oldest are forgotten.
+const SEEN_OF_PEER: usize = 256;
+const SEEN: usize = 100_000;
+/// Bytes of answers that are kept for duplicates.
+const ANSWERS: usize = 16 << 20;
+/// Messages that may wait for the acknowledgement of one peer, and of all.
+const WAITING_OF_PEER: usize = 16;
+const WAITING: usize = 100_000;
+
+/// Who is at the other end: an address, and for DTLS the session, so that nobody else is taken for it who has the address
+/// later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Peer {
+    pub(super) address: SocketAddr,
+    /// 0 without DTLS.
+    pub(super) session: u64,
+}
+
+/// Whether a message is a duplicate.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It has not been seen.
+    New,
+    /// It has, and this was the answer, if there is one yet.
+    Again(Option<Bytes>),
+}
+
+/// What became of a message that waits for an acknowledgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// It has arrived.
+    Acknowledged,
+    /// It has arrived, and means nothing to the peer.
+    Reset,
+    /// Nobody has said anything.
+    TimedOut,
+}
+
+struct Record {
+    serial: u64,
+    answer: Option<Bytes>,
+}
+
+struct PeerState {
+    seen: FxHashMap<u16, Record>,
+    /// The numbers in `seen` as they came, and such that are there no more.
+    order: VecDeque<(u16, u64)>,
+    next_id: u16,
+    waiting: Vec<u16>,
+}
+
+struct Waiting {
+    datagram: Bytes,
+    repeats: u32,
+    patience: Duration,
+    timer: (Instant, u64),
+    outcome: oneshot::Sender<Delivery>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Exchanges {
+    peers: FxHashMap<Peer, PeerState>,
+    /// All that was seen as it came, and some of what is forgotten already.
+    order: VecDeque<(Instant, Peer, u16, u64)>,
+    answers: usize,
+    waiting: FxHashMap<(Peer, u16), Waiting>,
+    timers: BTreeMap<(Instant, u64), (Peer, u16)>,
+    serial: u64,
+}
+
+impl Exchanges {
+    /// Takes note of a message.
+    pub(super) fn begin(&mut self, peer: Peer, id: u16, now: Instant) -> Seen {
+        self.forget_old(now);
+        let serial = self.serial();
+        let state = self.peers.entry(peer).or_insert_with(PeerState::new);
+        if let Some(record) = state.seen.get(&id) {
+            return Seen::Again(record.answer.clone());
+        }
+        state.seen.insert(id, Record { serial, answer: None });
+        state.order.push_back((id, serial));
+        self.order.push_back((now, peer, id, serial));
+        let surplus = if state.order.len() > SEEN_OF_PEER {
+            state.order.pop_front()
+        } else {
+            None
+        };
+        if let Some((id, serial)) = surplus {
+            self.forget(peer, id, serial);
+        }
+        Seen::New
+    }
+
+    /// Keeps the answer to a message for its duplicates, in place of one that was kept before.
+    pub(super) fn answered(&mut self, peer: Peer, id: u16, answer: Bytes) {
+        let record = self
+            .peers
+            .get_mut(&peer)
+            .and_then(|state| state.seen.get_mut(&id));
+        if let Some(record) = record {
+            self.answers += answer.len();
+            self.answers -= record.answer.replace(answer).map_or(0, |before| before.len());
+        }
+    }
+
+    /// Forgets a message that was not taken, so that its repetition is.
+    pub(super) fn not_taken(&mut self, peer: Peer, id: u16) {
+        let record = self.peers.get(&peer).and_then(|state| state.seen.get(&id));
+        if let Some(serial) = record.map(|record| record.serial) {
+            self.forget(peer, id, serial);
+        }
+    }
+
+    /// A number for the next message to a peer.
+    pub(super) fn next_id(&mut self, peer: Peer) -> u16 {
+        let state = self.peers.entry(peer).or_insert_with(PeerState::new);
+        state.next_id = state.next_id.wrapping_add(1);
+        let id = state.next_id;
+        self.tidy(peer);
+        id
+    }
+
+    /// Takes note of a confirmable message that is sent now. `None` where too many wait already: it must not be sent.
+    pub(super) fn await_acknowledgement(
+        &mut self,
+        peer: Peer,
+        id: u16,
+        datagram: Bytes,
+        now: Instant,
+    ) -> Option<oneshot::Receiver<Delivery>> {
+        let spread = Duration::from_millis(rand::rng().random_range(0..=PATIENCE_SPREAD_MS));
+        let serial = self.serial();
+        let state = self.peers.entry(peer).or_insert_with(PeerState::new);
+        if state.waiting.len() >= WAITING_OF_PEER || self.waiting.len() >= WAITING {
+            self.tidy(peer);
+            return None;
+        }
+        state.waiting.push(id);
+        let (outcome, result) = oneshot::channel();
+        let patience = PATIENCE + spread;
+        let timer = (now + patience, serial);
+        let waiting = Waiting {
+            datagram,
+            repeats: 0,
+            patience,
+            timer,
+            outcome,
+        };
+        self.timers.insert(timer, (peer, id));
+        self.waiting.insert((peer, id), waiting);
+        Some(result)
+    }
+
+    /// A peer has acknowledged or reset a message. Returns whether one waited for that.
+    pub(super) fn settle(&mut self, peer: Peer, id: u16, delivery: Delivery) -> bool {
+        let Some(waiting) = self.waiting.remove(&(peer, id)) else {
+            return false;
+        };
+        self.timers.remove(&waiting.timer);
+        if let Some(state) = self.peers.get_mut(&peer) {
+            state.waiting.retain(|other| *other != id);
+        }
+        self.tidy(peer);
+        // Whoever has sent it may have lost interest.
+        let _ = waiting.outcome.send(delivery);
+        true
+    }
+
+    /// Nothing reaches the peer any more.
+    pub(super) fn gone(&mut self, peer: Peer) {
+        let waiting = self.peers.get(&peer).map(|state| state.waiting.clone());
+        for id in waiting.unwrap_or_default() {
+            self.settle(peer, id, Delivery::TimedOut);
+        }
+    }
+
+    /// What is to be sent again now.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<(Peer, Bytes)> {
+        self.forget_old(now);
+        let mut again = Vec::new();
+        while let Some((&timer, &key)) = self.timers.first_key_value().filter(|(timer, _)| timer.0 <= now) {
+            self.timers.remove(&timer);
+            let Some(waiting) = self.waiting.get_mut(&key) else {
+                continue;
+            };
+            if waiting.repeats == REPEATS {
+                self.settle(key.0, key.1, Delivery::TimedOut);
+                continue;
+            }
+            waiting.repeats += 1;
+            waiting.patience *= 2;
+            waiting.timer = (now + waiting.patience, timer.1);
+            self.timers.insert(waiting.timer, key);
+            again.push((key.0, waiting.datagram.clone()));
+        }
+        again
+    }
+
+    fn serial(&mut self) -> u64 {
+        self.serial += 1;
+        self.serial
+    }
+
+    fn forget_old(&mut self, now: Instant) {
+        while let Some(&(at, peer, id, serial)) = self.order.front() {
+            let is_old = now.saturating_duration_since(at) >= LIFETIME;
+            if !is_old && self.order.len() <= SEEN && self.answers <= ANSWERS {
+                return;
+            }
+            self.order.pop_front();
+            self.forget(peer, id, serial);
+        }
+    }
+
+    fn forget(&mut self, peer: Peer, id: u16, serial: u64) {
+        let Some(state) = self.peers.get_mut(&peer) else {
+            return;
+        };
+        if state.seen.get(&id).is_some_and(|record| record.serial == serial)
+            && let Some(record) = state.seen.remove(&id)
+        {
+            self.answers -= record.answer.map_or(0, |answer| answer.len());
+        }
+        while state
+            .order
+            .front()
+            .is_some_and(|(id, serial)| state.seen.get(id).is_none_or(|record| record.serial != *serial))
+        {
+            state.order.pop_front();
+        }
+        self.tidy(peer);
+    }
+
+    /// Forgets a peer of which nothing is remembered.
+    fn tidy(&mut self, peer: Peer) {
+        let is_idle = |state: &PeerState| state.seen.is_empty() && state.waiting.is_empty();
+        if self.peers.get(&peer).is_some_and(is_idle) {
+            self.peers.remove(&peer);
+        }
+    }
+}
+
+impl PeerState {
+    fn new() -> Self {
+        Self {
+            seen: FxHashMap::default(),
+            order: VecDeque::new(),
+            // Anywhere, so that a restart is not taken for a repetition.
+            next_id: rand::rng().random(),
+            waiting: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(port: u16) -> Peer {
+        Peer {
+            address: SocketAddr::from(([127, 0, 0, 1], port)),
+            session: 0,
+        }
+    }
+
+    #[test]
+    fn a_duplicate_gets_the_first_answer_until_its_time_is_over() {
+        let (mut exchanges, start) = (Exchanges::default(), Instant::now());
+        assert_eq!(exchanges.begin(peer(1), 7, start), Seen::New);
+        assert_eq!(exchanges.begin(peer(1), 7, start), Seen::Again(None));
+        assert_eq!(exchanges.begin(peer(2), 7, start), Seen::New, "another peer");
+        exchanges.answered(peer(1), 7, Bytes::from_static(b"empty"));
+        exchanges.answered(peer(1), 7, Bytes::from_static(b"ok"));
+        let late = start + LIFETIME - Duration::from_millis(1);
+        assert_eq!(
+            exchanges.begin(peer(1), 7, late),
+            Seen::Again(Some(Bytes::from_static(b"ok")))
+        );
+        assert_eq!(exchanges.begin(peer(1), 7, start + LIFETIME), Seen::New);
+        exchanges.not_taken(peer(1), 7);
+        assert_eq!(exchanges.begin(peer(1), 7, start + LIFETIME), Seen::New);
+        exchanges.due(start + 3 * LIFETIME);
+        assert!(exchanges.peers.is_empty() && exchanges.order.is_empty() && exchanges.answers == 0);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let (mut exchanges, now) = (Exchanges::default(), Instant::now());
+        for id in 0..=u16::try_from(SEEN_OF_PEER).unwrap() {
+            exchanges.begin(peer(1), id, now);
+            exchanges.answered(peer(1), id, Bytes::from_static(b"0123456789"));
+        }
+        assert_eq!(
+            exchanges.begin(peer(1), 0, now),
+            Seen::New,
+            "the oldest is forgotten"
+        );
+        assert_eq!(exchanges.answers, (SEEN_OF_PEER - 1) * 10);
+        let large = Bytes::from(vec![0; ANSWERS / 4]);
+        for port in 2..=7 {
+            exchanges.begin(peer(port), 1, now);
+            exchanges.answered(peer(port), 1, large.clone());
+        }
+        exchanges.due(now);
+        assert!(exchanges.answers <= ANSWERS);
+        for number in 0..=SEEN {
+            let port = u16::try_from(number % 60_000).unwrap();
+            exchanges.begin(peer(port), u16::try_from(number / 60_000).unwrap() + 300, now);
+        }
+        exchanges.due(now);
+        assert!(exchanges.order.len() <= SEEN);
+        let sent = (0..20).filter_map(|id| exchanges.await_acknowledgement(peer(1), id, Bytes::new(), now));
+        assert_eq!(sent.count(), WAITING_OF_PEER);
+    }
+
+    #[test]
+    fn a_message_is_sent_again_ever_more_seldom_until_it_is_settled_or_given_up() {
+        let (mut exchanges, start) = (Exchanges::default(), Instant::now());
+        let mut settled = exchanges
+            .await_acknowledgement(peer(1), 1, Bytes::from_static(b"a"), start)
+            .unwrap();
+        let mut lost = exchanges
+            .await_acknowledgement(peer(1), 2, Bytes::from_static(b"b"), start)
+            .unwrap();
+        assert!(exchanges.due(start + Duration::from_millis(1_999)).is_empty());
+        let mut now = start + Duration::from_secs(3);
+        assert_eq!(exchanges.due(now).len(), 2);
+        assert!(exchanges.settle(peer(1), 1, Delivery::Acknowledged));
+        assert!(!exchanges.settle(peer(1), 1, Delivery::Acknowledged), "once");
+        assert_eq!(settled.try_recv(), Ok(Delivery::Acknowledged));
+        let mut times = Vec::new();
+        while lost.try_recv().is_err() {
+            now += Duration::from_secs(1);
+            if !exchanges.due(now).is_empty() {
+                times.push(now - start);
+            }
+        }
+        assert_eq!(times.len(), 3, "{times:?}");
+        assert!(times[2] - times[1] > (times[1] - times[0]) * 3 / 2, "{times:?}");
+        assert!(now - start <= Duration::from_secs(110));
+        assert!(exchanges.timers.is_empty() && exchanges.peers.is_empty());
+    }
+}

@@ -1,0 +1,475 @@
+//! What devices ask for: telemetry, attributes, calls, claiming and provisioning.
+//!
+//! Payloads are JSON. A device profile's other payload formats have their place in [`Feature`]'s handlers, where a body becomes
+//! records and where an answer becomes a body.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_codec::coap::Code;
+use fieldline_core::devices::DeviceHandle;
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::{StoreError, StoreResult};
+use fieldline_core::services::ProvisionStatus;
+use fieldline_model::json::{self, JsonError};
+use fieldline_model::record::RecordBatch;
+use fieldline_model::timeseries::AttributeScope;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::bodies::Uploaded;
+use super::observe::{self, Subject};
+use super::reply::Reply;
+use super::request::{Observe, Request};
+use super::server::Shared;
+use crate::intake::{Intake, NotTaken, Refused};
+use crate::payload::{self, AttributeRequest};
+use crate::{Services, x509};
+
+static STORE_GATE: LogGate = LogGate::new(2);
+static REFUSED_GATE: LogGate = LogGate::new(5);
+
+/// How long a message that has arrived may wait for the journal.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What a device is told that sends too much at once, and one whose tenant has used up its messages.
+const TOO_OFTEN: &str = "The rate limit of messages is exceeded!";
+const USED_UP: &str = "The messages of this month are used up!";
+const TOO_MANY: &str = "Too many wait already!";
+
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Feature {
+    Telemetry,
+    Attributes,
+    /// Calls, with the number of the one that is answered.
+    Calls(Option<i32>),
+    Claim,
+    Provision,
+}
+
+/// A path: the access token, where there is one, and what it names.
+#[derive(Debug, PartialEq, Eq)]
+struct Target<'a> {
+    token: Option<&'a str>,
+    feature: Feature,
+}
+
+impl<'a> Target<'a> {
+    /// Reads `/api/v1/{token}/{feature}[/{number}]`, and without the token for a device that has shown a certificate.
+    fn of(path: &'a [String]) -> Result<Self, Code> {
+        let path: Vec<_> = path.iter().map(String::as_str).collect();
+        let rest = match path.as_slice() {
+            ["api", "v1", rest @ ..] => rest,
+            ["api", ..] => return Err(Code::BAD_REQUEST),
+            _ => return Err(Code::NOT_FOUND),
+        };
+        let number = |text: &str| text.parse::<i32>().ok();
+        let (token, name, last) = match rest {
+            [name] => (None, *name, None),
+            [name, last] if number(last).is_some() => (None, *name, Some(*last)),
+            [token, name] => (Some(*token), *name, None),
+            [token, name, last] => (Some(*token), *name, Some(*last)),
+            _ => return Err(Code::BAD_REQUEST),
+        };
+        let feature = match name.to_ascii_lowercase().as_str() {
+            "telemetry" => Feature::Telemetry,
+            "attributes" => Feature::Attributes,
+            "rpc" => Feature::Calls(last.and_then(number)),
+            "claim" => Feature::Claim,
+            "provision" => Feature::Provision,
+            _ => return Err(Code::BAD_REQUEST),
+        };
+        Ok(Self { token, feature })
+    }
+}
+
+/// Serves a request.
+pub(super) async fn serve(shared: &Arc<Shared>, mut request: Request) -> Reply {
+    let block1 = request.block1;
+    let mut reply = match take(shared, &mut request).await {
+        Ok(Some(whole)) => act(shared, whole, &request)
+            .await
+            .unwrap_or_else(|refusal| refusal),
+        Ok(None) => Reply::empty(Code::CONTINUE),
+        Err(refusal) => refusal,
+    };
+    reply.block1 = block1;
+    if reply.code == Code::REQUEST_ENTITY_TOO_LARGE {
+        let most = shared.options.max_payload.0;
+        reply.size1 = Some(u32::try_from(most).unwrap_or(u32::MAX));
+    }
+    reply
+}
+
+/// Who asks, and for what.
+struct Asked {
+    device: Option<Arc<DeviceHandle>>,
+    feature: Feature,
+}
+
+/// Finds out who asks, and puts the body of the request together. `None` while blocks of it are missing.
+async fn take(shared: &Shared, request: &mut Request) -> Result<Option<Asked>, Reply> {
+    if !matches!(request.method, Code::GET | Code::POST) {
+        return Err(Reply::empty(Code::METHOD_NOT_ALLOWED));
+    }
+    let target = Target::of(&request.path).map_err(Reply::empty)?;
+    let feature = target.feature;
+    // Nobody keeps blocks here who is no device; save those who want to become one.
+    let device = match feature {
+        Feature::Provision => None,
+        _ => Some(identify(shared, request, target.token).await?),
+    };
+    if request.payload.len() > shared.options.max_payload.as_usize() {
+        return Err(Reply::empty(Code::REQUEST_ENTITY_TOO_LARGE));
+    }
+    if let Some(block) = request.block1 {
+        let taken = shared.bodies.upload(
+            &request.key(),
+            block,
+            &request.payload,
+            request.size1,
+            Instant::now(),
+        );
+        match taken.map_err(Reply::empty)? {
+            Uploaded::Continues => return Ok(None),
+            Uploaded::Whole(body) => request.payload = body,
+        }
+    }
+    Ok(Some(Asked { device, feature }))
+}
+
+/// The device that asks: that of the certificate which it has shown, else that of the token.
+async fn identify(
+    shared: &Shared,
+    request: &Request,
+    token: Option<&str>,
+) -> Result<Arc<DeviceHandle>, Reply> {
+    let services = &shared.services;
+    let found = match by_certificate(shared, request).await {
+        Ok(None) => match token {
+            Some(token) => services.directory.by_token(token).await,
+            None => Ok(None),
+        },
+        found => found,
+    };
+    let device = match found {
+        Ok(Some(device)) => device,
+        Ok(None) => {
+            shared.metrics.refused_logins.increment(1);
+            if let Some(suppressed) = REFUSED_GATE.open() {
+                info!(peer = %request.peer.address, suppressed, "refused a device's request over CoAP");
+            }
+            return Err(Reply::empty(Code::UNAUTHORIZED));
+        }
+        Err(error) => return Err(store_failed(&error)),
+    };
+    crate::intake::check(services, &device)
+        .await
+        .map_err(|refused| match refused {
+            Refused::Revoked => Reply::empty(Code::UNAUTHORIZED),
+            Refused::UsedUp => Reply::refusal(Code::INTERNAL_SERVER_ERROR, USED_UP),
+            Refused::Store(error) => store_failed(&error),
+        })?;
+    Ok(device)
+}
+
+async fn by_certificate(shared: &Shared, request: &Request) -> StoreResult<Option<Arc<DeviceHandle>>> {
+    let Some(identity) = shared.identity(request.peer) else {
+        return Ok(None);
+    };
+    let known = identity.device.lock().clone();
+    if let Some(known) = known.filter(|known| !known.is_revoked()) {
+        return Ok(Some(known));
+    }
+    let found = x509::by_certificate(&shared.services, &identity.chain).await?;
+    identity.device.lock().clone_from(&found);
+    Ok(found)
+}
+
+fn store_failed(error: &StoreError) -> Reply {
+    if let Some(suppressed) = STORE_GATE.open() {
+        warn!(%error, suppressed, "request of a device failed");
+    }
+    Reply::empty(Code::SERVICE_UNAVAILABLE)
+}
+
+impl From<NotTaken> for Reply {
+    fn from(why: NotTaken) -> Self {
+        Self::empty(match why {
+            NotTaken::Revoked => Code::UNAUTHORIZED,
+            NotTaken::TooLarge => Code::REQUEST_ENTITY_TOO_LARGE,
+            NotTaken::Refused => Code::SERVICE_UNAVAILABLE,
+        })
+    }
+}
+
+/// A device that was let in, and its request.
+struct Session<'a> {
+    shared: &'a Arc<Shared>,
+    device: &'a Arc<DeviceHandle>,
+    request: &'a Request,
+}
+
+async fn act(shared: &Arc<Shared>, asked: Asked, request: &Request) -> Result<Reply, Reply> {
+    let is_post = request.method == Code::POST;
+    if let Some(rest) = further_block(shared, request, asked.feature) {
+        return rest;
+    }
+    let Some(device) = &asked.device else {
+        return if is_post {
+            provision(shared, &request.payload).await
+        } else {
+            Err(Reply::empty(Code::BAD_REQUEST))
+        };
+    };
+    let session = Session {
+        shared,
+        device,
+        request,
+    };
+    match (asked.feature, is_post) {
+        (Feature::Telemetry, true) => session.post(telemetry).await,
+        (Feature::Attributes, true) => session.post(payload::attributes).await,
+        (Feature::Attributes, false) => session.attributes().await,
+        (Feature::Calls(Some(number)), true) => session.answer_call(number),
+        (Feature::Calls(None), true) => session.call().await,
+        (Feature::Calls(_), false) => session.calls(),
+        (Feature::Claim, true) => session.claim().await,
+        _ => Err(Reply::empty(Code::BAD_REQUEST)),
+    }
+}
+
+/// A further block of a response, where one is asked for. What was answered to a post is there once; what is read can be read
+/// again.
+fn further_block(shared: &Shared, request: &Request, feature: Feature) -> Option<Result<Reply, Reply>> {
+    request.block2.filter(|block| block.number() > 0)?;
+    match shared.bodies.kept(&request.key(), Instant::now()) {
+        Some(body) => Some(Ok(Reply::json(Code::CONTENT, body))),
+        None if request.method == Code::GET && feature == Feature::Attributes => None,
+        None => Some(Err(Reply::empty(Code::REQUEST_ENTITY_INCOMPLETE))),
+    }
+}
+
+/// Adds a message to a batch.
+type Parse = fn(&Services, &DeviceHandle, &[u8], &mut RecordBatch) -> Result<(), JsonError>;
+
+fn telemetry(
+    services: &Services,
+    device: &DeviceHandle,
+    body: &[u8],
+    records: &mut RecordBatch,
+) -> Result<(), JsonError> {
+    payload::telemetry(services, device, device.settings().ttl_seconds, body, records)
+}
+
+impl Session<'_> {
+    fn malformed(&self, error: &JsonError) -> Reply {
+        self.shared.metrics.rejected.increment(1);
+        Reply::refusal(Code::BAD_REQUEST, error.to_string())
+    }
+
+    /// Counts a message without values, unless that goes beyond a rate limit.
+    fn admit(&self, points: u32) -> Result<(), Reply> {
+        if self.device.admits(points) {
+            return Ok(());
+        }
+        self.shared.metrics.rejected.increment(1);
+        Err(Reply::refusal(Code::INTERNAL_SERVER_ERROR, TOO_OFTEN))
+    }
+
+    /// The same for what is no telemetry: the device was heard.
+    fn admit_message(&self) -> Result<(), Reply> {
+        self.admit(0)?;
+        self.shared.services.activity.heard(self.device.subject);
+        Ok(())
+    }
+
+    /// Takes telemetry or attributes; answers when they are durable.
+    async fn post(&self, parse: Parse) -> Result<Reply, Reply> {
+        let mut records = RecordBatch::new();
+        parse(
+            &self.shared.services,
+            self.device,
+            &self.request.payload,
+            &mut records,
+        )
+        .map_err(|error| self.malformed(&error))?;
+        self.admit(records.points())?;
+        self.append(&records).await?;
+        Ok(Reply::empty(Code::CREATED))
+    }
+
+    async fn append(&self, records: &RecordBatch) -> Result<(), Reply> {
+        let intake = Intake {
+            services: &self.shared.services,
+            metrics: &self.shared.metrics,
+            max_append: self.shared.max_append,
+        };
+        let taken = tokio::time::timeout(PATIENCE, intake.append(self.device, records)).await;
+        let taken = taken.unwrap_or_else(|_| Err(intake.not_taken(&"the journal did not take it in time")));
+        taken.map_err(Reply::from)
+    }
+
+    /// Reads attributes, and begins or ends an observation of those that are shared.
+    async fn attributes(&self) -> Result<Reply, Reply> {
+        self.admit_message()?;
+        let services = &self.shared.services;
+        let is_first = self.request.block2.is_none_or(|block| block.number() == 0);
+        if let Some(wish) = self.request.observe.filter(|_| is_first)
+            && let Some(reply) = self.observe(wish, Subject::Attributes)?
+        {
+            if wish == Observe::Deregister {
+                return Ok(reply);
+            }
+            // From here on changes are told: none is missed between the values that are read now and the first of them.
+            let shared = services
+                .attributes
+                .get(self.device.subject, AttributeScope::Shared, None)
+                .await
+                .map_err(|error| store_failed(&error))?;
+            let mut body = String::new();
+            payload::write_object(&shared, &mut body);
+            return Ok(Reply {
+                observe: reply.observe,
+                after: reply.after,
+                ..Reply::json(Code::CONTENT, body)
+            });
+        }
+        let names = |name| {
+            let list = self.request.argument(name).filter(|list| !list.is_empty());
+            list.map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())
+        };
+        let wanted = AttributeRequest {
+            client_keys: names("clientKeys"),
+            shared_keys: names("sharedKeys"),
+        };
+        let answer = wanted.answer(services, self.device).await;
+        let answer = answer.map_err(|error| store_failed(&error))?;
+        if answer == "{}" {
+            return Ok(Reply::empty(Code::NOT_FOUND));
+        }
+        Ok(Reply::json(Code::CONTENT, answer))
+    }
+
+    /// Begins or ends an observation of calls.
+    fn calls(&self) -> Result<Reply, Reply> {
+        let Some(wish) = self.request.observe else {
+            return Err(Reply::empty(Code::BAD_REQUEST));
+        };
+        self.admit_message()?;
+        let reply = self.observe(wish, Subject::Calls)?;
+        Ok(reply.unwrap_or_else(|| Reply::empty(Code::DELETED)))
+    }
+
+    /// Begins or ends an observation; `None` where there is none to end.
+    fn observe(&self, wish: Observe, subject: Subject) -> Result<Option<Reply>, Reply> {
+        if wish == Observe::Deregister {
+            let ended = observe::deregister(self.shared, self.device, self.request, subject);
+            return Ok(ended.then(|| Reply::empty(Code::DELETED)));
+        }
+        let begun = observe::register(self.shared, self.device, self.request, subject);
+        let (number, after) = begun.ok_or_else(|| Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY))?;
+        Ok(Some(Reply {
+            observe: Some(number),
+            after: Some(after),
+            ..Reply::empty(Code::VALID)
+        }))
+    }
+
+    /// Takes the answer to a call to the device.
+    fn answer_call(&self, number: i32) -> Result<Reply, Reply> {
+        self.admit_message()?;
+        let body = String::from_utf8_lossy(&self.request.payload).into_owned();
+        if serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&body).is_err() {
+            self.shared.metrics.rejected.increment(1);
+            return Err(Reply::refusal(Code::BAD_REQUEST, "expected an object"));
+        }
+        let calls = &self.shared.services.calls;
+        calls.answered(self.device.subject, number, body);
+        Ok(Reply::empty(Code::CREATED))
+    }
+
+    /// Calls a procedure of the platform, and waits for the answer.
+    async fn call(&self) -> Result<Reply, Reply> {
+        self.admit_message()?;
+        let call = json::call(&self.request.payload).map_err(|error| self.malformed(&error))?;
+        let (services, subject) = (&self.shared.services, self.device.subject);
+        let now = services.clock.now_ms();
+        let (message, answer) = services
+            .calls
+            .client
+            .begin_request(subject, &call, now)
+            .ok_or_else(|| Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY))?;
+        let mut records = RecordBatch::new();
+        records.message(subject.tenant, &message);
+        self.append(&records).await?;
+        let mut stop = self.shared.stopping.clone();
+        let answer = tokio::select! {
+            answer = answer => answer.ok(),
+            _ = stop.wait_for(|stop| *stop) => None,
+        };
+        // Whoever waits too long is told so by an answer, too.
+        let answer = answer.ok_or_else(|| Reply::empty(Code::SERVICE_UNAVAILABLE))?;
+        Ok(Reply::json(Code::CONTENT, answer.to_string()))
+    }
+
+    /// Lets a customer who tells the same secret claim the device.
+    async fn claim(&self) -> Result<Reply, Reply> {
+        self.admit_message()?;
+        let claim = json::claim(&self.request.payload).map_err(|error| self.malformed(&error))?;
+        let claims = &self.shared.services.onboarding.claims;
+        claims
+            .open(self.device.subject, claim.secret_key, claim.duration_ms)
+            .await
+            .map_err(|error| store_failed(&error))?;
+        Ok(Reply::empty(Code::CREATED))
+    }
+}
+
+/// Gives a device its credentials, or says why not.
+async fn provision(shared: &Shared, body: &[u8]) -> Result<Reply, Reply> {
+    let request = payload::provision_request(body).map_err(|error| {
+        shared.metrics.rejected.increment(1);
+        Reply::refusal(Code::BAD_REQUEST, error.to_string())
+    })?;
+    let provisioning = &shared.services.onboarding.provisioning;
+    let provisioned = provisioning.provision(&request).await;
+    let provisioned = provisioned.map_err(|error| store_failed(&error))?;
+    let code = match provisioned.status {
+        ProvisionStatus::Success => Code::CREATED,
+        ProvisionStatus::NotFound | ProvisionStatus::Failure => Code::BAD_REQUEST,
+    };
+    Ok(Reply::json(
+        code,
+        serde_json::to_vec(&provisioned).unwrap_or_default(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_name_a_token_and_a_feature() {
+        let read = |path: &str| {
+            let path: Vec<_> = path.split('/').map(str::to_owned).collect();
+            Target::of(&path).map(|target| (target.token.map(str::to_owned), target.feature))
+        };
+        let token = |feature| Ok((Some("T".to_owned()), feature));
+        assert_eq!(read("api/v1/T/telemetry"), token(Feature::Telemetry));
+        assert_eq!(read("api/v1/T/RPC"), token(Feature::Calls(None)));
+        assert_eq!(read("api/v1/T/rpc/12"), token(Feature::Calls(Some(12))));
+        assert_eq!(read("api/v1/rpc/12"), Ok((None, Feature::Calls(Some(12)))));
+        assert_eq!(read("api/v1/attributes"), Ok((None, Feature::Attributes)));
+        assert_eq!(read("api/v1/provision"), Ok((None, Feature::Provision)));
+        for path in [
+            "api/v1",
+            "api/v2/T/telemetry",
+            "api/v1/T/weather",
+            "api/v1/T/rpc/1/2",
+        ] {
+            assert_eq!(read(path), Err(Code::BAD_REQUEST), "{path}");
+        }
+        assert_eq!(read("weather"), Err(Code::NOT_FOUND));
+    }
+}

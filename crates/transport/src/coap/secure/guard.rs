@@ -1,0 +1,175 @@
+//! What of a datagram is let through to DTLS.
+//!
+//! The library keeps what arrives for a handshake without looking at who sends it, and puts fragments together recursively.
+//! Here, what no honest peer sends is dropped before it gets there: handshakes in many small pieces, messages of sizes that no
+//! certificate has, records that repeat what is over.
+
+/// Bytes before the content of a record (RFC 6347 §4.1).
+const RECORD: usize = 13;
+/// Bytes before a part of a handshake message (RFC 6347 §4.2.2).
+const FRAGMENT: usize = 12;
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+const CLIENT_HELLO: u8 = 1;
+
+/// Records in one datagram, and parts of messages in one record.
+const MAX_RECORDS: usize = 16;
+const MAX_FRAGMENTS: usize = 8;
+/// Longest handshake message, bytes: a chain of certificates.
+const MAX_MESSAGE: usize = 16 << 10;
+/// Messages of one handshake.
+const MAX_SEQUENCE: u16 = 16;
+/// Longest encrypted handshake record, bytes: Finished has less than a hundred.
+const MAX_FINISHED: usize = 128;
+
+/// What a datagram is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// The first message of a handshake that begins.
+    Begins,
+    /// A handshake that goes on, in the clear or encrypted.
+    Handshake,
+    /// What belongs to a session.
+    Session,
+}
+
+/// Looks at the records of a datagram; `None` for one that is to be dropped.
+pub(super) fn inspect(datagram: &[u8]) -> Option<Content> {
+    let (mut rest, mut content) = (datagram, None);
+    for _ in 0..MAX_RECORDS {
+        let header = rest.first_chunk::<RECORD>()?;
+        let [kind, _, _, epoch_high, epoch_low, .., length_high, length_low] = *header;
+        let epoch = u16::from_be_bytes([epoch_high, epoch_low]);
+        let length = usize::from(u16::from_be_bytes([length_high, length_low]));
+        let body = rest.get(RECORD..RECORD + length)?;
+        let of_record = match (kind, epoch) {
+            (HANDSHAKE, 0) => fragments(body)?,
+            (HANDSHAKE, 1) if length <= MAX_FINISHED => Content::Handshake,
+            (CHANGE_CIPHER_SPEC, 0) => Content::Handshake,
+            (APPLICATION_DATA, 1) | (ALERT, 0 | 1) => Content::Session,
+            _ => return None,
+        };
+        content = match (content, of_record) {
+            (None, first) => Some(first),
+            (Some(Content::Session), Content::Session) => Some(Content::Session),
+            (Some(Content::Begins), _) => Some(Content::Begins),
+            (Some(_), _) => Some(Content::Handshake),
+        };
+        rest = rest.get(RECORD + length..)?;
+        if rest.is_empty() {
+            return content;
+        }
+    }
+    None
+}
+
+/// What a peer has chosen at random for the handshake that this datagram begins.
+pub(super) fn random(datagram: &[u8]) -> Option<&[u8]> {
+    let hello = datagram.get(RECORD + FRAGMENT..)?;
+    // Behind the version.
+    hello.get(2..34)
+}
+
+/// Looks at the parts of handshake messages in a record that is not encrypted.
+fn fragments(record: &[u8]) -> Option<Content> {
+    let (mut rest, mut content) = (record, Content::Handshake);
+    for _ in 0..MAX_FRAGMENTS {
+        let header = rest.first_chunk::<FRAGMENT>()?;
+        let [kind, l2, l1, l0, s1, s0, o2, o1, o0, f2, f1, f0] = *header;
+        let number = |high, middle, low| u32::from_be_bytes([0, high, middle, low]) as usize;
+        let (length, offset, part) = (number(l2, l1, l0), number(o2, o1, o0), number(f2, f1, f0));
+        let sequence = u16::from_be_bytes([s1, s0]);
+        let is_sound =
+            length <= MAX_MESSAGE && offset + part <= length && part > 0 && sequence < MAX_SEQUENCE;
+        if !is_sound {
+            return None;
+        }
+        if kind == CLIENT_HELLO && sequence == 0 {
+            content = Content::Begins;
+        }
+        rest = rest.get(FRAGMENT + part..)?;
+        if rest.is_empty() {
+            return Some(content);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u8, epoch: u8, body: &[u8]) -> Vec<u8> {
+        let mut record = vec![kind, 254, 253, 0, epoch, 0, 0, 0, 0, 0, 1];
+        record.extend_from_slice(&(body.len() as u16).to_be_bytes());
+        record.extend_from_slice(body);
+        record
+    }
+
+    fn part(kind: u8, length: u16, sequence: u8, offset: u8, part: &[u8]) -> Vec<u8> {
+        let [high, low] = length.to_be_bytes();
+        let mut bytes = vec![
+            kind,
+            0,
+            high,
+            low,
+            0,
+            sequence,
+            0,
+            0,
+            offset,
+            0,
+            0,
+            part.len() as u8,
+        ];
+        bytes.extend_from_slice(part);
+        bytes
+    }
+
+    #[test]
+    fn only_what_honest_peers_send_is_let_through() {
+        let hello = part(CLIENT_HELLO, 2, 0, 0, &[1, 2]);
+        assert_eq!(inspect(&record(HANDSHAKE, 0, &hello)), Some(Content::Begins));
+        let again = part(CLIENT_HELLO, 2, 1, 0, &[1, 2]);
+        assert_eq!(inspect(&record(HANDSHAKE, 0, &again)), Some(Content::Handshake));
+        let last = [
+            record(HANDSHAKE, 0, &part(16, 40, 2, 8, &[7; 32])),
+            record(CHANGE_CIPHER_SPEC, 0, &[1]),
+            record(HANDSHAKE, 1, &[0; 40]),
+        ];
+        assert_eq!(inspect(&last.concat()), Some(Content::Handshake));
+        let data = record(APPLICATION_DATA, 1, &[0; 40]);
+        assert_eq!(
+            inspect(&[data.clone(), data.clone()].concat()),
+            Some(Content::Session)
+        );
+
+        let many_parts: Vec<u8> = (0..=MAX_FRAGMENTS as u8)
+            .flat_map(|at| part(11, 64, 2, at, &[0]))
+            .collect();
+        for (what, datagram) in [
+            ("nothing", Vec::new()),
+            ("CoAP without DTLS", vec![0x40, 1, 0, 1]),
+            ("cut off", data[..20].to_vec()),
+            ("many parts", record(HANDSHAKE, 0, &many_parts)),
+            ("an empty part", record(HANDSHAKE, 0, &part(11, 64, 2, 0, &[]))),
+            (
+                "a part beyond the end",
+                record(HANDSHAKE, 0, &part(11, 1, 2, 1, &[0])),
+            ),
+            (
+                "a huge message",
+                record(HANDSHAKE, 0, &part(11, 16_385, 2, 0, &[0])),
+            ),
+            ("a late message", record(HANDSHAKE, 0, &part(11, 1, 16, 0, &[0]))),
+            ("a large encrypted handshake", record(HANDSHAKE, 1, &[0; 129])),
+            ("data in the clear", record(APPLICATION_DATA, 0, &[0; 4])),
+            ("another epoch", record(APPLICATION_DATA, 2, &[0; 4])),
+            ("many records", record(ALERT, 0, &[1, 0]).repeat(MAX_RECORDS + 1)),
+        ] {
+            assert_eq!(inspect(&datagram), None, "{what}");
+        }
+    }
+}

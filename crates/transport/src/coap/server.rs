@@ -1,0 +1,457 @@
+//! Sockets, and the way of a datagram to the resources and back.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fieldline_codec::coap::{Block, Code, DecodeError, Encoder, Kind, Message, Token};
+use fieldline_core::logging::LogGate;
+use fieldline_core::sessions::CloseReason;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::UdpSocket;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior};
+use tracing::warn;
+
+use super::Options;
+use super::bodies::{Bodies, Key};
+use super::exchanges::{Delivery, Exchanges, Peer, Seen};
+use super::observe::Observers;
+use super::reply::Reply;
+use super::request::Request;
+use super::resources;
+use super::secure::{Credentials, Options as SecureOptions, Received, Secure};
+use crate::Services;
+use crate::metrics::{ConnectionMetrics, Metrics};
+
+static RECEIVE_GATE: LogGate = LogGate::new(1);
+
+/// Largest datagram of UDP.
+const MAX_DATAGRAM: usize = 65_536;
+/// What the system shall keep of datagrams that come faster than they are taken, bytes, as far as it allows.
+const RECEIVE_BUFFER: usize = 4 << 20;
+/// Requests of one peer that are worked on at a time.
+const OF_PEER: u32 = 64;
+/// How often somebody looks for what is to be sent again.
+const TICK: Duration = Duration::from_millis(250);
+/// How often somebody looks for sessions that are silent, in ticks.
+const SILENT_EVERY: u32 = 240;
+/// How long nothing is received after the operating system refused to.
+const RECEIVE_PAUSE: Duration = Duration::from_millis(100);
+
+/// What all requests share.
+pub(super) struct Shared {
+    pub(super) services: Arc<Services>,
+    pub(super) metrics: Metrics,
+    pub(super) connections: ConnectionMetrics,
+    pub(super) options: Options,
+    /// Largest append that the journal takes, bytes.
+    pub(super) max_append: usize,
+    pub(super) bodies: Bodies,
+    pub(super) observers: Observers,
+    pub(super) stopping: watch::Receiver<bool>,
+    exchanges: Mutex<Exchanges>,
+    places: Arc<Semaphore>,
+    of_peer: Mutex<FxHashMap<Peer, u32>>,
+    plain: OnceLock<Arc<UdpSocket>>,
+    secure: OnceLock<Arc<Secure>>,
+}
+
+/// The CoAP device server. One for its listeners with and without DTLS.
+pub struct CoapServer {
+    shared: Arc<Shared>,
+    max_requests: u32,
+    stop: watch::Sender<bool>,
+}
+
+impl CoapServer {
+    /// A server without listeners. The journal takes `max_append` bytes at a time.
+    pub fn new(services: Arc<Services>, options: &Options, max_append: usize) -> Self {
+        let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
+        let max_requests = options.max_requests.clamp(1, most);
+        let stop = watch::Sender::new(false);
+        let shared = Shared {
+            services,
+            metrics: Metrics::of("coap"),
+            connections: ConnectionMetrics::of("coap"),
+            bodies: Bodies::new(options.max_payload.as_usize(), options.block_memory.as_usize()),
+            options: options.clone(),
+            max_append,
+            observers: Observers::new(),
+            stopping: stop.subscribe(),
+            exchanges: Mutex::default(),
+            places: Arc::new(Semaphore::new(max_requests)),
+            of_peer: Mutex::default(),
+            plain: OnceLock::new(),
+            secure: OnceLock::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            max_requests: max_requests as u32,
+            stop,
+        }
+    }
+
+    /// Binds an address and serves devices on it without DTLS until the server is stopped. To be called once. Returns the
+    /// bound address.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn listen(&self, address: SocketAddr) -> std::io::Result<SocketAddr> {
+        let socket = bind(address)?;
+        let bound = socket.local_addr()?;
+        if self.shared.plain.set(socket.clone()).is_ok() {
+            tokio::spawn(self.shared.clone().receive_plain(socket));
+            tokio::spawn(self.shared.clone().tick());
+        }
+        Ok(bound)
+    }
+
+    /// The same with DTLS.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub fn listen_secure(
+        &self,
+        address: SocketAddr,
+        credentials: Credentials,
+        options: &SecureOptions,
+    ) -> std::io::Result<SocketAddr> {
+        let socket = bind(address)?;
+        let bound = socket.local_addr()?;
+        let secure = Arc::new(Secure::new(socket.clone(), credentials, options.clone())?);
+        if self.shared.secure.set(secure.clone()).is_ok() {
+            tokio::spawn(self.shared.clone().receive_secure(socket, secure));
+            if self.shared.plain.get().is_none() {
+                tokio::spawn(self.shared.clone().tick());
+            }
+        }
+        Ok(bound)
+    }
+
+    /// Takes nothing further, tells observers that it ends, and waits for what is worked on, at most `patience`. Returns whether
+    /// all has ended.
+    pub async fn stop(&self, patience: Duration) -> bool {
+        self.stop.send_replace(true);
+        let sessions = &self.shared.services.sessions;
+        sessions.close_all(None, CloseReason::Shutdown);
+        let ended = async {
+            let _ = self.shared.places.acquire_many(self.max_requests).await;
+            self.shared.observers.ended().await;
+        };
+        let has_ended = tokio::time::timeout(patience, ended).await.is_ok();
+        if let Some(secure) = self.shared.secure.get() {
+            secure.close();
+        }
+        has_ended
+    }
+}
+
+fn bind(address: SocketAddr) -> std::io::Result<Arc<UdpSocket>> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    // More than the system allows is no error.
+    let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(Arc::new(UdpSocket::from_std(socket.into())?))
+}
+
+/// The place of one request among those that are worked on; given back when dropped.
+struct Place {
+    shared: Arc<Shared>,
+    peer: Peer,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    fn take(shared: &Arc<Shared>, peer: Peer) -> Option<Self> {
+        let permit = shared.places.clone().try_acquire_owned().ok()?;
+        let mut of_peer = shared.of_peer.lock();
+        let count = of_peer.entry(peer).or_default();
+        if *count >= OF_PEER {
+            return None;
+        }
+        *count += 1;
+        Some(Self {
+            shared: shared.clone(),
+            peer,
+            _permit: permit,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut of_peer = self.shared.of_peer.lock();
+        if let Some(count) = of_peer.get_mut(&self.peer) {
+            *count -= 1;
+            if *count == 0 {
+                of_peer.remove(&self.peer);
+            }
+        }
+    }
+}
+
+impl Shared {
+    async fn receive_plain(self: Arc<Self>, socket: Arc<UdpSocket>) {
+        let mut buffer = vec![0; MAX_DATAGRAM];
+        let mut stop = self.stopping.clone();
+        loop {
+            let received = tokio::select! {
+                received = socket.recv_from(&mut buffer) => received,
+                _ = stop.wait_for(|stop| *stop) => return,
+            };
+            match received {
+                Ok((length, address)) => {
+                    let peer = Peer { address, session: 0 };
+                    self.receive(peer, buffer.get(..length).unwrap_or_default());
+                }
+                Err(error) => cannot_receive(&error).await,
+            }
+        }
+    }
+
+    async fn receive_secure(self: Arc<Self>, socket: Arc<UdpSocket>, secure: Arc<Secure>) {
+        let mut buffer = vec![0; MAX_DATAGRAM];
+        let mut stop = self.stopping.clone();
+        loop {
+            let received = tokio::select! {
+                received = socket.recv_from(&mut buffer) => received,
+                _ = stop.wait_for(|stop| *stop) => return,
+            };
+            match received {
+                Ok((length, address)) => {
+                    let Received { messages, ended } =
+                        secure.receive(address, buffer.get(..length).unwrap_or_default());
+                    for (peer, message) in messages {
+                        self.receive(peer, &message);
+                    }
+                    self.gone(&ended);
+                }
+                Err(error) => cannot_receive(&error).await,
+            }
+        }
+    }
+
+    /// Does what is to be done from time to time.
+    async fn tick(self: Arc<Self>) {
+        let mut stop = self.stopping.clone();
+        let mut interval = tokio::time::interval(TICK);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = 0_u32;
+        loop {
+            tokio::select! {
+                _ = interval.tick() => {}
+                _ = stop.wait_for(|stop| *stop) => return,
+            }
+            let now = Instant::now();
+            let due = self.exchanges.lock().due(now);
+            for (peer, datagram) in due {
+                self.send(peer, &datagram);
+            }
+            self.bodies.tick(now);
+            ticks = ticks.wrapping_add(1);
+            if let Some(secure) = self.secure.get() {
+                secure.tick(now);
+                if ticks.is_multiple_of(SILENT_EVERY) {
+                    self.gone(&secure.forget_silent(now));
+                }
+            }
+        }
+    }
+
+    fn gone(&self, peers: &[Peer]) {
+        if peers.is_empty() {
+            return;
+        }
+        {
+            let mut exchanges = self.exchanges.lock();
+            peers.iter().for_each(|peer| exchanges.gone(*peer));
+        }
+        self.observers.gone(self, peers);
+    }
+
+    /// Sends a datagram. Returns whether there is a way to the peer; whether it arrives is another question.
+    pub(super) fn send(&self, peer: Peer, datagram: &[u8]) -> bool {
+        if peer.session > 0 {
+            return self
+                .secure
+                .get()
+                .is_some_and(|secure| secure.send(peer, datagram));
+        }
+        if let Some(socket) = self.plain.get() {
+            // What the system does not take is lost, as any datagram may be.
+            let _ = socket.try_send_to(datagram, peer.address);
+        }
+        true
+    }
+
+    /// Sends a confirmable message, which gets the number that it is made with. `None` where too many wait for this peer.
+    pub(super) fn send_confirmable(
+        &self,
+        peer: Peer,
+        message: impl FnOnce(u16) -> Bytes,
+    ) -> Option<oneshot::Receiver<Delivery>> {
+        let datagram = message(self.next_id(peer));
+        let id = u16::from_be_bytes(datagram.get(2..4)?.try_into().ok()?);
+        let settled =
+            self.exchanges
+                .lock()
+                .await_acknowledgement(peer, id, datagram.clone(), Instant::now())?;
+        self.send(peer, &datagram).then_some(settled)
+    }
+
+    pub(super) fn next_id(&self, peer: Peer) -> u16 {
+        self.exchanges.lock().next_id(peer)
+    }
+
+    /// Who is at the other end of a DTLS session.
+    pub(super) fn identity(&self, peer: Peer) -> Option<Arc<super::secure::Identity>> {
+        self.secure.get().filter(|_| peer.session > 0)?.identity(peer)
+    }
+
+    fn receive(self: &Arc<Self>, peer: Peer, datagram: &[u8]) {
+        let message = match Message::decode(datagram) {
+            Ok(message) => message,
+            Err(error) => {
+                self.metrics.rejected.increment(1);
+                if let DecodeError::Malformed(header, _) = error
+                    && header.kind == Kind::Confirmable
+                {
+                    self.send(peer, &Encoder::empty(Kind::Reset, header.id));
+                }
+                return;
+            }
+        };
+        match message.kind {
+            Kind::Acknowledgement => {
+                self.exchanges
+                    .lock()
+                    .settle(peer, message.id, Delivery::Acknowledged);
+            }
+            Kind::Reset => {
+                let is_known = self.exchanges.lock().settle(peer, message.id, Delivery::Reset);
+                if !is_known {
+                    self.observers.reset(self, peer, message.id);
+                }
+            }
+            Kind::Confirmable | Kind::NonConfirmable if message.code.is_request() => {
+                self.request(peer, &message);
+            }
+            // A ping, or a response to what nobody has asked.
+            Kind::Confirmable => {
+                self.send(peer, &Encoder::empty(Kind::Reset, message.id));
+            }
+            Kind::NonConfirmable => {}
+        }
+    }
+
+    fn request(self: &Arc<Self>, peer: Peer, message: &Message<'_>) {
+        let id = message.id;
+        let seen = self.exchanges.lock().begin(peer, id, Instant::now());
+        match seen {
+            Seen::New => {}
+            Seen::Again(Some(answer)) if message.kind == Kind::Confirmable => {
+                self.send(peer, &answer);
+                return;
+            }
+            Seen::Again(_) => return,
+        }
+        let request = match Request::read(message, peer) {
+            Ok(request) => request,
+            Err(code) => {
+                self.metrics.rejected.increment(1);
+                // Of a message that is not confirmable RFC 7252 §5.4.1 wants nothing to be said.
+                if message.kind == Kind::Confirmable {
+                    let head = (Kind::Acknowledgement, id, message.token);
+                    self.acknowledge(peer, id, Reply::empty(code).encode(head, &[], None));
+                }
+                return;
+            }
+        };
+        let Some(place) = Place::take(self, peer) else {
+            self.exchanges.lock().not_taken(peer, id);
+            return;
+        };
+        tokio::spawn(self.clone().serve(request, id, place));
+    }
+
+    /// Answers a confirmable message in its acknowledgement.
+    fn acknowledge(&self, peer: Peer, id: u16, datagram: Bytes) {
+        self.exchanges.lock().answered(peer, id, datagram.clone());
+        self.send(peer, &datagram);
+    }
+
+    async fn serve(self: Arc<Self>, request: Request, id: u16, place: Place) {
+        let (peer, token, key, block) = (request.peer, request.token, request.key(), request.block2);
+        let is_confirmable = request.is_confirmable;
+        let mut working = Box::pin(resources::serve(&self, request));
+        if !is_confirmable {
+            let mut reply = working.await;
+            let head = (Kind::NonConfirmable, self.next_id(peer), token);
+            self.send(peer, &self.render(&reply, &key, block, head));
+            finish(&mut reply);
+            return;
+        }
+        let in_time = tokio::time::timeout(self.options.acknowledge_after.0, &mut working).await;
+        if let Ok(mut reply) = in_time {
+            let head = (Kind::Acknowledgement, id, token);
+            self.acknowledge(peer, id, self.render(&reply, &key, block, head));
+            finish(&mut reply);
+            return;
+        }
+        self.acknowledge(peer, id, Encoder::empty(Kind::Acknowledgement, id).into());
+        let mut reply = working.await;
+        let settled = self.send_confirmable(peer, |id| {
+            self.render(&reply, &key, block, (Kind::Confirmable, id, token))
+        });
+        finish(&mut reply);
+        drop(place);
+        if let Some(settled) = settled {
+            // Sent again until then, without being waited for by anybody else.
+            let _ = settled.await;
+        }
+    }
+
+    /// The datagram of a reply, with the block that was asked for where the whole does not fit; that is kept for the others.
+    pub(super) fn render(
+        &self,
+        reply: &Reply,
+        key: &Key,
+        wanted: Option<Block>,
+        head: (Kind, u16, Token),
+    ) -> Bytes {
+        if let Some(cut) = reply.cut {
+            return reply.encode(head, &reply.body, Some(cut));
+        }
+        let Some((payload, block)) = reply.block(wanted) else {
+            return Reply::empty(Code::BAD_REQUEST).encode(head, &[], None);
+        };
+        let size = u32::try_from(reply.body.len()).unwrap_or(u32::MAX);
+        if let Some(block) = block {
+            if !block.more() {
+                self.bodies.finished(key);
+            } else if block.number() == 0 {
+                self.bodies.keep(key, reply.body.clone(), Instant::now());
+            }
+        }
+        reply.encode(head, &payload, block.map(|block| (block, size)))
+    }
+}
+
+/// Does what is to be done after a reply was sent.
+fn finish(reply: &mut Reply) {
+    if let Some(after) = reply.after.take() {
+        after();
+    }
+}
+
+async fn cannot_receive(error: &std::io::Error) {
+    if let Some(suppressed) = RECEIVE_GATE.open() {
+        warn!(%error, suppressed, "cannot receive datagrams");
+    }
+    tokio::time::sleep(RECEIVE_PAUSE).await;
+}
