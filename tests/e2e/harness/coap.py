@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .certificates import Authority, Identity
+from .certificates import Identity
 from .server import environment
 
 CON, NON, ACK, RST = range(4)
@@ -39,19 +39,19 @@ class CoapClient:
         *arguments: str,
         method: str = "get",
         payload: str | None = None,
-        authority: Authority | None = None,
+        trusted: Path | None = None,
         identity: Identity | None = None,
         wait: int = 20,
     ):
         self.output = Path(tempfile.mkstemp(prefix="coap-")[1])
-        scheme = "coaps" if authority else "coap"
+        scheme = "coaps" if trusted else "coap"
         command = ["coap-client-openssl", "-v", "7", "-w", "-B", str(wait), "-m", method, "-o", self.output]
         if payload is not None:
             self.upload = Path(tempfile.mkstemp(prefix="coap-")[1])
             self.upload.write_text(payload)
             command += ["-f", self.upload, "-t", "json"]
-        if authority:
-            command += ["-R", authority.path]
+        if trusted:
+            command += ["-R", trusted]
         if identity:
             command += ["-c", identity.certificate, "-j", identity.key]
         command += [*arguments, f"{scheme}://{address[0]}:{address[1]}/{path}"]

@@ -8,8 +8,6 @@ use rustc_hash::FxHasher;
 
 /// Number of JSON among content formats.
 const JSON: u32 = 50;
-/// Number of bytes among content formats.
-const OCTETS: u32 = 42;
 /// When a device may try again that was turned away for want of room, seconds.
 const RETRY_S: u32 = 5;
 
@@ -25,8 +23,6 @@ pub(super) struct Reply {
     pub(super) observe: Option<u32>,
     pub(super) block1: Option<Block>,
     pub(super) size1: Option<u32>,
-    /// The only block that is in the body, and the size of the whole, where the resource has cut it itself.
-    pub(super) cut: Option<(Block, u32)>,
     pub(super) after: Option<After>,
 }
 
@@ -40,7 +36,6 @@ impl Reply {
             observe: None,
             block1: None,
             size1: None,
-            cut: None,
             after: None,
         }
     }
@@ -51,16 +46,6 @@ impl Reply {
             body: body.into(),
             format: Some(JSON),
             ..Self::empty(code)
-        }
-    }
-
-    /// With bytes.
-    #[allow(dead_code)]
-    pub(super) fn octets(body: impl Into<Bytes>) -> Self {
-        Self {
-            body: body.into(),
-            format: Some(OCTETS),
-            ..Self::empty(Code::CONTENT)
         }
     }
 
@@ -95,7 +80,7 @@ impl Reply {
         block2: Option<(Block, u32)>,
     ) -> Bytes {
         let mut encoder = Encoder::new(kind, self.code, id, token);
-        if block2.is_some() && self.cut.is_none() {
+        if block2.is_some() {
             encoder.option(OptionNumber::ETAG, &self.etag());
         }
         if let Some(number) = self.observe {
