@@ -314,6 +314,36 @@ def test_an_observer_is_told_when_the_device_is_deleted_or_the_server_stops(make
     assert eventually(lambda: sorted(server.rest().values(devices[1].id, "a")) == [1, 2])
 
 
+def test_what_is_for_a_device_that_sleeps_waits_until_it_is_heard(peer, pool, tenant):
+    settings = {"powerMode": "PSM", "psmActivityTimer": 300}
+    transport = {"type": "COAP", "clientSettings": settings}
+    profile = {
+        "name": unique("sleepers"),
+        "type": "DEFAULT",
+        "transportType": "COAP",
+        "profileData": {"configuration": {"type": "DEFAULT"}, "transportConfiguration": transport},
+    }
+    profile = tenant.post("/api/deviceProfile", profile).json()
+    device = tenant.create_device(type=None, deviceProfileId=profile["id"])
+    observe(peer, device, "attributes", b"\x31")
+    observe(peer, device, "rpc", b"\x32")
+    assert peer.silent(0.4)
+    call = pool.submit(tenant.post, f"/api/rpc/twoway/{device.id}", {"method": "wake", "params": {}})
+    assert peer.silent(0.3)
+    tenant.post(telemetry(device.id, "SHARED_SCOPE"), {"interval": 30})
+    assert peer.silent(0.3)
+    peer.send(peer.request(POST, path(device, "telemetry"), '{"up":1}'))
+    received = [peer.receive(), peer.receive()]
+    told = next(message for message in received if message.kind == CON)
+    assert told.token == b"\x32" and json.loads(told.payload)["method"] == "wake"
+    peer.acknowledge(told)
+    update = peer.receive()
+    assert (update.token, update.payload) == (b"\x31", b'{"interval":30}')
+    peer.acknowledge(update)
+    assert peer.ask(POST, path(device, f"rpc/{json.loads(told.payload)['id']}"), '{"awake":true}').status == "2.01"
+    assert call.result().json() == {"awake": True}
+
+
 # -- calls --
 
 

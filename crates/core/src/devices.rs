@@ -22,6 +22,7 @@ use crate::usage::ApiUsage;
 mod credentials;
 mod handle;
 mod index;
+mod power;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ pub use credentials::{
     BasicValue, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
 };
 pub use handle::{DeviceHandle, DeviceSettings};
+pub use power::Listening;
 
 /// How far server-assigned times may have run ahead of the clock before the program ended. Points that lie further in the
 /// future have times from devices whose clocks are wrong.

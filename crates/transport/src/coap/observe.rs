@@ -3,7 +3,7 @@
 //! A device that observes has one session, as one that is connected over MQTT has, with at most one observation of each kind:
 //! a newer one takes the place of the older, which is told so. One task sends what waits in the session's buffer, one message
 //! at a time: the next one when the peer has acknowledged it (NSTART of RFC 7252 §4.7). A peer that does not acknowledge, or
-//! resets, observes no longer.
+//! resets, observes no longer. For a device that saves power they wait until it is heard again.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,13 +12,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fieldline_codec::coap::{Block, Code, Encoder, Kind, Token};
-use fieldline_core::devices::DeviceHandle;
+use fieldline_core::devices::{DeviceHandle, Listening};
 use fieldline_core::downlink::{Downlink, Wants};
 use fieldline_core::sessions::{CloseReason, Content, SessionControl, SessionGuard};
 use fieldline_model::DeviceId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::Instant;
 
 use super::bodies::Key;
 use super::exchanges::{Delivery, Peer};
@@ -30,6 +31,8 @@ use super::server::Shared;
 const MAX_OBSERVERS: u32 = 100_000;
 /// An observer of which nothing was heard for so long is asked whether it is still there.
 const SILENCE: Duration = Duration::from_secs(86_400);
+/// How long is taken for true what is known of how a device saves power.
+const KNOWN_FOR: Duration = Duration::from_secs(30);
 /// Numbers of notifications have 24 bits.
 const NUMBERS: u32 = 1 << 24;
 
@@ -89,8 +92,18 @@ impl Observations {
 struct Session {
     guard: SessionGuard,
     observations: Mutex<Observations>,
-    /// Tells the task that something about the observations has changed.
+    /// Tells the task that something about the observations has changed, or that the device was heard.
     changed: watch::Sender<()>,
+    power: Mutex<Power>,
+}
+
+/// How a device saves power, and when it was last heard.
+struct Power {
+    /// With the time at which it was looked up.
+    listening: Option<(Instant, Option<Listening>)>,
+    heard: Instant,
+    /// Whether it was sent something since beyond the time in which it listens.
+    was_paged: bool,
 }
 
 /// See the module.
@@ -113,6 +126,14 @@ impl Observers {
     /// Waits until all sessions have ended.
     pub(super) async fn ended(&self) {
         let _ = self.places.acquire_many(MAX_OBSERVERS).await;
+    }
+
+    /// A device was heard: what waits for it can be sent.
+    pub(super) fn heard(&self, device: DeviceId) {
+        let session = self.sessions.lock().get(&device).cloned();
+        if let Some(session) = session {
+            session.heard();
+        }
     }
 
     /// A peer has reset a notification that it was not to acknowledge.
@@ -151,6 +172,11 @@ impl Observers {
             guard: services.sessions.open(device.clone(), control),
             observations: Mutex::default(),
             changed: watch::Sender::new(()),
+            power: Mutex::new(Power {
+                listening: None,
+                heard: Instant::now(),
+                was_paged: false,
+            }),
         });
         services.activity.connected(device.subject);
         shared.connections.accepted.increment(1);
@@ -316,21 +342,92 @@ impl Session {
         }
     }
 
+    fn heard(&self) {
+        {
+            let mut power = self.power.lock();
+            power.heard = Instant::now();
+            power.was_paged = false;
+        }
+        self.changed.send_replace(());
+    }
+
+    /// For how long the device listens after it was heard, where it saves power.
+    async fn listening(&self, shared: &Shared) -> Option<Listening> {
+        let known = self.power.lock().listening;
+        if let Some((at, listening)) = known
+            && at.elapsed() < KNOWN_FOR
+        {
+            return listening;
+        }
+        let found = shared.services.directory.listening(self.guard.device()).await;
+        // What cannot be looked up now is as it was.
+        let listening = found.unwrap_or(known.and_then(|(_, listening)| listening));
+        self.power.lock().listening = Some((Instant::now(), listening));
+        listening
+    }
+
+    /// Waits until the device listens. Returns whether it is one that does not always do so.
+    async fn awake(&self, shared: &Shared) -> Result<bool, CloseReason> {
+        let mut changed = self.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            let Some(listening) = self.listening(shared).await else {
+                return Ok(false);
+            };
+            {
+                let mut power = self.power.lock();
+                if power.heard.elapsed() <= listening.window {
+                    return Ok(true);
+                }
+                if listening.is_paged && !power.was_paged {
+                    power.was_paged = true;
+                    return Ok(true);
+                }
+            }
+            // The session has it as long as it is there.
+            let _ = self.unless_closed(changed.changed()).await?;
+        }
+    }
+
     /// Sends one thing, and waits until it has arrived.
     async fn deliver(&self, shared: &Shared, downlink: Downlink) -> Result<(), CloseReason> {
-        let subject = match &downlink {
-            Downlink::Attributes(_) => Subject::Attributes,
-            Downlink::Call(_) => Subject::Calls,
+        loop {
+            let sleeps = self.awake(shared).await?;
+            if let Downlink::Call(call) = &downlink
+                && call.expires_ms <= shared.services.clock.now_ms()
+            {
+                return Ok(());
+            }
+            let sent = Instant::now();
+            if self.deliver_once(shared, &downlink, sleeps).await? {
+                return Ok(());
+            }
+            // It has fallen asleep: this waits with the rest until it is heard.
+            let mut power = self.power.lock();
+            if power.heard <= sent {
+                let listening = power.listening.and_then(|(_, listening)| listening);
+                let window = listening.map_or(Duration::ZERO, |listening| listening.window);
+                power.heard = sent.checked_sub(2 * window).unwrap_or(sent);
+                power.was_paged = true;
+            }
+        }
+    }
+
+    /// Sends one thing, and waits until it has arrived. Returns false where it is to be sent again to a device that sleeps.
+    async fn deliver_once(
+        &self,
+        shared: &Shared,
+        downlink: &Downlink,
+        sleeps: bool,
+    ) -> Result<bool, CloseReason> {
+        let (subject, body) = match downlink {
+            Downlink::Attributes(update) => (Subject::Attributes, update.to_json()),
+            Downlink::Call(call) => (Subject::Calls, call.to_numbered_json()),
             // Calls by the device are answered as requests.
-            Downlink::Answer(..) => return Ok(()),
+            Downlink::Answer(..) => return Ok(true),
         };
         let Some(observation) = self.unless_closed(self.open(subject)).await? else {
-            return Ok(());
-        };
-        let body = match &downlink {
-            Downlink::Attributes(update) => update.to_json(),
-            Downlink::Call(call) => call.to_numbered_json(),
-            Downlink::Answer(..) => return Ok(()),
+            return Ok(true);
         };
         let reply = Reply {
             observe: Some(observation.number),
@@ -338,26 +435,29 @@ impl Session {
         };
         let calls = &shared.services.calls;
         let arrival = shared.notify(self.guard.device().id, &observation, &reply);
-        if let Downlink::Call(call) = &downlink {
+        if let Downlink::Call(call) = downlink {
             calls.sent(call, observation.is_confirmable);
         }
         let delivery = match arrival {
-            Arrival::Unknown => return Ok(()),
+            Arrival::Unknown => return Ok(true),
             Arrival::Never => Delivery::TimedOut,
             Arrival::Awaited(arrival) => {
                 let arrival = self.unless_closed(arrival).await?;
                 arrival.unwrap_or(Delivery::TimedOut)
             }
         };
-        if delivery == Delivery::Acknowledged {
-            shared.services.activity.heard(self.guard.device().subject);
-            if let Downlink::Call(call) = &downlink {
-                calls.delivered(call);
+        match delivery {
+            Delivery::Acknowledged => {
+                self.heard();
+                shared.services.activity.heard(self.guard.device().subject);
+                if let Downlink::Call(call) = downlink {
+                    calls.delivered(call);
+                }
             }
-        } else {
-            self.forget(shared, |other| other.is_of(&observation));
+            Delivery::TimedOut if sleeps => return Ok(false),
+            Delivery::Reset | Delivery::TimedOut => self.forget(shared, |other| other.is_of(&observation)),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Asks observers of which nothing was heard for long whether they are there.

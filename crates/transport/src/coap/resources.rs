@@ -170,6 +170,7 @@ async fn identify(
             Refused::UsedUp => Reply::refusal(Code::INTERNAL_SERVER_ERROR, USED_UP),
             Refused::Store(error) => store_failed(&error),
         })?;
+    shared.observers.heard(device.id);
     Ok(device)
 }
 
