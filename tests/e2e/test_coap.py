@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.certificates import Authority
+from harness.certificates import Authority, profile_of
 from harness.chains import SWITCH, Chain, script
 from harness.coap import (
     ACK,
@@ -524,24 +524,7 @@ def over_openssl(shared, authority: Authority, identity, issuer: Authority, mess
 
 def test_a_device_is_created_by_the_chain_of_its_certificate_over_dtls(shared, authority, tenant, tmp_path):
     factory = Authority(tmp_path / "factory")
-    provision = {
-        "type": "X509_CERTIFICATE_CHAIN",
-        "provisionDeviceSecret": factory.path.read_text(),
-        "certificateRegExPattern": "(.*)@factory",
-        "allowCreateNewDevicesByX509Certificate": True,
-    }
-    profile = {
-        "name": unique("factory"),
-        "type": "DEFAULT",
-        "transportType": "DEFAULT",
-        "provisionType": "X509_CERTIFICATE_CHAIN",
-        "profileData": {
-            "configuration": {"type": "DEFAULT"},
-            "transportConfiguration": {"type": "DEFAULT"},
-            "provisionConfiguration": provision,
-        },
-    }
-    tenant.post("/api/deviceProfile", profile)
+    profile_of(tenant, factory, creates=True)
     name = unique("made")
     targets = [(URI_PATH, segment) for segment in (b"api", b"v1", b"telemetry")]
     identity = factory.issue(f"{name}@factory")

@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from harness.certificates import Authority, Identity
+from harness.certificates import Authority, Identity, profile_of
 from harness.paho_device import VERSIONS, PahoDevice
 from harness.rest import unique
 from harness.server import eventually
@@ -104,27 +104,6 @@ def test_plain_text_on_the_tls_port_is_refused_and_tls_on_the_plain_port_too(sha
 def factory(tmp_path) -> Authority:
     """An authority that issues certificates for devices."""
     return Authority(tmp_path / "factory")
-
-
-def profile_of(tenant, factory: Authority, *, creates: bool) -> dict:
-    provision = {
-        "type": "X509_CERTIFICATE_CHAIN",
-        "provisionDeviceSecret": factory.path.read_text(),
-        "certificateRegExPattern": "(.*)@factory",
-        "allowCreateNewDevicesByX509Certificate": creates,
-    }
-    profile = {
-        "name": unique("factory"),
-        "type": "DEFAULT",
-        "transportType": "DEFAULT",
-        "provisionType": "X509_CERTIFICATE_CHAIN",
-        "profileData": {
-            "configuration": {"type": "DEFAULT"},
-            "transportConfiguration": {"type": "DEFAULT"},
-            "provisionConfiguration": provision,
-        },
-    }
-    return tenant.post("/api/deviceProfile", profile).json()
 
 
 def issued(factory: Authority, name: str, **options) -> Identity:

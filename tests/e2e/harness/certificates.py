@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from .rest import Rest, unique
+
 DAY = datetime.timedelta(days=1)
 
 
@@ -76,6 +78,28 @@ class Authority:
         if identity is not None:
             context.load_cert_chain(identity.certificate, identity.key)
         return context
+
+
+def profile_of(tenant: Rest, factory: Authority, *, creates: bool) -> dict:
+    """A profile that takes the devices whose certificates an authority has issued, by the name before `@factory`."""
+    provision = {
+        "type": "X509_CERTIFICATE_CHAIN",
+        "provisionDeviceSecret": factory.path.read_text(),
+        "certificateRegExPattern": "(.*)@factory",
+        "allowCreateNewDevicesByX509Certificate": creates,
+    }
+    profile = {
+        "name": unique("factory"),
+        "type": "DEFAULT",
+        "transportType": "DEFAULT",
+        "provisionType": "X509_CERTIFICATE_CHAIN",
+        "profileData": {
+            "configuration": {"type": "DEFAULT"},
+            "transportConfiguration": {"type": "DEFAULT"},
+            "provisionConfiguration": provision,
+        },
+    }
+    return tenant.post("/api/deviceProfile", profile).json()
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key, valid: tuple) -> x509.CertificateBuilder:

@@ -204,11 +204,14 @@ pub(super) fn register(
         number: 1,
         is_open: false,
     };
+    // Numbers go on rising over sessions of the device, and over restarts.
+    let tenths = shared.services.clock.now_ms() / 100;
+    let first = u32::try_from(tenths.rem_euclid(NUMBERS.into())).unwrap_or(1);
     let (number, replaced, wants) = {
         let mut observations = session.observations.lock();
         let slot = observations.of(subject);
         let before = slot.take();
-        let number = before.as_ref().map_or(1, |before| before.number + 1) % NUMBERS;
+        let number = before.as_ref().map_or(first, |before| before.number + 1) % NUMBERS;
         *slot = Some(Observation {
             number,
             ..observation.clone()

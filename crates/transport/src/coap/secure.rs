@@ -7,7 +7,7 @@
 
 mod guard;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ pub struct Options {
     pub max_sessions: usize,
     /// Sessions of one address at a time, handshakes included; further ones are turned away.
     pub max_sessions_per_address: usize,
-    /// Handshakes at a time, over all addresses; further ones are turned away.
+    /// Handshakes at a time, over all addresses; a further one ends the oldest whose address has not proven itself.
     pub max_handshakes: usize,
     /// A handshake that is not done by then is given up.
     pub handshake_timeout: Span,
@@ -170,6 +170,8 @@ struct Link {
     identity: Option<Arc<Identity>>,
     /// How many datagrams of handshakes it may still send.
     allowance: u32,
+    /// Whether the address has shown that it receives what is sent to it.
+    is_proven: bool,
     /// What the peer has chosen at random for this handshake, which tells a repetition from another one.
     random: Vec<u8>,
 }
@@ -186,8 +188,42 @@ struct Slot {
 struct Sessions {
     slots: HashMap<SocketAddr, Slot>,
     of_address: HashMap<IpAddr, usize>,
-    handshakes: HashSet<SocketAddr>,
+    /// The addresses of handshakes, the oldest first.
+    handshakes: BTreeMap<u64, SocketAddr>,
     last: u64,
+}
+
+impl Sessions {
+    /// Gives up the handshake of an address, if there is one.
+    fn end_handshake(&mut self, address: SocketAddr) {
+        let next = self.slots.get_mut(&address).and_then(|slot| slot.next.take());
+        if let Some(link) = next {
+            self.handshakes.remove(&link.session);
+        }
+    }
+
+    fn oldest_unproven(&self) -> Option<SocketAddr> {
+        let is_unproven = |address: &&SocketAddr| {
+            let next = self.slots.get(*address).and_then(|slot| slot.next.as_ref());
+            next.is_some_and(|link| !link.is_proven)
+        };
+        self.handshakes.values().find(is_unproven).copied()
+    }
+
+    /// Forgets an address of which there is nothing.
+    fn tidy(&mut self, address: SocketAddr) {
+        let is_empty = |slot: &Slot| slot.next.is_none() && slot.current.is_none();
+        if !self.slots.get(&address).is_some_and(is_empty) {
+            return;
+        }
+        self.slots.remove(&address);
+        if let Some(count) = self.of_address.get_mut(&address.ip()) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_address.remove(&address.ip());
+            }
+        }
+    }
 }
 
 /// See the module.
@@ -267,6 +303,8 @@ impl Secure {
         match fed {
             Ok(Ok(events)) => {
                 link.heard = now;
+                // A wrong cookie is an error.
+                link.is_proven |= content == Content::Handshake;
                 for event in events {
                     match event {
                         EndpointEvent::HandshakeComplete => self.complete(link, address),
@@ -297,7 +335,10 @@ impl Secure {
             slot.current = slot.next.take();
             self.end(before, address, &mut received.ended);
         }
-        self.tidy(&mut sessions, address);
+        if is_over || is_complete {
+            sessions.handshakes.remove(&peer.session);
+        }
+        sessions.tidy(address);
         received
     }
 
@@ -325,9 +366,14 @@ impl Secure {
                 return false;
             }
         }
-        let is_more = !sessions.handshakes.contains(&address);
-        if is_more && sessions.handshakes.len() >= self.options.max_handshakes {
-            return false;
+        sessions.end_handshake(address);
+        if sessions.handshakes.len() >= self.options.max_handshakes {
+            let Some(address) = sessions.oldest_unproven() else {
+                sessions.tidy(address);
+                return false;
+            };
+            sessions.end_handshake(address);
+            sessions.tidy(address);
         }
         sessions.last += 1;
         let link = Link {
@@ -337,13 +383,14 @@ impl Secure {
             heard: now,
             identity: None,
             allowance: HANDSHAKE_DATAGRAMS,
+            is_proven: false,
             random: random.to_vec(),
         };
         if !sessions.slots.contains_key(&address) {
             *sessions.of_address.entry(address.ip()).or_default() += 1;
         }
+        sessions.handshakes.insert(link.session, address);
         sessions.slots.entry(address).or_default().next = Some(link);
-        sessions.handshakes.insert(address);
         true
     }
 
@@ -368,7 +415,7 @@ impl Secure {
             let current = slot.current.take();
             self.end(current, address, &mut received.ended);
         }
-        self.tidy(sessions, address);
+        sessions.tidy(address);
         true
     }
 
@@ -397,25 +444,6 @@ impl Secure {
         }
         link.endpoint.stop(std::time::Instant::now(), address);
         self.flush(address, &mut link);
-    }
-
-    fn tidy(&self, sessions: &mut Sessions, address: SocketAddr) {
-        let Some(slot) = sessions.slots.get(&address) else {
-            return;
-        };
-        if slot.next.is_none() {
-            sessions.handshakes.remove(&address);
-        }
-        if slot.next.is_some() || slot.current.is_some() {
-            return;
-        }
-        sessions.slots.remove(&address);
-        if let Some(count) = sessions.of_address.get_mut(&address.ip()) {
-            *count -= 1;
-            if *count == 0 {
-                sessions.of_address.remove(&address.ip());
-            }
-        }
     }
 
     fn flush(&self, address: SocketAddr, link: &mut Link) {
@@ -453,19 +481,20 @@ impl Secure {
     /// Repeats what handshakes wait for, and gives up those that take too long.
     pub(super) fn tick(&self, now: tokio::time::Instant) {
         let mut sessions = self.sessions.lock();
-        let shaking: Vec<_> = sessions.handshakes.iter().copied().collect();
+        let shaking: Vec<_> = sessions.handshakes.values().copied().collect();
         for address in shaking {
-            if let Some(slot) = sessions.slots.get_mut(&address)
-                && let Some(link) = &mut slot.next
-            {
-                let is_late = now.saturating_duration_since(link.since) >= self.options.handshake_timeout.0;
-                let failed = link.endpoint.handle_timeout(address, now.into_std()).is_err();
-                self.flush(address, link);
-                if is_late || (failed && link.endpoint.get_connection_state(address).is_some()) {
-                    slot.next = None;
-                }
+            let next = sessions
+                .slots
+                .get_mut(&address)
+                .and_then(|slot| slot.next.as_mut());
+            let Some(link) = next else { continue };
+            let is_late = now.saturating_duration_since(link.since) >= self.options.handshake_timeout.0;
+            let has_failed = link.endpoint.handle_timeout(address, now.into_std()).is_err();
+            self.flush(address, link);
+            if is_late || has_failed {
+                sessions.end_handshake(address);
+                sessions.tidy(address);
             }
-            self.tidy(&mut sessions, address);
         }
     }
 
@@ -490,7 +519,7 @@ impl Secure {
                 .get_mut(&address)
                 .and_then(|slot| slot.current.take());
             self.end(current, address, &mut ended);
-            self.tidy(&mut sessions, address);
+            sessions.tidy(address);
         }
         ended
     }

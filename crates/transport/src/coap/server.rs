@@ -104,7 +104,7 @@ impl CoapServer {
         let socket = bind(address)?;
         let bound = socket.local_addr()?;
         if self.shared.plain.set(socket.clone()).is_ok() {
-            tokio::spawn(self.shared.clone().receive_plain(socket));
+            tokio::spawn(self.shared.clone().receive_from(socket, None));
             tokio::spawn(self.shared.clone().tick());
         }
         Ok(bound)
@@ -124,7 +124,7 @@ impl CoapServer {
         let bound = socket.local_addr()?;
         let secure = Arc::new(Secure::new(socket.clone(), credentials, options.clone())?);
         if self.shared.secure.set(secure.clone()).is_ok() {
-            tokio::spawn(self.shared.clone().receive_secure(socket, secure));
+            tokio::spawn(self.shared.clone().receive_from(socket, Some(secure)));
             if self.shared.plain.get().is_none() {
                 tokio::spawn(self.shared.clone().tick());
             }
@@ -196,7 +196,8 @@ impl Drop for Place {
 }
 
 impl Shared {
-    async fn receive_plain(self: Arc<Self>, socket: Arc<UdpSocket>) {
+    /// Takes datagrams until the server stops: those of DTLS where `secure` is given.
+    async fn receive_from(self: Arc<Self>, socket: Arc<UdpSocket>, secure: Option<Arc<Secure>>) {
         let mut buffer = vec![0; MAX_DATAGRAM];
         let mut stop = self.stopping.clone();
         loop {
@@ -204,35 +205,25 @@ impl Shared {
                 received = socket.recv_from(&mut buffer) => received,
                 _ = stop.wait_for(|stop| *stop) => return,
             };
-            match received {
-                Ok((length, address)) => {
-                    let peer = Peer { address, session: 0 };
-                    self.receive(peer, buffer.get(..length).unwrap_or_default());
-                }
-                Err(error) => cannot_receive(&error).await,
-            }
-        }
-    }
-
-    async fn receive_secure(self: Arc<Self>, socket: Arc<UdpSocket>, secure: Arc<Secure>) {
-        let mut buffer = vec![0; MAX_DATAGRAM];
-        let mut stop = self.stopping.clone();
-        loop {
-            let received = tokio::select! {
-                received = socket.recv_from(&mut buffer) => received,
-                _ = stop.wait_for(|stop| *stop) => return,
-            };
-            match received {
-                Ok((length, address)) => {
-                    let Received { messages, ended } =
-                        secure.receive(address, buffer.get(..length).unwrap_or_default());
-                    for (peer, message) in messages {
-                        self.receive(peer, &message);
+            let (datagram, address) = match received {
+                Ok((length, address)) => (buffer.get(..length).unwrap_or_default(), address),
+                Err(error) => {
+                    if let Some(suppressed) = RECEIVE_GATE.open() {
+                        warn!(%error, suppressed, "cannot receive datagrams");
                     }
-                    self.gone(&ended);
+                    tokio::time::sleep(RECEIVE_PAUSE).await;
+                    continue;
                 }
-                Err(error) => cannot_receive(&error).await,
+            };
+            let Some(secure) = &secure else {
+                self.receive(Peer { address, session: 0 }, datagram);
+                continue;
+            };
+            let Received { messages, ended } = secure.receive(address, datagram);
+            for (peer, message) in messages {
+                self.receive(peer, &message);
             }
+            self.gone(&ended);
         }
     }
 
@@ -446,11 +437,4 @@ fn finish(reply: &mut Reply) {
     if let Some(after) = reply.after.take() {
         after();
     }
-}
-
-async fn cannot_receive(error: &std::io::Error) {
-    if let Some(suppressed) = RECEIVE_GATE.open() {
-        warn!(%error, suppressed, "cannot receive datagrams");
-    }
-    tokio::time::sleep(RECEIVE_PAUSE).await;
 }

@@ -14,9 +14,9 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 const CLIENT_HELLO: u8 = 1;
 
-/// Records in one datagram, and parts of messages in one record.
+/// Records in one datagram, and parts of messages in all of them.
 const MAX_RECORDS: usize = 16;
-const MAX_FRAGMENTS: usize = 8;
+const MAX_FRAGMENTS: usize = 16;
 /// Longest handshake message, bytes: a chain of certificates.
 const MAX_MESSAGE: usize = 16 << 10;
 /// Messages of one handshake.
@@ -37,7 +37,7 @@ pub(super) enum Content {
 
 /// Looks at the records of a datagram; `None` for one that is to be dropped.
 pub(super) fn inspect(datagram: &[u8]) -> Option<Content> {
-    let (mut rest, mut content) = (datagram, None);
+    let (mut rest, mut content, mut parts) = (datagram, None, MAX_FRAGMENTS);
     for _ in 0..MAX_RECORDS {
         let header = rest.first_chunk::<RECORD>()?;
         let [kind, _, _, epoch_high, epoch_low, .., length_high, length_low] = *header;
@@ -45,7 +45,7 @@ pub(super) fn inspect(datagram: &[u8]) -> Option<Content> {
         let length = usize::from(u16::from_be_bytes([length_high, length_low]));
         let body = rest.get(RECORD..RECORD + length)?;
         let of_record = match (kind, epoch) {
-            (HANDSHAKE, 0) => fragments(body)?,
+            (HANDSHAKE, 0) => fragments(body, &mut parts)?,
             (HANDSHAKE, 1) if length <= MAX_FINISHED => Content::Handshake,
             (CHANGE_CIPHER_SPEC, 0) => Content::Handshake,
             (APPLICATION_DATA, 1) | (ALERT, 0 | 1) => Content::Session,
@@ -72,10 +72,11 @@ pub(super) fn random(datagram: &[u8]) -> Option<&[u8]> {
     hello.get(2..34)
 }
 
-/// Looks at the parts of handshake messages in a record that is not encrypted.
-fn fragments(record: &[u8]) -> Option<Content> {
+/// Looks at the parts of handshake messages in a record that is not encrypted, of which there may be so many yet.
+fn fragments(record: &[u8], left: &mut usize) -> Option<Content> {
     let (mut rest, mut content) = (record, Content::Handshake);
-    for _ in 0..MAX_FRAGMENTS {
+    while !rest.is_empty() {
+        *left = left.checked_sub(1)?;
         let header = rest.first_chunk::<FRAGMENT>()?;
         let [kind, l2, l1, l0, s1, s0, o2, o1, o0, f2, f1, f0] = *header;
         let number = |high, middle, low| u32::from_be_bytes([0, high, middle, low]) as usize;
@@ -90,11 +91,8 @@ fn fragments(record: &[u8]) -> Option<Content> {
             content = Content::Begins;
         }
         rest = rest.get(FRAGMENT + part..)?;
-        if rest.is_empty() {
-            return Some(content);
-        }
     }
-    None
+    Some(content)
 }
 
 #[cfg(test)]
@@ -149,11 +147,18 @@ mod tests {
         let many_parts: Vec<u8> = (0..=MAX_FRAGMENTS as u8)
             .flat_map(|at| part(11, 64, 2, at, &[0]))
             .collect();
+        let halves = record(
+            HANDSHAKE,
+            0,
+            &part(11, 64, 2, 0, &[0]).repeat(MAX_FRAGMENTS / 2 + 1),
+        );
+        assert_eq!(inspect(&halves), Some(Content::Handshake));
         for (what, datagram) in [
             ("nothing", Vec::new()),
             ("CoAP without DTLS", vec![0x40, 1, 0, 1]),
             ("cut off", data[..20].to_vec()),
             ("many parts", record(HANDSHAKE, 0, &many_parts)),
+            ("many parts in two", [halves.as_slice(), &halves].concat()),
             ("an empty part", record(HANDSHAKE, 0, &part(11, 64, 2, 0, &[]))),
             (
                 "a part beyond the end",
