@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.chains import SAVE, SWITCH, Chain, post, transform
+from harness.chains import SAVE, SWITCH, Chain, post, script, transform
+from harness.live import Live
 from harness.rest import unique
 from harness.server import eventually
 
@@ -177,3 +178,58 @@ def tried(rest, lang: str, use: str, body: str) -> dict:
         },
         scriptLang=lang,
     ).json()
+
+
+def test_what_is_stored_and_what_is_shown_to_sockets_are_settings_of_their_own(server, rest, device):
+    def saves(node: tuple[str, dict], stored: bool, shown: bool) -> tuple[str, dict]:
+        stored, shown = ({"type": "ON_EVERY_MESSAGE" if on else "SKIP"} for on in (stored, shown))
+        settings = {"type": "ADVANCED", "webSockets": shown, "calculatedFields": stored}
+        class_name, configuration = node
+        parts = ("timeseries", "latest") if node is SAVE else ("attributes",)
+        return class_name, configuration | {"processingSettings": settings | dict.fromkeys(parts, stored)}
+
+    save_attributes = ("telemetry.TbMsgAttributesNode", {"scope": "CLIENT_SCOPE"})
+    chain = Chain()
+    switch = chain.node(SWITCH)
+    for label, node, version in (("Post telemetry", SAVE, 1), ("Post attributes", save_attributes, 3)):
+        quiet = chain.node(script("filter.TbJsFilterNode", "JS", "return msg.quiet != null;"))
+        chain.connect(switch, label, quiet)
+        for way, stored in (("True", True), ("False", False)):
+            chain.connect(quiet, way, chain.node(saves(node, stored, not stored), configurationVersion=version))
+    chain.save(rest, root=True)
+    strategy = {"type": "IMMEDIATE", "saveTimeSeries": True, "saveLatest": True, "sendWsUpdate": False}
+    calculated = {
+        "entityId": device.json["id"],
+        "type": "SIMPLE",
+        "name": "doubled",
+        "configuration": {
+            "type": "SIMPLE",
+            "arguments": {"n": {"refEntityKey": {"key": "quiet", "type": "TS_LATEST"}}},
+            "expression": "n * 2",
+            "output": {"type": "TIME_SERIES", "name": "doubled", "decimalsByDefault": 0, "strategy": strategy},
+        },
+    }
+    rest.post("/api/calculatedField", calculated)
+    followed = {"entityType": "DEVICE", "entityId": device.id}
+    live = Live.authenticated(
+        rest,
+        followed | {"type": "TIMESERIES", "cmdId": 1},
+        followed | {"type": "ATTRIBUTES", "cmdId": 2, "scope": "CLIENT_SCOPE"},
+    )
+    assert sorted(live.receive()["subscriptionId"] for _ in range(2)) == [1, 2]
+    path = f"/api/plugins/telemetry/DEVICE/{device.id}"
+
+    def attributes() -> dict:
+        return {found["key"]: found["value"] for found in rest.get(f"{path}/values/attributes/CLIENT_SCOPE").json()}
+
+    post(server, device, {"quiet": 1})
+    post(server, device, {"quiet": 2}, "attributes")
+    eventually(lambda: rest.values(device.id, "doubled") == [2] and attributes() == {"quiet": 2})
+    post(server, device, {"ts": 1000, "values": {"loud": 3}})
+    told = live.receive()
+    assert (told["subscriptionId"], told["data"]) == (1, {"loud": [[1000, "3"]]})
+    post(server, device, {"loud": 4}, "attributes")
+    told = live.receive()
+    assert (told["subscriptionId"], list(told["data"])) == (2, ["loud"])
+    assert sorted(rest.get(f"{path}/keys/timeseries").json()) == ["doubled", "quiet"]
+    assert attributes() == {"quiet": 2}

@@ -29,8 +29,8 @@ mod timeseries;
 mod values;
 
 pub use alarms::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
-    MAX_ALARM_ENTITIES, Propagation,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch,
+    AlarmUpdate, MAX_ALARM_ENTITIES, Propagation,
 };
 pub use api_keys::ApiKeyStore;
 pub use assigned::{
@@ -48,7 +48,10 @@ pub use entities::{
 pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
-pub use ingest::{AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow, TelemetryRow};
+pub use ingest::{
+    AttributeEffect, AttributeParts, AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow,
+    TelemetryRow,
+};
 pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
@@ -68,4 +71,4 @@ pub use rule_nodes::{
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use settings::SettingsStore;
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
-pub use values::{StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};
+pub use values::{Hears, StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};

@@ -65,7 +65,7 @@ impl Points {
             for row in rows(bytes) {
                 let row = row?;
                 all.push(TelemetryRow {
-                    parts: RowParts::Both,
+                    parts: RowParts::ALL,
                     subject: record.subject,
                     ts: row.ts,
                     ttl_seconds,

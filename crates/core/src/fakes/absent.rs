@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::absent;
 use crate::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
+    AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
     EntityViewStore, ImportRow, ProfileStore, RelationEnds, RelationKey, RelationStore, StoreResult,
 };
 
@@ -117,31 +117,19 @@ impl RelationStore for Absent {
 
 #[async_trait]
 impl AlarmStore for Absent {
-    async fn create_or_update_active(&self, _: AlarmDraft) -> StoreResult<Option<AlarmApiResult>> {
+    async fn create_or_update_active(&self, _: AlarmDraft) -> AlarmChange {
         absent()
     }
-    async fn update(&self, _: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>> {
+    async fn update(&self, _: AlarmUpdate) -> AlarmChange {
         absent()
     }
-    async fn acknowledge(&self, _: TenantId, _: AlarmId, _: i64) -> StoreResult<Option<AlarmApiResult>> {
+    async fn acknowledge(&self, _: TenantId, _: AlarmId, _: i64) -> AlarmChange {
         absent()
     }
-    async fn clear(
-        &self,
-        _: TenantId,
-        _: AlarmId,
-        _: i64,
-        _: Option<&Value>,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn clear(&self, _: TenantId, _: AlarmId, _: i64, _: Option<&Value>) -> AlarmChange {
         absent()
     }
-    async fn assign(
-        &self,
-        _: TenantId,
-        _: AlarmId,
-        _: Option<UserId>,
-        _: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn assign(&self, _: TenantId, _: AlarmId, _: Option<UserId>, _: i64) -> AlarmChange {
         absent()
     }
     async fn touch(&self, _: &[AlarmTouch]) -> StoreResult<()> {

@@ -249,7 +249,7 @@ impl Imports {
             }
             if keeps && !one.line.series.is_empty() {
                 points.push(TelemetryRow {
-                    parts: RowParts::Both,
+                    parts: RowParts::ALL,
                     subject,
                     ts: now,
                     ttl_seconds: *ttl_seconds,
