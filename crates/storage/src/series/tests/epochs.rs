@@ -1,6 +1,7 @@
 //! What is left of epochs that are packed, of some that are packed in part, and of those of the format before.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use fieldline_core::ports::{TelemetryRow, TimeSeriesStore};
 use fieldline_model::kv::{self, Value};
@@ -24,7 +25,7 @@ fn save(store: &SeriesStore, of: u8, ts: i64, value: &Value) {
     let mut packed = Vec::new();
     kv::pack("k", value.as_ref(), &mut packed);
     let row = TelemetryRow {
-        parts: RowParts::Both,
+        parts: RowParts::ALL,
         subject: subject(of),
         ts,
         ttl_seconds: 0,
@@ -93,6 +94,38 @@ fn an_epoch_that_is_packed_in_part_takes_no_rows_after_a_restart() {
         assert_eq!(times(&world.store(), of), [1], "{of}");
     }
     assert_eq!(world.store().engine().unwrap().sealed_count(), 0);
+    world.store().close().unwrap();
+}
+
+#[test]
+fn an_epoch_without_rows_is_looked_at_once_when_it_is_due() {
+    let world = World::new();
+    let is_due = || {
+        let epoch = world.store().engine().unwrap().active().unwrap();
+        epoch.born_ms.load(Ordering::Relaxed) != i64::MAX
+    };
+    let after_its_time = || {
+        world.clock.advance(quiet().pack_age.0.as_millis() as i64 + 1);
+        world.store().seal_when_due().unwrap();
+        assert_eq!(world.store().engine().unwrap().sealed_count(), 0);
+    };
+    // All that a restart finds is the mark of an epoch that is packed.
+    save(&world.store(), 0, 1, &Value::Long(1));
+    world.store().pack_now().unwrap();
+    world.damage(|_| {}).unwrap();
+    after_its_time();
+    assert!(!is_due());
+    // Its rows were deleted.
+    save(&world.store(), 1, 1, &Value::Long(1));
+    runtime()
+        .block_on(world.store().delete_subject(subject(1)))
+        .unwrap();
+    assert!(is_due());
+    after_its_time();
+    assert!(!is_due());
+    // The next row counts again.
+    save(&world.store(), 1, 2, &Value::Long(1));
+    assert!(is_due());
     world.store().close().unwrap();
 }
 
