@@ -4,6 +4,7 @@ import pytest
 
 from harness.chains import SAVE, SWITCH, Chain, post, script, transform
 from harness.live import Live
+from harness.people import create_tenancy
 from harness.rest import unique
 from harness.server import eventually
 
@@ -42,34 +43,37 @@ def test_a_checkpoint_inside_a_nested_chain_finds_its_way_back(server, rest, dev
     assert rest.values(device.id, "n") == []
 
 
-@pytest.mark.parametrize(
-    ("strategy", "kept"),
-    [
-        ("FIRST", [{"n": 0}]),
-        ("LAST", [{"n": 4}]),
-        ("ALL", [{"count": 5, "sum": 10, "told": "deviceName,deviceType,ts"}]),
-    ],
-)
-def test_deduplication_makes_one_message_of_many(server, rest, device, strategy, kept):
-    window = {"interval": 4, "strategy": strategy, "maxPendingMsgs": 100, "maxRetries": 3}
-    window["outMsgType"] = "POST_TELEMETRY_REQUEST" if strategy == "ALL" else None
-    chain = Chain()
-    switch = chain.node(SWITCH)
-    gather = chain.node(("deduplication.TbMsgDeduplicationNode", window))
-    chain.connect(switch, "Post telemetry", gather)
-    sums = "count: msg.length, sum: msg.reduce((sum, one) => sum + one.msg.n, 0)"
-    total = f"{{{sums}, told: Object.keys(msg[0].metadata).sort().join(',')}}"
-    turn = chain.node(transform("JS", total if strategy == "ALL" else "msg"))
-    chain.connect(gather, "Success", turn).connect(turn, "Success", chain.node(SAVE))
-    chain.save(rest, root=True)
-    other = rest.create_device()
-    for n in range(5):
-        post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
-    post(server, other, {"n": 7})
-    eventually(lambda: rest.latest(device.id) == kept[0], within=15)
-    assert [len(rest.values(device.id, key)) for key in kept[0]] == [1] * len(kept[0])
-    # Each originator has a window of its own.
-    assert eventually(lambda: rest.latest(other.id)) != kept[0]
+def test_deduplication_makes_one_message_of_many(server, sysadmin):
+    def gather(strategy: str, kept: dict) -> tuple:
+        """Each in a tenant of its own, so that the windows of all pass together."""
+        rest = create_tenancy(sysadmin).admin
+        device, other = rest.create_device(), rest.create_device()
+        window = {"interval": 4, "strategy": strategy, "maxPendingMsgs": 100, "maxRetries": 3}
+        window["outMsgType"] = "POST_TELEMETRY_REQUEST" if strategy == "ALL" else None
+        chain = Chain()
+        switch = chain.node(SWITCH)
+        gather = chain.node(("deduplication.TbMsgDeduplicationNode", window))
+        chain.connect(switch, "Post telemetry", gather)
+        sums = "count: msg.length, sum: msg.reduce((sum, one) => sum + one.msg.n, 0)"
+        total = f"{{{sums}, told: Object.keys(msg[0].metadata).sort().join(',')}}"
+        turn = chain.node(transform("JS", total if strategy == "ALL" else "msg"))
+        chain.connect(gather, "Success", turn).connect(turn, "Success", chain.node(SAVE))
+        chain.save(rest, root=True)
+        for n in range(5):
+            post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
+        post(server, other, {"n": 7})
+        return rest, device, other, kept
+
+    gathered = [
+        gather("FIRST", {"n": 0}),
+        gather("LAST", {"n": 4}),
+        gather("ALL", {"count": 5, "sum": 10, "told": "deviceName,deviceType,ts"}),
+    ]
+    for rest, device, other, kept in gathered:
+        eventually(lambda: rest.latest(device.id) == kept, within=15)
+        assert [len(rest.values(device.id, key)) for key in kept] == [1] * len(kept)
+        # Each originator has a window of its own.
+        assert eventually(lambda: rest.latest(other.id)) != kept
 
 
 def test_nodes_relate_an_originator_to_what_they_find_or_make_and_take_it_back(server, rest, device):
