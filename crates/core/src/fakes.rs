@@ -30,7 +30,7 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::ports::{
     AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
-    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ProfileStore, StoreError,
+    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, Login, ProfileStore, StoreError,
     StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter,
     UserStore,
 };
@@ -314,7 +314,7 @@ impl UserStore for FakeStores {
     async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
         absent()
     }
-    async fn note_login(&self, _: UserId, _: bool) -> StoreResult<u32> {
+    async fn note_login(&self, _: UserId, _: Login) -> StoreResult<u32> {
         absent()
     }
     async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {

@@ -42,7 +42,7 @@ pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, EntityStores, TenantProfileStore, TenantStore, UserFilter,
+    CustomerStore, DeviceCredentialsStore, EntityStores, Login, TenantProfileStore, TenantStore, UserFilter,
     UserStore,
 };
 pub use entity_rows::EntityRowStore;

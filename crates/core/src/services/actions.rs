@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::Context;
 use crate::access::{Entity, Principal};
-use crate::audit::{AuditTrail, raw};
+use crate::audit::{AuditTrail, raw, text_without_secrets};
 use crate::logging::LogGate;
 use crate::ports::{DeviceRpcRequest, StoreResult};
 
@@ -392,7 +392,7 @@ fn audit_entry(who: &Principal, action: &Action<'_>, body: &str, now: i64) -> Op
         "}" => format!("{{\"entityId\":\"{id}\"}}"),
         rest => format!("{{\"entityId\":\"{id}\",{rest}"),
     };
-    let shown = || format!("{{\"entity\":{body}}}");
+    let shown = || format!("{{\"entity\":{}}}", text_without_secrets(body));
     let assigned = |of: &str, name: &str| {
         json!({ "entityId": id.to_string(), of: text(of), name: text(name) }).to_string()
     };

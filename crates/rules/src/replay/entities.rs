@@ -7,8 +7,8 @@ use fieldline_core::access::Entity;
 use fieldline_core::ports::{
     AlarmStore, Assignable, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
     DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityStores, EntityViewStore, EventFilter,
-    EventStore, ImportRow, Profile, ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore,
-    RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
+    EventStore, ImportRow, Login, Profile, ProfileStore, QueueStore, RelationEnds, RelationKey,
+    RelationStore, RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
     CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
@@ -153,7 +153,7 @@ dry!(UserStore {
     fn credentials_by_reset_token(token: &str) -> Option<UserCredentials>;
     note "users saved" fn save(user: User, _create: bool) -> User { user }
     note "users deleted" fn delete(_tenant: TenantId, _id: UserId) -> bool { true }
-    note "users saved" fn note_login(_id: UserId, _right: bool) -> u32 { 0 }
+    note "users saved" fn note_login(_id: UserId, _login: Login) -> u32 { 0 }
     note "users saved" fn save_credentials(_credentials: UserCredentials) -> () { () }
 });
 
