@@ -1,6 +1,7 @@
 """Bulk imports of devices and assets from CSV, as the web interface sends them."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.people import create_tenancy
 from harness.rest import telemetry
@@ -124,8 +125,38 @@ def test_assets_are_imported_and_updated_only_where_asked(sysadmin):
     assert [(one["key"], one["value"]) for one in attributes] == [("floors", 3)]
 
 
+def test_what_a_crash_leaves_of_an_import_is_whole(make_server):
+    server = make_server().start()
+    admin = server.rest()
+    columns = [{"type": "NAME"}, {"type": "TYPE"}, {"type": "SERVER_ATTRIBUTE", "key": "serial"}]
+    file = "\n".join(f"crash-{n},crash,{n}" for n in range(4_000))
+    mine = {"entityFilter": {"type": "deviceType", "deviceTypes": ["crash"]}}
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(server.rest().session.post, server.http + DEVICES, json=request(file, columns), timeout=60)
+        eventually(lambda: admin.post("/api/entitiesQuery/count", mine).json() > 0)
+        server.kill()
+        assert call.exception() is not None, "the import had not ended"
+    server.start()
+    admin.base = server.http
+    left = admin.post("/api/entitiesQuery/count", mine).json()
+    with_values = {
+        "key": {"type": "SERVER_ATTRIBUTE", "key": "serial"},
+        "valueType": "NUMERIC",
+        "predicate": {"type": "NUMERIC", "operation": "GREATER_OR_EQUAL", "value": {"defaultValue": 0}},
+    }
+    assert 0 < left < 4_000
+    assert admin.post("/api/entitiesQuery/count", mine | {"keyFilters": [with_values]}).json() == left
+    assert len(admin.credentials(admin.device_by_name("crash-0")["id"]["id"])["credentialsId"]) == 20
+    answer = admin.call("POST", DEVICES, json=request(file, columns), timeout=300).json()
+    assert (answer["created"], answer["updated"], answer["errors"]) == (4_000 - left, left, 0)
+
+
 def test_a_tenant_imports_no_more_than_it_may_have(sysadmin):
-    admin = create_tenancy(sysadmin, maxDevices=2).admin
-    answer = admin.post(DEVICES, request("a\nb\nc", [{"type": "NAME"}])).json()
-    assert (answer["created"], answer["errors"]) == (2, 1) and "limit" in answer["errorsList"][0]
+    admin = create_tenancy(sysadmin, maxDevices=3).admin
+    taken = admin.create_device()
+    columns = [{"type": "NAME"}, {"type": "ACCESS_TOKEN"}]
+    answer = admin.post(DEVICES, request(f"wrong,{taken.token}\na\nb\nc", columns)).json()
+    assert (answer["created"], answer["errors"]) == (2, 2), answer
+    assert [line[:6] for line in answer["errorsList"]] == ["Line 1", "Line 4"], "a wrong line takes no room"
+    assert "limit" in answer["errorsList"][1]
     assert admin.post(DEVICES, request("x", [{"type": "LABEL"}]), expect=400).json()["errorCode"] == 31

@@ -161,6 +161,7 @@ async fn check(
     next: Next,
 ) -> Result<Response, ApiError> {
     let authenticated = caller::authenticate(&api, request.headers()).await?;
+    api.rest_limits.admit(&authenticated.principal).await?;
     if !allowed.contains(&authenticated.principal.authority) {
         return Err(ApiError::denied());
     }

@@ -35,7 +35,7 @@ pub use alarms::{
 pub use api_keys::ApiKeyStore;
 pub use assigned::{
     AssetFilter, Assignable, AssignableStore, DeviceFilter, DeviceStore, EntityViewFilter, EntityViewStore,
-    Head, HeadMut, ImportRow,
+    Head, HeadMut, ImportRow, ImportedValues,
 };
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};

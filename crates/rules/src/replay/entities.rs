@@ -7,8 +7,9 @@ use fieldline_core::access::Entity;
 use fieldline_core::ports::{
     AlarmStore, Assignable, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
     DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityStores, EntityViewStore, EventFilter,
-    EventStore, ImportRow, Login, Profile, ProfileStore, QueueStore, RelationEnds, RelationKey,
-    RelationStore, RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
+    EventStore, ImportRow, ImportedValues, Login, Profile, ProfileStore, QueueStore, RelationEnds,
+    RelationKey, RelationStore, RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter,
+    UserStore,
 };
 use fieldline_model::entity::{
     CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
@@ -241,7 +242,11 @@ impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S
         self.real.by_names(tenant, names).await
     }
 
-    async fn import(&self, rows: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>> {
+    async fn import(
+        &self,
+        rows: Vec<ImportRow<E>>,
+        _: &dyn ImportedValues,
+    ) -> StoreResult<Vec<StoreResult<E>>> {
         if !rows.is_empty() {
             self.note(change(E::TYPE, false));
         }
