@@ -1,8 +1,10 @@
 """Bulk imports of devices and assets from CSV, as the web interface sends them."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from harness.paho_device import PahoDevice
 from harness.people import create_tenancy
 from harness.rest import telemetry
 from harness.server import eventually
@@ -109,6 +111,16 @@ def test_credentials_of_every_kind_are_imported_and_kept(sysadmin, authority):
     before = credentials("b")
     again = admin.post(DEVICES, request("b", [{"type": "NAME"}])).json()
     assert (again["updated"], again["errors"]) == (1, 0) and credentials("b") == before
+
+
+def test_a_device_hears_of_the_shared_attributes_of_its_line(tenant, shared, device):
+    name = tenant.get(f"/api/device/{device.id}").json()["name"]
+    columns = [{"type": "NAME"}, {"type": "SHARED_ATTRIBUTE", "key": "limit"}]
+    with PahoDevice(shared.mqtt_address, "3.1.1", username=device.token) as client:
+        assert client.connect() == 0
+        assert client.subscribe(("v1/devices/me/attributes", 1)) == [1]
+        assert tenant.post(DEVICES, request(f"{name},7", columns)).json()["updated"] == 1
+        assert json.loads(client.message()[1]) == {"limit": 7}
 
 
 def test_assets_are_imported_and_updated_only_where_asked(sysadmin):

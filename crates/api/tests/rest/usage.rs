@@ -189,8 +189,7 @@ async fn requests_are_as_many_as_the_profile_allows() {
     for _ in 0..2 {
         user.get(path).await;
     }
-    let refused =
-        async |who: &Client<'_>| who.refused("GET", path, &Value::Null).await;
+    let refused = async |who: &Client<'_>| who.refused("GET", path, &Value::Null).await;
     assert_eq!(
         refused(&user).await,
         no(429, 33, "Too many requests for current customer!")

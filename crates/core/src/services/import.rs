@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::iter::Peekable;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fieldline_model::entity::{ImportColumnType as Column, ImportRequest, ImportResult};
 use fieldline_model::{CustomerId, EntityId, Subject, TenantId, new_uuid};
 use futures::stream::{self, StreamExt as _};
@@ -24,6 +25,7 @@ use self::values::{OfLine, Values};
 use super::{Actions, Context, ServiceError, ServiceResult, limits};
 use crate::access::{Kind as _, Principal};
 use crate::audit::raw;
+use crate::downlink::{AttributeUpdate, DeviceLink};
 use crate::events::EntityChange;
 use crate::ports::{Assignable, AssignableStore, ImportRow};
 use crate::usage::{ApiUsage, Feature, Usage, UsageKey};
@@ -38,6 +40,17 @@ const TELLING: usize = 500;
 pub struct Imports {
     context: Arc<Context>,
     actions: Actions,
+}
+
+/// What an import works with besides the services.
+#[derive(Clone, Copy)]
+pub struct ImportLinks<'l> {
+    /// How much tenants use.
+    pub usage: &'l ApiUsage,
+    /// The way to the sessions of devices, which hear of their shared attributes.
+    pub devices: &'l dyn DeviceLink,
+    /// Whether cells of values that hold a number become numbers.
+    pub type_cast: bool,
 }
 
 /// An entity as it was stored.
@@ -98,11 +111,11 @@ impl Imports {
     pub async fn devices(
         &self,
         who: &Principal,
-        usage: &ApiUsage,
+        links: ImportLinks<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let kind = device::DeviceImport::new(&self.context, who.tenant);
-        self.run(kind, who, usage, request).await
+        self.run(kind, who, links, request).await
     }
 
     /// Creates and changes assets. An asset is known by its name.
@@ -112,30 +125,31 @@ impl Imports {
     pub async fn assets(
         &self,
         who: &Principal,
-        usage: &ApiUsage,
+        links: ImportLinks<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let kind = asset::AssetImport::new(&self.context, who.tenant);
-        self.run(kind, who, usage, request).await
+        self.run(kind, who, links, request).await
     }
 
     async fn run<K: Import>(
         &self,
         kind: K,
         who: &Principal,
-        usage: &ApiUsage,
+        links: ImportLinks<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let mapping = request.mapping;
         line::check(&mapping)?;
-        let (lines, problems) = line::read_all(&request.file, &mapping)?;
+        let (lines, problems) = line::read_all(&request.file, &mapping, links.type_cast)?;
         let tenant = who.tenant;
         let mut run = Run {
             kind,
             context: &self.context,
             who,
             actions: self.actions.introduced(who).await,
-            usage: usage.of(tenant),
+            usage: links.usage.of(tenant),
+            devices: links.devices,
             ttl_seconds: tenant_ttl(&self.context, tenant).await?,
             room: limits::room(&self.context, tenant, K::Entity::TYPE).await?,
             update: mapping.update == Some(true),
@@ -168,6 +182,7 @@ struct Run<'r, K> {
     who: &'r Principal,
     actions: Actions,
     usage: Arc<Usage>,
+    devices: &'r dyn DeviceLink,
     /// Seconds that the tenant's profile has points kept; 0 for ever.
     ttl_seconds: u32,
     room: Option<limits::Room>,
@@ -310,8 +325,10 @@ impl<'r, K: Import> Run<'r, K> {
                 tenant: self.who.tenant,
                 entity: id_of(&one.entity),
             };
-            for (scope, _) in one.line.attributes() {
+            for (scope, values) in one.line.attributes() {
                 self.context.tell(EntityChange::AttributesChanged(subject, scope));
+                let update = AttributeUpdate::Saved(Bytes::copy_from_slice(values));
+                self.devices.attributes_changed(subject, scope, update);
             }
         }
         stream::iter(stored)

@@ -55,13 +55,13 @@ impl Line {
 pub(super) type Read = (Vec<Line>, Vec<(usize, String)>);
 
 /// Reads a text.
-pub(super) fn read_all(file: &str, mapping: &ImportMapping) -> ServiceResult<Read> {
+pub(super) fn read_all(file: &str, mapping: &ImportMapping, type_cast: bool) -> ServiceResult<Read> {
     let (mut lines, mut problems) = (Vec::new(), Vec::new());
     let mut is_header = mapping.header == Some(true);
     let delimiter = mapping.delimiter.unwrap_or(',');
     csv::each_row(file, delimiter, |row| {
         let number = row.line;
-        match (std::mem::take(&mut is_header), read(row, mapping)) {
+        match (std::mem::take(&mut is_header), read(row, mapping, type_cast)) {
             (true, _) => {}
             (false, Ok(line)) => lines.push(line),
             (false, Err(problem)) => problems.push((number, problem)),
@@ -105,7 +105,7 @@ fn too_much(problem: csv::TooMuch) -> ServiceError {
 }
 
 /// What a row says, by the columns.
-fn read(row: csv::Row, mapping: &ImportMapping) -> Result<Line, String> {
+fn read(row: csv::Row, mapping: &ImportMapping, type_cast: bool) -> Result<Line, String> {
     if row.cells.len() > mapping.columns.len() {
         return Err(format!(
             "There are {} cells, but {} columns",
@@ -139,9 +139,9 @@ fn read(row: csv::Row, mapping: &ImportMapping) -> Result<Line, String> {
     Ok(Line {
         number: row.line,
         fields,
-        shared: pack(shared)?,
-        server: pack(server)?,
-        series: pack(series)?,
+        shared: pack(shared, type_cast)?,
+        server: pack(server, type_cast)?,
+        series: pack(series, type_cast)?,
     })
 }
 
@@ -163,13 +163,14 @@ fn write_value(cell: &str, out: &mut String) {
 }
 
 /// The packed values of a JSON object that lacks its end.
-fn pack(mut object: String) -> Result<Vec<u8>, String> {
+fn pack(mut object: String, type_cast: bool) -> Result<Vec<u8>, String> {
     let mut values = Vec::new();
     if object.is_empty() {
         return Ok(values);
     }
     object.push('}');
     let rules = JsonRules {
+        type_cast,
         nulls: Nulls::Reject,
         ..JsonRules::default()
     };
@@ -231,13 +232,13 @@ mod tests {
             column(ImportColumnType::Timeseries, Some("s")),
         ]);
         let row = row("a,12,1.5,TRUE,\"{\"\"x\"\":[1]}\",\"{no json\",");
-        let line = read(row, &mapping).unwrap();
+        let line = read(row, &mapping, true).unwrap();
         assert_eq!(
             object(&line.server).get(),
             r#"{"n":12,"f":1.5,"b":true,"j":{"x":[1]},"t":"{no json"}"#
         );
         assert!(line.series.is_empty());
-        assert!(read(self::row("a,1,2,3,4,5,6,7"), &mapping).is_err());
+        assert!(read(self::row("a,1,2,3,4,5,6,7"), &mapping, true).is_err());
     }
 
     #[test]
