@@ -10,7 +10,7 @@ mod device;
 mod line;
 mod values;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::iter::Peekable;
 use std::sync::Arc;
 
@@ -205,7 +205,7 @@ impl<'r, K: Import> Run<'r, K> {
             .into_iter()
             .map(|entity| (entity.head().name.to_owned(), entity))
             .collect();
-        let mut drafts = VecDeque::with_capacity(lines.len());
+        let mut drafts = Vec::with_capacity(lines.len());
         for mut line in lines {
             let old = line.name().and_then(|name| known.remove(name));
             let create = old.is_none();
@@ -214,7 +214,7 @@ impl<'r, K: Import> Run<'r, K> {
             }
             let entity = begin::<K>(&line, old, self.who.tenant, self.context.now());
             match self.kind.draft(&line, entity, create).await {
-                Ok(row) => drafts.push_back((line, row)),
+                Ok(row) => drafts.push((line, row)),
                 Err(error) => self.problems.push((line.number, error.message().to_owned())),
             }
         }
@@ -233,12 +233,12 @@ impl<'r, K: Import> Run<'r, K> {
     /// Those that there is room for, and those that wait for whether all of them are stored.
     fn as_many_as_fit(
         &mut self,
-        drafts: VecDeque<Draft<K::Entity>>,
-    ) -> (Vec<Draft<K::Entity>>, VecDeque<Draft<K::Entity>>) {
-        let (mut now, mut later) = (Vec::with_capacity(drafts.len()), VecDeque::new());
+        drafts: Vec<Draft<K::Entity>>,
+    ) -> (Vec<Draft<K::Entity>>, Vec<Draft<K::Entity>>) {
+        let (mut now, mut later) = (Vec::with_capacity(drafts.len()), Vec::new());
         for draft in drafts {
             match self.room.as_mut().filter(|_| draft.1.create) {
-                Some(room) if room.left == 0 => later.push_back(draft),
+                Some(room) if room.left == 0 => later.push(draft),
                 Some(room) => {
                     room.left -= 1;
                     now.push(draft);
@@ -249,7 +249,7 @@ impl<'r, K: Import> Run<'r, K> {
         (now, later)
     }
 
-    fn refuse(&mut self, drafts: VecDeque<Draft<K::Entity>>) {
+    fn refuse(&mut self, drafts: Vec<Draft<K::Entity>>) {
         let Some(room) = &self.room else { return };
         for (line, _) in drafts {
             self.problems
