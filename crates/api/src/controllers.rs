@@ -47,6 +47,7 @@ mod rule_chain;
 mod rule_chain_replay;
 mod rule_engine;
 mod rule_node;
+mod system;
 mod tenant;
 mod tenant_profile;
 mod usage;
@@ -110,6 +111,7 @@ pub(crate) fn routes() -> Routes {
         .merge(claim::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
+        .merge(system::routes())
         .merge(usage::routes())
 }
 

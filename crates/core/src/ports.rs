@@ -35,14 +35,14 @@ pub use alarms::{
 pub use api_keys::ApiKeyStore;
 pub use assigned::{
     AssetFilter, Assignable, AssignableStore, DeviceFilter, DeviceStore, EntityViewFilter, EntityViewStore,
-    Head, HeadMut, ImportRow,
+    Head, HeadMut, ImportRow, ImportedValues,
 };
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, EntityStores, TenantProfileStore, TenantStore, UserFilter,
+    CustomerStore, DeviceCredentialsStore, EntityStores, Login, TenantProfileStore, TenantStore, UserFilter,
     UserStore,
 };
 pub use entity_rows::EntityRowStore;

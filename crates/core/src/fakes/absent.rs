@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::absent;
 use crate::ports::{
     AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
-    EntityViewStore, ImportRow, ProfileStore, RelationEnds, RelationKey, RelationStore, StoreResult,
+    EntityViewStore, ImportRow, ImportedValues, ProfileStore, RelationEnds, RelationKey, RelationStore,
+    StoreResult,
 };
 
 /// See the module.
@@ -23,7 +24,7 @@ impl<E: Assignable> AssignableStore<E> for Absent {
     async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<E>> {
         absent()
     }
-    async fn import(&self, _: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>> {
+    async fn import(&self, _: Vec<ImportRow<E>>, _: &dyn ImportedValues) -> StoreResult<Vec<StoreResult<E>>> {
         absent()
     }
     async fn save(&self, _: E, _: bool) -> StoreResult<E> {
