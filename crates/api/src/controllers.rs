@@ -30,6 +30,7 @@ mod device;
 mod device_assignment;
 mod device_list;
 mod device_profile;
+mod device_session;
 mod entity_query;
 mod entity_search;
 mod entity_view;
@@ -107,6 +108,7 @@ pub(crate) fn routes() -> Routes {
         .merge(rule_engine::routes())
         .merge(rule_node::routes())
         .merge(queue::routes())
+        .merge(device_session::routes())
         .merge(rpc::routes())
         .merge(claim::routes())
         .merge(queue_stats::routes())

@@ -53,7 +53,8 @@ pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use import::{ImportLinks, Imports};
 pub use names::{NameConflict, Suffix};
 pub use onboarding::{
-    Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned, Provisioning,
+    ClaimOptions, Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned,
+    Provisioning,
 };
 pub use profiles::ProfileService;
 pub(crate) use queues::owner_of;

@@ -29,6 +29,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         ("journal", config.journal.check().err()),
         ("series", config.series.problem()),
         ("api", config.api.problem()),
+        ("calls", config.calls.problem()),
     ];
     found.extend(
         parts
@@ -123,6 +124,22 @@ fn devices(config: &Config) -> Vec<Check> {
         (
             mqtt.sessions_per_device >= 1,
             "`mqtt.sessions-per-device` must be 1 or more",
+        ),
+        (
+            config.mqtt.gateway_metrics_interval >= SECOND,
+            "`mqtt.gateway-metrics-interval` must be 1s or more",
+        ),
+        (
+            config.address_guard.max_wrong_credentials >= 1,
+            "`address-guard.max-wrong-credentials` must be 1 or more",
+        ),
+        (
+            config.address_guard.block_timeout >= SECOND,
+            "`address-guard.block-timeout` must be 1s or more",
+        ),
+        (
+            config.claiming.duration >= SECOND,
+            "`claiming.duration` must be 1s or more",
         ),
         (
             config.mqtts.listen.is_none()
