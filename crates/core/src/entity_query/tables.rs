@@ -114,6 +114,11 @@ impl Tables {
         }
     }
 
+    /// Bytes that all tables together may take.
+    pub(super) const fn budget(&self) -> usize {
+        self.budget
+    }
+
     /// The table, if it is in memory.
     pub(super) fn get(&self, tenant: TenantId, kind: EntityType) -> Option<Arc<Table>> {
         let table = self.tables.read().get(&(tenant, kind)).cloned()?;
