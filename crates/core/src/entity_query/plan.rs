@@ -397,7 +397,7 @@ impl EntityQueries {
             filters: &filters,
             negate: false,
         };
-        let types = (!search.types.is_empty()).then(|| search.types.iter().cloned().collect());
+        let types = (!search.types.any_of.is_empty()).then(|| search.types.any_of.iter().cloned().collect());
         let root = resolve(who, search.root_entity);
         let mut parts = self.related(who, &[root], walk, types).await?;
         parts.retain(|part| part.kind == kind);

@@ -45,7 +45,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    fn new(tenant: TenantId, kind: EntityType) -> Self {
+    pub(super) fn new(tenant: TenantId, kind: EntityType) -> Self {
         Self {
             data: RwLock::new(TableData::new(tenant, kind)),
             reading: tokio::sync::Mutex::default(),
