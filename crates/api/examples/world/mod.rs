@@ -1,5 +1,7 @@
 //! What the examples measure: stores in a directory of their own, with the demo tenant and devices.
 
+#![allow(dead_code, reason = "no example needs all of it")]
+
 use std::sync::Arc;
 
 use fieldline_core::access::Principal;

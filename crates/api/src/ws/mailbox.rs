@@ -97,7 +97,7 @@ pub(super) struct News {
     /// Whether all values of the source were deleted before.
     pub(super) all_deleted: bool,
     /// Bytes when it was compacted last.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl News {
