@@ -39,7 +39,9 @@ def furnish(tenancy: Tenancy) -> dict[str, str]:
     asset = rest.post("/api/asset", {"name": "asset", "type": "default"}).json()
     rest.post(telemetry(device.id, "timeseries/ANY"), {"temperature": 21.5, "on": True, "state": {"a": [1]}})
     rest.post(telemetry(device.id, "SERVER_SCOPE"), {"floor": 2, "where": "here"})
-    rest.post("/api/relation", {"from": asset["id"], "to": device.json["id"], "type": "Contains", "typeGroup": "COMMON"})
+    rest.post(
+        "/api/relation", {"from": asset["id"], "to": device.json["id"], "type": "Contains", "typeGroup": "COMMON"}
+    )
     view = {"name": "view", "type": "default", "entityId": device.json["id"], "startTimeMs": 0, "endTimeMs": 0}
     view |= {"keys": {"timeseries": ["temperature"], "attributes": {"cs": [], "ss": ["floor"], "sh": []}}}
     dashboard = rest.post("/api/dashboard", {"title": "dashboard", "configuration": {"widgets": {}}}).json()
@@ -87,7 +89,9 @@ def configuration(parameters: dict[str, str]) -> str:
     lines = ["[checks]"] + [f"{check}.enabled = false" for check in LEFT_OUT]
     for path in MAY_BE_EMPTY:
         lines += ["[[operations]]", f"include-path = {json.dumps(path)}"]
-        lines += [f"checks.{check}.enabled = false" for check in ("content_type_conformance", "response_schema_conformance")]
+        lines += [
+            f"checks.{check}.enabled = false" for check in ("content_type_conformance", "response_schema_conformance")
+        ]
     lines += ["[[operations]]", 'include-method = "GET"', "[operations.parameters]"]
     lines += [f'"path.{name}" = {json.dumps(value)}' for name, value in parameters.items()]
     return "\n".join(lines)

@@ -20,7 +20,9 @@ def besiege(tmp_path, urls: list[str], connection: str, posts_each: int) -> dict
     (tmp_path / "siegerc").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))
     command = ["siege", "-R", tmp_path / "siegerc", "-f", tmp_path / "urls.txt", "--content-type", "application/json"]
     command += ["--benchmark", f"--concurrent={USERS}", f"--reps={posts_each}"]
-    said = subprocess.run(command, text=True, capture_output=True, timeout=100, env={"HOME": tmp_path, "PATH": "/usr/bin"})
+    said = subprocess.run(
+        command, text=True, capture_output=True, timeout=100, env={"HOME": tmp_path, "PATH": "/usr/bin"}
+    )
     assert said.returncode == 0, said.stderr
     return json.loads(said.stdout[said.stdout.index("{") :])
 
