@@ -30,6 +30,7 @@ mod device;
 mod device_assignment;
 mod device_list;
 mod device_profile;
+mod device_session;
 mod entity_query;
 mod entity_search;
 mod entity_view;
@@ -47,6 +48,7 @@ mod rule_chain;
 mod rule_chain_replay;
 mod rule_engine;
 mod rule_node;
+mod system;
 mod tenant;
 mod tenant_profile;
 mod usage;
@@ -106,10 +108,12 @@ pub(crate) fn routes() -> Routes {
         .merge(rule_engine::routes())
         .merge(rule_node::routes())
         .merge(queue::routes())
+        .merge(device_session::routes())
         .merge(rpc::routes())
         .merge(claim::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
+        .merge(system::routes())
         .merge(usage::routes())
 }
 
@@ -136,8 +140,8 @@ struct EntitySubtype {
     subtype: String,
 }
 
-/// A list, or one entity, by which parameters are given.
-#[derive(Serialize)]
+/// A page, a list or one entity, by which parameters are given.
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 enum Either<A, B> {
     Left(A),

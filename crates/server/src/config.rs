@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fieldline_core::options::{ByteSize, Span};
-use fieldline_core::{activity, devices, ingest};
+use fieldline_core::services::ClaimOptions;
+use fieldline_core::{activity, address_guard, calls, devices, ingest};
 use fieldline_rules::engine as rules;
 use fieldline_transport::{coap, mqtt, mqtts};
 use schemars::JsonSchema;
@@ -51,6 +52,12 @@ pub(crate) struct Config {
     pub coaps: coap::SecureOptions,
     /// Which devices are kept in memory.
     pub devices: devices::Options,
+    /// Addresses from which wrong credentials keep coming.
+    pub address_guard: address_guard::Options,
+    /// Calls to devices and by devices.
+    pub calls: calls::Options,
+    /// Devices that customers claim.
+    pub claiming: ClaimOptions,
     /// Whether devices are active.
     pub activity: activity::Options,
     /// The durable log.
@@ -85,6 +92,9 @@ impl Default for Config {
             coap: coap::Options::default(),
             coaps: coap::SecureOptions::default(),
             devices: devices::Options::default(),
+            address_guard: address_guard::Options::default(),
+            calls: calls::Options::default(),
+            claiming: ClaimOptions::default(),
             activity: activity::Options::default(),
             journal: fieldline_journal::Options::default(),
             ingest: ingest::Options::default(),

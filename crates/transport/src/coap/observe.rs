@@ -14,7 +14,7 @@ use std::time::Duration;
 use fieldline_codec::coap::{Block, Code, Encoder, Kind, Token};
 use fieldline_core::devices::{DeviceHandle, Listening};
 use fieldline_core::downlink::{Downlink, Wants};
-use fieldline_core::sessions::{CloseReason, Content, SessionControl, SessionGuard};
+use fieldline_core::sessions::{CloseReason, Content, Origin, Protocol, SessionControl, SessionGuard};
 use fieldline_model::DeviceId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -158,7 +158,7 @@ impl Observers {
         }
     }
 
-    fn session(&self, shared: &Arc<Shared>, device: &Arc<DeviceHandle>) -> Option<Arc<Session>> {
+    fn session(&self, shared: &Arc<Shared>, device: &Arc<DeviceHandle>, peer: Peer) -> Option<Arc<Session>> {
         let mut sessions = self.sessions.lock();
         if let Some(session) = sessions.get(&device.id)
             && session.guard.control().close_reason().is_none()
@@ -168,8 +168,18 @@ impl Observers {
         let place = self.places.clone().try_acquire_owned().ok()?;
         let services = &shared.services;
         let control = Arc::new(SessionControl::default());
+        let protocol = match peer.session {
+            0 => Protocol::Coap,
+            _ => Protocol::Coaps,
+        };
+        let origin = Origin {
+            protocol,
+            address: Some(peer.address.ip()),
+            gateway: None,
+            since_ms: services.clock.now_ms(),
+        };
         let session = Arc::new(Session {
-            guard: services.sessions.open(device.clone(), control),
+            guard: services.sessions.open_from(device.clone(), control, origin),
             observations: Mutex::default(),
             changed: watch::Sender::new(()),
             power: Mutex::new(Power {
@@ -195,7 +205,7 @@ pub(super) fn register(
     request: &Request,
     subject: Subject,
 ) -> Option<(u32, After)> {
-    let session = shared.observers.session(shared, device)?;
+    let session = shared.observers.session(shared, device, request.peer)?;
     let observation = Observation {
         key: request.key(),
         token: request.token,
@@ -534,9 +544,12 @@ async fn run(shared: Arc<Shared>, session: Arc<Session>, place: OwnedSemaphorePe
     let code = match reason {
         CloseReason::CredentialsChanged => Code::UNAUTHORIZED,
         CloseReason::Replaced => Code::DELETED,
-        CloseReason::KeepAlive | CloseReason::Inactive | CloseReason::Shutdown | CloseReason::TooSlow => {
-            Code::SERVICE_UNAVAILABLE
-        }
+        CloseReason::KeepAlive
+        | CloseReason::Inactive
+        | CloseReason::Shutdown
+        | CloseReason::TooSlow
+        | CloseReason::CallTimeout
+        | CloseReason::Administrator => Code::SERVICE_UNAVAILABLE,
     };
     let (device, subject) = (session.guard.device().id, session.guard.device().subject);
     {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_codec::coap::Code;
-use fieldline_core::devices::DeviceHandle;
+use fieldline_core::devices::{DeviceHandle, Refused as Limited};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{StoreError, StoreResult};
 use fieldline_core::services::ProvisionStatus;
@@ -31,9 +31,7 @@ static REFUSED_GATE: LogGate = LogGate::new(5);
 
 /// How long a message that has arrived may wait for the journal.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What a device is told that sends too much at once, and one whose tenant has used up its messages.
-const TOO_OFTEN: &str = "The rate limit of messages is exceeded!";
-const USED_UP: &str = "The messages of this month are used up!";
+/// What a device is told for which there is no room.
 const TOO_MANY: &str = "Too many wait already!";
 
 /// What a path names.
@@ -145,6 +143,12 @@ async fn identify(
     token: Option<&str>,
 ) -> Result<Arc<DeviceHandle>, Reply> {
     let services = &shared.services;
+    let address = request.peer.address.ip();
+    if !services.guard.admits(address) {
+        return Err(Reply::empty(Code::UNAUTHORIZED));
+    }
+    // Without DTLS anybody could have wrong credentials come from the address of somebody else.
+    let is_proven = request.peer.session > 0;
     let found = match by_certificate(shared, request).await {
         Ok(None) => match token {
             Some(token) => services.directory.by_token(token).await,
@@ -153,9 +157,17 @@ async fn identify(
         found => found,
     };
     let device = match found {
-        Ok(Some(device)) => device,
+        Ok(Some(device)) => {
+            if is_proven {
+                services.guard.was_right(address);
+            }
+            device
+        }
         Ok(None) => {
             shared.metrics.refused_logins.increment(1);
+            if is_proven {
+                services.guard.was_wrong(address);
+            }
             if let Some(suppressed) = REFUSED_GATE.open() {
                 info!(peer = %request.peer.address, suppressed, "refused a device's request over CoAP");
             }
@@ -167,7 +179,7 @@ async fn identify(
         .await
         .map_err(|refused| match refused {
             Refused::Revoked => Reply::empty(Code::UNAUTHORIZED),
-            Refused::UsedUp => Reply::refusal(Code::INTERNAL_SERVER_ERROR, USED_UP),
+            Refused::UsedUp => limited(shared, &device, &Limited::UsedUp),
             Refused::Store(error) => store_failed(&error),
         })?;
     shared.observers.heard(device.id);
@@ -185,6 +197,12 @@ async fn by_certificate(shared: &Shared, request: &Request) -> StoreResult<Optio
     let found = x509::by_certificate(&shared.services, &identity.chain).await?;
     identity.device.lock().clone_from(&found);
     Ok(found)
+}
+
+/// It is more than the device may send.
+fn limited(shared: &Shared, device: &DeviceHandle, why: &Limited) -> Reply {
+    shared.metrics.limited(device.id, why);
+    Reply::refusal(Code::INTERNAL_SERVER_ERROR, why.to_string())
 }
 
 fn store_failed(error: &StoreError) -> Reply {
@@ -271,11 +289,8 @@ impl Session<'_> {
 
     /// Counts a message without values, unless that goes beyond a rate limit.
     fn admit(&self, points: u32) -> Result<(), Reply> {
-        if self.device.admits(points) {
-            return Ok(());
-        }
-        self.shared.metrics.rejected.increment(1);
-        Err(Reply::refusal(Code::INTERNAL_SERVER_ERROR, TOO_OFTEN))
+        let passed = self.device.pass(points);
+        passed.map_err(|why| limited(self.shared, self.device, &why))
     }
 
     /// The same for what is no telemetry: the device was heard.

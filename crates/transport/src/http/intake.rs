@@ -10,7 +10,7 @@ use fieldline_model::json::JsonError;
 use fieldline_model::record::RecordBatch;
 
 use super::memory::{BodyShare, RecordShare};
-use super::{Refusal, Shared, body};
+use super::{Peer, Refusal, Shared, body};
 use crate::Services;
 use crate::intake::{Intake, NotTaken};
 
@@ -40,10 +40,11 @@ impl Shared {
     pub(super) async fn post(
         &self,
         token: &str,
+        peer: Peer,
         request: Request,
         parse: Parse,
     ) -> Result<StatusCode, Refusal> {
-        let device = self.device(token).await?;
+        let device = self.device(token, peer).await?;
         let mut body_share = self.memory.for_body(device.id);
         let body = body::read(request, self.limits, &mut body_share).await?;
         // The device may have been changed or deleted while the body arrived.
@@ -56,9 +57,7 @@ impl Shared {
                 record_share,
             };
             let parsed = self.parse(&device, received, parse).await?;
-            if !device.admits(parsed.records.points()) {
-                return Err(Refusal::TooOften);
-            }
+            self.pass(&device, parsed.records.points())?;
             self.append(&device, &parsed.records).await
         };
         match tokio::time::timeout(PATIENCE, taken).await {
