@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantProfileId};
+use fieldline_protobuf::Payloads;
 use parking_lot::RwLock;
 
 use crate::clock::MonotonicTimes;
@@ -30,6 +31,10 @@ pub struct DeviceSettings {
     pub attributes_topic: Option<String>,
     /// Further filter that subscribes to changes of shared attributes.
     pub attributes_subscription: Option<String>,
+    /// What payloads over MQTT look like, where they are Protobuf.
+    pub mqtt_payloads: Option<Arc<Payloads>>,
+    /// The same over CoAP.
+    pub coap_payloads: Option<Arc<Payloads>>,
     /// Rate limits of messages, telemetry messages and telemetry points, as the tenant profile writes them.
     pub message_limits: [Option<String>; 3],
     /// The same, read.

@@ -12,7 +12,7 @@ use tracing::warn;
 use super::connection::Shared;
 use super::stream::Stream;
 use super::two_way::Sent;
-use crate::payload;
+use crate::payload::Provision;
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
@@ -162,14 +162,14 @@ impl Newcomer {
 
     /// Answers a request. Returns whether the connection stays.
     async fn answer(&mut self, shared: &Shared, payload: &[u8], qos: QoS) -> bool {
-        let Ok(request) = payload::provision_request(payload) else {
+        let Ok(asked) = Provision::parse(payload) else {
             self.session
                 .disconnect(ReasonCode::PayloadFormatInvalid, &mut self.out);
             return false;
         };
         let provisioning = &shared.services.onboarding.provisioning;
-        let answer = match provisioning.provision(&request).await {
-            Ok(provisioned) => serde_json::to_vec(&provisioned).unwrap_or_default(),
+        let answer = match provisioning.provision(&asked.request).await {
+            Ok(provisioned) => asked.answer(&provisioned),
             Err(error) => {
                 if let Some(suppressed) = STORE_GATE.open() {
                     warn!(%error, suppressed, "cannot provision a device");
