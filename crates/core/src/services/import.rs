@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::iter::Peekable;
 use std::sync::Arc;
 
+use fieldline_model::Subject;
 use fieldline_model::entity::{ImportColumnType, ImportMapping, ImportRequest, ImportResult};
 use fieldline_model::json::{self, JsonRules, Nulls, write_string};
 use fieldline_model::kv::{self, unpack};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{Subject, TenantId};
 use futures::stream::{self, StreamExt as _};
 use serde_json::value::RawValue;
 
@@ -453,17 +453,6 @@ fn object(values: &[u8]) -> Box<RawValue> {
     }
     text.push('}');
     raw(text)
-}
-
-/// Seconds that points of a tenant are kept; 0 for ever.
-async fn tenant_ttl(context: &Context, tenant: TenantId) -> ServiceResult<u32> {
-    let stores = &context.stores;
-    let found = stores.tenants.get(tenant).await?;
-    let profile = match found.and_then(|tenant| tenant.tenant_profile_id) {
-        Some(profile) => stores.tenant_profiles.get(profile).await?,
-        None => None,
-    };
-    Ok(profile.map_or(0, |profile| profile.storage_ttl_seconds()))
 }
 
 /// Notes a description and other free-form fields.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fieldline_model::entity::{Asset, AssetProfile, ImportColumnType as Column};
 use fieldline_model::{AssetId, CustomerId, TenantId};
 
-use super::{Import, Line, Stored, note, tenant_ttl};
+use super::{Import, Line, Stored, note};
 use crate::events::EntityChange;
 use crate::ports::ImportRow;
 use crate::services::{Context, ServiceResult, assets, profiles};
@@ -85,7 +85,7 @@ impl Import for AssetImport {
         if let Some(seconds) = self.tenant_ttl {
             return Ok(seconds);
         }
-        let seconds = tenant_ttl(&self.context, self.tenant).await?;
+        let seconds = crate::services::tenant_ttl(&self.context.stores, self.tenant).await?;
         self.tenant_ttl = Some(seconds);
         Ok(seconds)
     }
