@@ -15,6 +15,7 @@ use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
+use super::firmware::{ChunkRequest, Downloads};
 use super::gateway::{Gateway, Said};
 use super::login::Admitted;
 use super::partial::Share;
@@ -46,11 +47,12 @@ pub(super) struct Question {
     what: Asked,
 }
 
-enum Asked {
+pub(super) enum Asked {
     Attributes(AttributeRequest),
     SessionLimits,
     Claim(json::Claim),
     Gateway(Said),
+    Chunk(ChunkRequest),
 }
 
 /// The state of a connection that packets act on.
@@ -67,6 +69,8 @@ pub(super) struct Incoming {
     pub(super) granted: Granted,
     /// What is behind it, once it has spoken as a gateway.
     pub(super) gateway: Option<Box<Gateway>>,
+    /// What it downloads, once it has.
+    pub(super) downloads: Option<Box<Downloads>>,
     /// The session as the rest of the platform knows it.
     pub(super) guard: SessionGuard,
 }
@@ -88,6 +92,7 @@ impl Incoming {
             share,
             granted: Granted::default(),
             gateway: None,
+            downloads: None,
             guard,
         }
     }
@@ -107,6 +112,9 @@ impl Incoming {
     pub(super) fn clear_out(&mut self) {
         if self.out.capacity() > KEPT_OUT {
             self.out = Vec::new();
+            if let Some(downloads) = &mut self.downloads {
+                downloads.written();
+            }
         } else {
             self.out.clear();
         }
@@ -274,6 +282,9 @@ impl Incoming {
                     what: Asked::Gateway(said),
                 })))
             }
+            Uplink::Chunk { kind, id, number } if is_digits(id) => {
+                self.ask_chunk(shared, publish, kind, (id.to_owned(), number))
+            }
             Uplink::Claim => match json::claim(publish.payload) {
                 Ok(claim) => self.ask(shared, publish, String::new(), Asked::Claim(claim)),
                 Err(error) => self.settle(shared, publish, Err(error)),
@@ -283,7 +294,7 @@ impl Incoming {
             | Uplink::AttributeRequest { .. }
             | Uplink::Call { .. }
             | Uplink::Answer { .. } => self.invalid(shared, publish),
-            Uplink::Unknown => {
+            Uplink::Unknown | Uplink::Chunk { .. } => {
                 services.activity.heard(self.device().subject);
                 self.acknowledge(publish, ReasonCode::TopicNameInvalid);
                 Flow::Next
@@ -291,7 +302,7 @@ impl Incoming {
         }
     }
 
-    fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
+    pub(super) fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
         if !self.device().admits(0) {
             return self.too_often(shared);
         }
@@ -411,6 +422,7 @@ impl Incoming {
                 return Step::Continue;
             }
             Asked::Gateway(said) => return self.speak(shared, said).await,
+            Asked::Chunk(request) => return self.send_chunk(shared, request).await,
         };
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(&topic, qos, payload.as_bytes(), None) {
@@ -429,6 +441,10 @@ impl Incoming {
             warn!(%error, suppressed, "cannot look up whether a device can be claimed");
         }
     }
+}
+
+fn is_digits(text: &str) -> bool {
+    (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn is_number(text: &str) -> bool {

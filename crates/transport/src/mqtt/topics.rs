@@ -3,6 +3,7 @@
 use fieldline_codec::{QoS, topic};
 use fieldline_core::devices::DeviceSettings;
 use fieldline_core::downlink::Wants;
+use fieldline_model::entity::OtaKind;
 
 const V1_TELEMETRY: &str = "v1/devices/me/telemetry";
 const V1_ATTRIBUTES: &str = "v1/devices/me/attributes";
@@ -32,6 +33,12 @@ pub(super) enum Uplink<'t> {
     Answer {
         format: Format,
         id: &'t str,
+    },
+    /// Asks for a chunk of its firmware or software.
+    Chunk {
+        kind: OtaKind,
+        id: &'t str,
+        number: &'t str,
     },
     /// Lets a customer claim it.
     Claim,
@@ -95,6 +102,17 @@ fn prefixed(name: &str) -> Uplink<'_> {
                 Family::V1 | Family::V2 | Family::V2Json => Format::Json,
             };
             return Uplink::Answer { format, id };
+        }
+    }
+    for (kind, prefix) in [
+        (OtaKind::Firmware, "v2/fw/request/"),
+        (OtaKind::Software, "v2/sw/request/"),
+    ] {
+        let chunk = name
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.split_once("/chunk/"));
+        if let Some((id, number)) = chunk {
+            return Uplink::Chunk { kind, id, number };
         }
     }
     match name.strip_prefix(GATEWAY) {
