@@ -14,6 +14,7 @@ mod extract;
 mod mails;
 mod openapi;
 mod options;
+mod ota;
 mod router;
 mod state;
 mod telemetry;

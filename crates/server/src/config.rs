@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fieldline_core::options::{ByteSize, Span};
-use fieldline_core::{activity, devices, ingest};
+use fieldline_core::{activity, devices, ingest, ota};
 use fieldline_rules::engine as rules;
 use fieldline_transport::{mqtt, mqtts};
 use schemars::JsonSchema;
@@ -51,6 +51,8 @@ pub(crate) struct Config {
     pub activity: activity::Options,
     /// The durable log.
     pub journal: fieldline_journal::Options,
+    /// Firmware and software updates.
+    pub ota: ota::Options,
     /// From the log to the stores.
     pub ingest: ingest::Options,
     /// The rule engine.
@@ -81,6 +83,7 @@ impl Default for Config {
             devices: devices::Options::default(),
             activity: activity::Options::default(),
             journal: fieldline_journal::Options::default(),
+            ota: ota::Options::default(),
             ingest: ingest::Options::default(),
             rules: rules::Options::default(),
             usage: fieldline_core::usage::Options::default(),
