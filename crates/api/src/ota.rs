@@ -121,7 +121,7 @@ pub(crate) fn whole(api: &ApiState, package: OtaPackageInfo) -> ApiResult<Respon
         }
         None => (head, ",\"data\":null}", stream::empty().right_stream()),
     };
-    let once = |text: Bytes| stream::once(async { Ok(text) });
+    let once = |text: Bytes| stream::once(async move { Ok(text) });
     let data = data.map_ok(|piece| Bytes::from(STANDARD.encode(piece)));
     let body = once(head.into())
         .chain(data)

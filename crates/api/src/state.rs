@@ -136,9 +136,9 @@ impl ApiState {
         let hub = Hub::new();
         deps.live.listen(Arc::clone(&hub) as _);
         deps.events.listen(Arc::clone(&hub) as _);
-        // People download each package once: nothing of it is worth keeping.
+        // People download each package once: little of it is worth keeping.
         let uncached = ota::Options {
-            cache: ByteSize(0),
+            cache: ByteSize::mib(1),
             ..ota::Options::default()
         };
         let (packages, updates) = (&deps.entities.ota_packages, &deps.entities.ota_updates);

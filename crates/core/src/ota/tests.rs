@@ -220,7 +220,7 @@ async fn a_fleet_is_told_at_its_pace_and_a_restart_goes_on_where_it_was() {
     world.updates.own.lock().insert(last, world.packages[1]);
     let saved = EntityChange::DeviceSaved(world.fakes.tenant, last);
     running.rollouts.on_change(saved);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
     let (_, told, attributes) = world.told().pop().filter(|(_, told, _)| *told == last).unwrap();
     assert_eq!(told, last);
     assert!(attributes.contains(r#""fw_version":"2.0""#), "{attributes}");

@@ -104,7 +104,7 @@ impl Incoming {
         shared: &Shared,
         publish: &Publish<'_>,
         kind: OtaKind,
-        (id, number): (String, &str),
+        (id, number): (String, Option<u32>),
     ) -> Flow {
         let size = match publish.payload {
             b"" => Ok(None),
@@ -113,7 +113,7 @@ impl Incoming {
                 Err(_) => Err(()),
             }),
         };
-        let (Ok(size), Ok(number)) = (size, number.parse::<u32>()) else {
+        let (Ok(size), Some(number)) = (size, number) else {
             debug!(device = %self.device().id, "a request for a chunk makes no sense");
             return self.invalid(shared, publish);
         };

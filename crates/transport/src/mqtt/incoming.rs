@@ -283,7 +283,8 @@ impl Incoming {
                 })))
             }
             Uplink::Chunk { kind, id, number } if is_digits(id) => {
-                self.ask_chunk(shared, publish, kind, (id.to_owned(), number))
+                let wanted = (id.to_owned(), number.parse().ok());
+                self.ask_chunk(shared, publish, kind, wanted)
             }
             Uplink::Claim => match json::claim(publish.payload) {
                 Ok(claim) => self.ask(shared, publish, String::new(), Asked::Claim(claim)),
