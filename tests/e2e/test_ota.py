@@ -311,9 +311,11 @@ def test_a_device_on_the_sdk_updates_itself(shared, rest, tmp_path: Path):
 def test_packages_and_rollouts_survive_the_end_of_the_program(make_server):
     server = make_server(env={"FIELDLINE_OTA_ROLLOUT_DEVICES": "20"}).start()
     rest = server.rest()
-    devices = [rest.create_device() for _ in range(6)]
-    package = ready(rest)
-    assign_to_profile(rest, firmwareId=package["id"])
+    # The demo has devices of its own, which would be told first.
+    profile = rest.post("/api/deviceProfile", {"name": unique("pumps"), "profileData": {}}).json()
+    devices = [rest.create_device(deviceProfileId=profile["id"], type=None) for _ in range(6)]
+    package = upload(rest, make_package(rest, profile=profile["id"])).json()
+    rest.post("/api/deviceProfile", profile | {"firmwareId": package["id"]})
     # One device every three seconds: the first has been told, the others wait.
     assert eventually(lambda: any(told(rest, device, package) for device in devices))
     server.kill()
