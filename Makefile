@@ -56,21 +56,24 @@ test-install:
 test-rust:
 	cargo test --workspace --locked --quiet
 
+# Tests that are ignored unless what they need is there, by a part of their names. All of the workspace is named although few of
+# its tests are meant: for a single package cargo would choose other features of the dependencies, and build them all again.
+IGNORED_TESTS = cargo test --workspace --tests --locked --quiet -- --ignored
+
 # The contract suites of the SQL stores once more, on PostgreSQL.
 test-postgres:
-	tests/services/with-postgres.sh cargo test --package fieldline-storage --locked --quiet -- --ignored postgres
+	tests/services/with-postgres.sh $(IGNORED_TESTS) postgres
 
 # The clients of outside services and the rule nodes that use them, each against a real one.
 test-services: test-install
 	for pair in mosquitto:mqtt smtp:smtp rabbitmq:rabbitmq kafka:kafka; do \
-		tests/services/with-$${pair%:*}.sh sh -ec " \
-			cargo test --package fieldline-connectors --test services --locked --quiet -- --ignored $${pair#*:}; \
-			cargo test --package fieldline-rules --lib --locked --quiet -- --ignored $${pair#*:}_node" || exit 1; \
+		tests/services/with-$${pair%:*}.sh $(IGNORED_TESTS) $${pair#*:} || exit 1; \
 	done
 
-# With the built binary, real clients, crashes and full disks.
+# With the built binary, real clients, crashes and full disks. Most tests wait for something most of the time, so that there are
+# more workers than processors.
 test-e2e: test-install build
-	$(E2E) tests/e2e $(PYTEST)
+	$(E2E) tests/e2e --numprocesses 3 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
 
 kill: test-install build
 	KILLS=$(KILLS) $(E2E) -s tests/e2e/test_kill_loop.py -k by_kills

@@ -23,18 +23,32 @@ for option in level=4 inline-8bit-counters pc-table trace-compares; do
 done
 RUSTFLAGS="$flags" cargo build --release --target "$triple" "${targets[@]/#/--bin=}"
 
-for target in "${targets[@]}"; do
-    corpus=corpus/$target
+fuzz() {
+    local target=$1 corpus=corpus/$1 log=artifacts/$1/last.log
     mkdir -p "$corpus" "artifacts/$target"
-    inputs=("$corpus")
+    local inputs=("$corpus")
     [ ! -d "seeds/$target" ] || inputs+=("seeds/$target")
-    log=artifacts/$target/last.log
-    echo "fuzzing $target for $seconds s"
     if ! "target/$triple/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=131072 \
         -artifact_prefix="artifacts/$target/" -print_final_stats=1 "${inputs[@]}" >"$log" 2>&1; then
         tail -n 60 "$log"
         echo "$target failed; the input is in fuzz/artifacts/$target"
-        exit 1
+        return 1
     fi
+    echo "fuzzed $target for $seconds s"
     sed -n 's/^stat::number_of_executed_units: */  executions: /p; s/^stat::peak_rss_mb: */  peak MiB: /p' "$log"
+}
+
+# One target a processor at a time.
+processors=$(nproc)
+for ((first = 0; first < ${#targets[@]}; first += processors)); do
+    running=()
+    for target in "${targets[@]:first:processors}"; do
+        fuzz "$target" &
+        running+=($!)
+    done
+    failed=0
+    for process in "${running[@]}"; do
+        wait "$process" || failed=1
+    done
+    [ $failed = 0 ] || exit 1
 done

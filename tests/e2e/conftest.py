@@ -19,11 +19,33 @@ from harness.server import BINARY, SYSADMIN, Server  # noqa: E402
 from harness.wire import Wire  # noqa: E402
 
 LOG_LINES_SHOWN = 60
+
+# What takes all that the machine has, or weighs and times something: never two of these at a time.
+HEAVY = {
+    "test_bench",
+    "test_clock",
+    "test_disk_full",
+    "test_kill_loop",
+    "test_many_connections",
+    "test_many_devices",
+    "test_overload",
+    "test_pause",
+    "test_slow_disk",
+    "test_soak",
+}
 _servers: list[Server] = []
 
 
 def pytest_report_header() -> str:
     return f"binary: {BINARY}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers (pytest-xdist): a file stays together, all that is heavy is one file, and comes first, as it takes longest."""
+    items.sort(key=lambda item: item.path.stem not in HEAVY)
+    for item in items:
+        name = item.path.stem
+        item.add_marker(pytest.mark.xdist_group("heavy" if name in HEAVY else name))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -75,6 +97,7 @@ def shared(tmp_path_factory, authority: Authority):
             "FIELDLINE_MQTTS_PRIVATE_KEY": identity.key,
             # Tests of limits wait for it.
             "FIELDLINE_USAGE_REPORT_INTERVAL": "1s",
+            "FIELDLINE_RULES_STATISTICS_INTERVAL": "5s",
         },
     )
     _servers.append(server)

@@ -115,7 +115,7 @@ async fn main() {
                 subject: *subject,
                 ts: now,
                 ttl_seconds: 0,
-                parts: RowParts::Both,
+                parts: RowParts::ALL,
                 values,
             })
             .collect();
@@ -191,7 +191,7 @@ async fn main() {
                     subject: *subject,
                     ts: now + 1 + round as i64,
                     ttl_seconds: 0,
-                    parts: RowParts::Latest,
+                    parts: RowParts::LATEST,
                     values: &values,
                 })
                 .collect();

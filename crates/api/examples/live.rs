@@ -278,7 +278,7 @@ impl Platform {
                 subject: *subject,
                 ts: self.clock.now_ms(),
                 ttl_seconds: 0,
-                parts: RowParts::Latest,
+                parts: RowParts::LATEST,
                 values: &values,
             })
             .collect();

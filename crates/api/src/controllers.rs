@@ -30,6 +30,7 @@ mod device;
 mod device_assignment;
 mod device_list;
 mod device_profile;
+mod device_session;
 mod entity_query;
 mod entity_search;
 mod entity_view;
@@ -48,6 +49,7 @@ mod rule_chain;
 mod rule_chain_replay;
 mod rule_engine;
 mod rule_node;
+mod system;
 mod tenant;
 mod tenant_profile;
 mod usage;
@@ -108,10 +110,12 @@ pub(crate) fn routes() -> Routes {
         .merge(rule_engine::routes())
         .merge(rule_node::routes())
         .merge(queue::routes())
+        .merge(device_session::routes())
         .merge(rpc::routes())
         .merge(claim::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
+        .merge(system::routes())
         .merge(usage::routes())
 }
 

@@ -15,6 +15,7 @@ mod mails;
 mod openapi;
 mod options;
 mod ota;
+mod rest_limits;
 mod router;
 mod state;
 mod telemetry;

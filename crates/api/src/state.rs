@@ -27,6 +27,7 @@ use uuid::Uuid;
 use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
 use crate::mails::Mails;
 use crate::options::Options;
+use crate::rest_limits::RestLimits;
 use crate::telemetry::SaveContext;
 use crate::ws::{Hub, Limits};
 
@@ -104,6 +105,7 @@ pub(crate) struct ApiState {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) logins: LoginGuard,
+    pub(crate) rest_limits: Arc<RestLimits>,
     pub(crate) mails: Mails,
     pub(crate) downloads: Arc<Downloads>,
     pub(crate) keys: KeyRing,
@@ -131,6 +133,8 @@ impl ApiState {
         services.actions.audit_to(audit.clone());
         let sessions = Arc::new(Sessions::new(&deps.entities, Arc::clone(&deps.clock)));
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
+        let rest_limits = Arc::new(RestLimits::new(&deps.entities, &deps.clock));
+        deps.events.listen(Arc::clone(&rest_limits) as _);
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
         let hub = Hub::new();
@@ -152,6 +156,7 @@ impl ApiState {
             keys: KeyRing::new(services.api_keys.clone()),
             mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
             logins: LoginGuard::new(&options),
+            rest_limits,
             entities: deps.entities,
             series: deps.series,
             attributes: deps.attributes,

@@ -48,6 +48,11 @@ impl Principal {
             customer: user.customer_id,
         }
     }
+
+    /// Whether it stands for a public session: anybody who knows the id of the public customer. Such a one only reads.
+    pub fn is_public(&self) -> bool {
+        !self.customer.is_null() && self.user.0 == self.customer.0
+    }
 }
 
 /// What is done with an entity.
@@ -86,6 +91,10 @@ pub struct Resource {
 
 /// Whether a principal may do something with an entity.
 pub fn allows(who: &Principal, operation: Operation, what: &Resource) -> bool {
+    use Operation as Op;
+    if who.is_public() && !matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry) {
+        return false;
+    }
     match who.authority {
         Authority::SysAdmin => system_admin_may(what),
         Authority::TenantAdmin if is_shared_queue(what) => operation == Operation::Read,
@@ -525,6 +534,25 @@ mod tests {
             Operation::AssignToCustomer,
         ] {
             assert!(!allows(&customer, operation, &own));
+        }
+    }
+
+    #[test]
+    fn whoever_comes_for_what_is_public_only_reads() {
+        let public = Principal {
+            user: UserId(Uuid::from_u128(20)),
+            ..who(Authority::CustomerUser)
+        };
+        let own = device(10, public.customer);
+        assert!(allows(&public, Operation::Read, &own));
+        for operation in [
+            Operation::Write,
+            Operation::ReadCredentials,
+            Operation::WriteTelemetry,
+            Operation::RpcCall,
+            Operation::ClaimDevices,
+        ] {
+            assert!(!allows(&public, operation, &own), "{operation:?}");
         }
     }
 

@@ -10,6 +10,8 @@
 mod book;
 pub mod client;
 mod keep;
+mod options;
+mod rest;
 #[cfg(test)]
 mod tests;
 
@@ -18,30 +20,31 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{Rpc, RpcBody, RpcRequest, RpcStatus};
-use fieldline_model::{RpcId, Subject, TenantId};
+use fieldline_model::{DeviceId, RpcId, Subject, TenantId};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
-use self::book::{Book, Outcome, Unacknowledged};
+use self::book::{Book, Late, Outcome, Pending};
 use self::client::ClientCalls;
-use self::keep::Change;
+use self::keep::{Changes, Response};
+use self::rest::Callers;
 use crate::clock::SharedClock;
 use crate::downlink::{DeviceCall, DeviceLink as _, Downlink, Wants};
 use crate::ports::{
-    DeviceRpc, DeviceRpcError, DeviceRpcRequest, PersistentCallStore, RuleEngine, StoreResult,
+    DeviceRpc, DeviceRpcError, DeviceRpcRequest, PersistentCallStore, RuleEngine, StoreErrorKind,
 };
 use crate::queue_stats::SERVICE_ID;
-use crate::sessions::{SessionControl, Sessions};
+use crate::sessions::{CloseReason, SessionControl, Sessions};
+
+pub use self::options::{Options, SubmitStrategy};
+pub use self::rest::Awaited;
 
 /// Stored calls of one device that are brought into memory together.
 const LOADED: u32 = 100;
 /// How often somebody looks for what is over.
 const TICK: Duration = Duration::from_millis(250);
-/// Clients of the REST API that wait for devices.
-const MAX_REST: usize = 50_000;
 /// Seconds of 2020-01-01: numbers of calls begin with the seconds since, so that a late answer to a call of an earlier run
 /// meets none of this one.
 const NUMBERS_SINCE_S: i64 = 1_577_836_800;
@@ -51,33 +54,42 @@ pub struct Calls {
     sessions: Arc<Sessions>,
     store: Arc<dyn PersistentCallStore>,
     clock: SharedClock,
+    options: Options,
     engine: OnceLock<Arc<dyn RuleEngine>>,
     book: Mutex<Book>,
-    rest: Mutex<FxHashMap<(TenantId, Uuid), oneshot::Sender<Outcome>>>,
-    changes: mpsc::UnboundedSender<Change>,
-    kept: Mutex<Option<mpsc::UnboundedReceiver<Change>>>,
+    rest: Arc<Callers>,
+    changes: Changes,
     /// Calls by devices.
     pub client: ClientCalls,
 }
 
 impl Calls {
-    /// Calls over the sessions of this node.
+    /// Calls over the sessions of this node, with the usual settings.
     pub fn new(
         sessions: Arc<Sessions>,
         store: Arc<dyn PersistentCallStore>,
         clock: SharedClock,
     ) -> Arc<Self> {
-        let since = clock.now_ms() / 1_000 - NUMBERS_SINCE_S;
-        let (changes, kept) = mpsc::unbounded_channel();
+        Self::with_options(sessions, store, clock, Options::default())
+    }
+
+    /// The same with other settings.
+    pub fn with_options(
+        sessions: Arc<Sessions>,
+        store: Arc<dyn PersistentCallStore>,
+        clock: SharedClock,
+        options: Options,
+    ) -> Arc<Self> {
+        let since = i32::try_from(clock.now_ms() / 1_000 - NUMBERS_SINCE_S).unwrap_or(0);
         Arc::new(Self {
-            client: ClientCalls::new(sessions.clone()),
+            client: ClientCalls::new(sessions.clone(), options.client_timeout),
             sessions,
             store,
             engine: OnceLock::new(),
-            book: Mutex::new(Book::starting_at(i32::try_from(since).unwrap_or(0))),
-            rest: Mutex::default(),
-            changes,
-            kept: Mutex::new(Some(kept)),
+            book: Mutex::new(Book::starting_at(since, &options)),
+            rest: Arc::default(),
+            changes: Changes::default(),
+            options,
             clock,
         })
     }
@@ -87,12 +99,19 @@ impl Calls {
         let _ = self.engine.set(engine);
     }
 
+    /// The settings.
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The sessions that calls go to.
+    pub const fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
     /// Watches over time, and keeps what changes with persistent calls, until told to stop. To be run once.
     pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
-        let Some(kept) = self.kept.lock().take() else {
-            return;
-        };
-        let keeping = tokio::spawn(keep::run(self.clone(), kept));
+        let keeping = tokio::spawn(keep::run(self.clone()));
         let watching = async {
             self.remember_stored().await;
             let mut ticks = 0_u32;
@@ -109,29 +128,18 @@ impl Calls {
             () = watching => {}
             _ = stop.wait_for(|stop| *stop) => {}
         }
-        let _ = self.changes.send(Change::Stop);
+        self.changes.stop();
         let _ = keeping.await;
     }
 
     /// Takes a place for a client of the REST API that waits for the answer to a call which goes through the rule chains.
     /// `None` where too many wait, or one waits for this call already.
-    pub fn await_answer(&self, tenant: TenantId, id: Uuid) -> Option<oneshot::Receiver<Outcome>> {
-        let mut rest = self.rest.lock();
-        if rest.len() >= MAX_REST || rest.contains_key(&(tenant, id)) {
-            return None;
-        }
-        let (caller, answer) = oneshot::channel();
-        rest.insert((tenant, id), caller);
-        Some(answer)
-    }
-
-    /// Gives the place back, where nobody has answered.
-    pub fn await_no_longer(&self, tenant: TenantId, id: Uuid) {
-        self.rest.lock().remove(&(tenant, id));
+    pub fn await_answer(&self, tenant: TenantId, id: Uuid) -> Option<Awaited> {
+        self.rest.wait(tenant, id)
     }
 
     /// Makes a session want these and nothing else. One that wants calls from now on is sent those that wait.
-    pub fn follow(self: &Arc<Self>, subject: Subject, session: &SessionControl, wants: Wants) {
+    pub fn follow(&self, subject: Subject, session: &SessionControl, wants: Wants) {
         let mut book = self.book.lock();
         let is_new = wants.has(Wants::CALLS) && !session.wants(Wants::CALLS);
         session.want_no_more(Wants::ATTRIBUTES.and(Wants::CALLS));
@@ -139,8 +147,9 @@ impl Calls {
         if !is_new {
             return;
         }
-        let mut done = Vec::new();
-        for pending in book.of(fieldline_model::DeviceId(subject.entity.id)) {
+        let is_burst = book.is_burst();
+        let mut sent = Vec::new();
+        for pending in book.sendable(DeviceId(subject.entity.id)) {
             // A device that asks for one call at a time is not sent again what it has taken.
             let is_next = !session.is_one_shot() || !pending.delivered;
             if pending.call.tenant != subject.tenant || !is_next {
@@ -152,18 +161,15 @@ impl Calls {
             {
                 break;
             }
-            pending.sent = true;
-            if pending.call.oneway && !pending.call.persistent {
-                pending.resolve(Ok(None));
-                done.push((pending.call.device, pending.call.number));
+            if was_sent(pending, is_burst) {
+                sent.push((pending.call.device, pending.call.number));
             }
         }
-        for (device, number) in done {
+        for (device, number) in sent {
             book.remove(device, number);
         }
         if book.take_stored(subject) {
-            drop(book);
-            self.load_stored(subject);
+            self.changes.load(subject);
         }
     }
 
@@ -172,111 +178,122 @@ impl Calls {
         if !acknowledges {
             return self.delivered(call);
         }
-        self.book.lock().await_acknowledgement(call, self.clock.now_ms());
-        self.keep(call, RpcStatus::Sent, None);
+        let mut book = self.book.lock();
+        if book.await_acknowledgement(call, self.clock.now_ms()) {
+            self.changes.status(call, RpcStatus::Sent, Response::Nothing);
+        }
     }
 
     /// The device has acknowledged a call.
     pub fn delivered(&self, call: &DeviceCall) {
         let mut book = self.book.lock();
         if call.oneway {
-            if let Some(mut pending) = book.remove(call.device, call.number) {
-                pending.resolve(Ok(None));
-            }
-        } else if let Some(pending) = book.get(call.device, call.number) {
-            pending.acknowledged();
+            let Some(mut pending) = book.remove(call.device, call.number) else {
+                return;
+            };
+            self.changes.status(call, RpcStatus::Delivered, Response::Nothing);
+            pending.resolve(Ok(None));
+        } else if book.acknowledged(call, self.clock.now_ms()) {
+            self.changes.status(call, RpcStatus::Delivered, Response::Nothing);
         }
-        drop(book);
-        self.keep(call, RpcStatus::Delivered, None);
+        self.go_on(&mut book, Subject::device(call.tenant, call.device));
     }
 
     /// A call cannot be sent to the device as it is connected now, and never will be.
     pub fn failed(&self, call: &DeviceCall, why: &str) {
-        if let Some(mut pending) = self.book.lock().remove(call.device, call.number) {
-            pending.resolve(Ok(Some(json!({ "error": why }).to_string())));
-        }
-        self.keep(call, RpcStatus::Failed, Some(json!({ "error": why })));
-    }
-
-    /// A device has answered a call. An answer that nobody waits for any more is dropped.
-    pub fn answered(self: &Arc<Self>, subject: Subject, number: i32, body: String) {
-        let device = fieldline_model::DeviceId(subject.entity.id);
         let mut book = self.book.lock();
-        let is_its_own = book
-            .get(device, number)
-            .is_some_and(|pending| pending.call.tenant == subject.tenant);
-        let Some(mut pending) = is_its_own.then(|| book.remove(device, number)).flatten() else {
+        let Some(mut pending) = book.remove(call.device, call.number) else {
             return;
         };
-        let goes_on = book.is_idle(device) && book.take_stored(subject);
-        drop(book);
-        if pending.call.persistent {
-            let answer = serde_json::from_str(&body).unwrap_or_else(|_| json!({ "error": body }));
-            self.keep(&pending.call, RpcStatus::Successful, Some(answer));
-        }
-        pending.resolve(Ok(Some(body)));
-        if goes_on {
-            self.load_stored(subject);
-        }
+        pending.resolve(Ok(Some(json!({ "error": why }).to_string())));
+        let error = Response::Error(why.to_owned());
+        self.changes.status(call, RpcStatus::Failed, error);
+        self.go_on(&mut book, Subject::device(call.tenant, call.device));
     }
 
-    /// Deletes a persistent call; returns it as it was, if the tenant had it.
-    ///
-    /// # Errors
-    /// The store failed.
-    pub async fn delete(&self, tenant: TenantId, id: RpcId) -> StoreResult<Option<Rpc>> {
-        let Some(mut call) = self.store.get(tenant, id).await? else {
-            return Ok(None);
+    /// A device has answered a call. An answer that nobody waits for any more is dropped. Returns false where the answer
+    /// cannot be kept now: the device has to answer again later.
+    pub fn answered(&self, subject: Subject, number: i32, body: String) -> bool {
+        let device = DeviceId(subject.entity.id);
+        let mut book = self.book.lock();
+        let pending = book.get(device, number);
+        let Some(pending) = pending.filter(|pending| pending.call.tenant == subject.tenant) else {
+            return true;
         };
-        self.store.delete(tenant, id).await?;
-        self.book.lock().remove_id(call.device_id, id.0);
-        call.status = RpcStatus::Deleted;
-        self.tell(&call).await;
-        Ok(Some(call))
-    }
-
-    fn keep(&self, call: &DeviceCall, status: RpcStatus, response: Option<Value>) {
-        if call.persistent {
-            // Nothing is kept any more once the program stops.
-            let _ = self.changes.send(Change::Status {
-                tenant: call.tenant,
-                id: RpcId(call.id),
-                status,
-                response,
-            });
+        let is_persistent = pending.call.persistent;
+        if is_persistent && !self.changes.has_room(&body) {
+            return false;
         }
+        let Some(mut pending) = book.remove(device, number) else {
+            return true;
+        };
+        if is_persistent {
+            let answer = Response::Answer(body.clone());
+            self.changes.status(&pending.call, RpcStatus::Successful, answer);
+        }
+        self.go_on(&mut book, subject);
+        drop(book);
+        pending.resolve(Ok(Some(body)));
+        true
     }
 
     /// Ends what is over.
     fn tick(&self) {
         let now = self.clock.now_ms();
-        let (expired, late) = {
-            let mut book = self.book.lock();
-            if book.is_empty() {
-                (Vec::new(), Vec::new())
-            } else {
-                (book.take_expired(now), book.take_unacknowledged(now))
-            }
-        };
+        self.client.expire(now);
+        let mut book = self.book.lock();
+        if book.is_empty() {
+            return;
+        }
+        let Late {
+            expired,
+            again,
+            given_up,
+            unanswered,
+        } = book.take_late(now);
+        let subject = |call: &DeviceCall| Subject::device(call.tenant, call.device);
+        let mut to_close = Vec::new();
         for mut pending in expired {
             let why = pending.late();
             pending.resolve(Err(why));
+            self.go_on(&mut book, subject(&pending.call));
         }
-        for late in late {
-            match late {
-                Unacknowledged::Again(call) => self.keep(&call, RpcStatus::Timeout, None),
-                Unacknowledged::GivenUp(call, tried) => {
-                    let why = format!(
-                        "The device did not acknowledge it, not even when it was sent again {tried} times"
-                    );
-                    self.keep(&call, RpcStatus::Failed, Some(json!({ "error": why })));
-                }
+        for mut pending in unanswered {
+            pending.resolve(Err(DeviceRpcError::Timeout));
+            let error = Response::Error("The device did not answer it in time".to_owned());
+            self.changes.status(&pending.call, RpcStatus::Failed, error);
+            self.go_on(&mut book, subject(&pending.call));
+        }
+        for call in again {
+            if let Some(pending) = book.get(call.device, call.number)
+                && pending.is_news(RpcStatus::Timeout)
+            {
+                self.changes.status(&call, RpcStatus::Timeout, Response::Nothing);
             }
+            self.go_on(&mut book, subject(&call));
         }
-        self.client.expire(now);
+        for (mut pending, tried) in given_up {
+            let call = pending.call.clone();
+            if book.keeps_unacknowledged() {
+                self.changes.status(&call, RpcStatus::Queued, Response::Nothing);
+                book.put_back(pending);
+                to_close.push(call.device);
+                continue;
+            }
+            pending.resolve(Err(DeviceRpcError::Timeout));
+            let error = Response::Error(format!(
+                "The device did not acknowledge it, not even when it was sent again {tried} times"
+            ));
+            self.changes.status(&call, RpcStatus::Failed, error);
+            self.go_on(&mut book, subject(&call));
+        }
+        drop(book);
+        for device in to_close {
+            self.sessions.close_device(device, CloseReason::CallTimeout);
+        }
     }
 
-    async fn call(self: &Arc<Self>, request: &DeviceRpcRequest) -> Outcome {
+    async fn call(&self, request: &DeviceRpcRequest) -> Outcome {
         let is_over = request.expires_ms <= self.clock.now_ms();
         if request.persistent {
             let status = if is_over {
@@ -291,12 +308,12 @@ impl Calls {
         }
         let answer = {
             let mut book = self.book.lock();
-            if !book.has_room(request.device) {
+            let call = Arc::new(device_call(request, book.number()));
+            if !book.has_room(&call) {
                 return Err(DeviceRpcError::Internal);
             }
             let (caller, answer) = oneshot::channel();
-            let call = Arc::new(device_call(request, book.number()));
-            book.add(call.clone(), Some(caller), None);
+            book.add(call.clone(), Some(caller), request.retries, true);
             self.dispatch(&mut book, &call);
             answer
         };
@@ -304,51 +321,88 @@ impl Calls {
         answer.await.unwrap_or(Err(DeviceRpcError::Internal))
     }
 
-    /// Hands a call in the book to the sessions of its device.
+    /// Hands a call that is new in the book to the sessions of its device, if it may go now.
     fn dispatch(&self, book: &mut Book, call: &Arc<DeviceCall>) {
         let subject = Subject::device(call.tenant, call.device);
+        if !book.is_burst() {
+            return self.advance(book, subject);
+        }
         if self.sessions.send(subject, &Downlink::Call(call.clone())) == 0 {
             return;
         }
-        if call.oneway && !call.persistent {
-            if let Some(mut pending) = book.remove(call.device, call.number) {
-                pending.resolve(Ok(None));
-            }
-        } else if let Some(pending) = book.get(call.device, call.number) {
-            pending.sent = true;
+        let pending = book.get(call.device, call.number);
+        if pending.is_some_and(|pending| was_sent(pending, true)) {
+            book.remove(call.device, call.number);
         }
     }
 
-    async fn call_persistently(self: &Arc<Self>, request: &DeviceRpcRequest, status: RpcStatus) -> Outcome {
-        let number = self.book.lock().number();
-        let call = persistent_call(request, number, status, self.clock.now_ms());
-        if let Err(error) = self.store.insert(&call).await {
+    /// Hands a device what it may have next, unless a session has it.
+    fn advance(&self, book: &mut Book, subject: Subject) {
+        for pending in book.sendable(DeviceId(subject.entity.id)) {
+            let call = pending.call.clone();
+            if pending.is_under_way
+                || call.tenant != subject.tenant
+                || self.sessions.send(subject, &Downlink::Call(call)) == 0
+            {
+                return;
+            }
+            was_sent(pending, false);
+        }
+    }
+
+    async fn call_persistently(&self, request: &DeviceRpcRequest, status: RpcStatus) -> Outcome {
+        let subject = Subject::device(request.tenant, request.device);
+        // It has its place before it is stored, so that nobody else brings it into memory meanwhile.
+        let (call, has_place) = {
+            let mut book = self.book.lock();
+            let call = Arc::new(device_call(request, book.number()));
+            // Calls of a device that is away stay in the store, and those that follow them.
+            let has_place = status == RpcStatus::Queued
+                && self.sessions.wants(request.device, Wants::CALLS)
+                && !book.has_stored(subject)
+                && book.has_room(&call)
+                && book.add(call.clone(), None, request.retries, false);
+            (call, has_place)
+        };
+        let stored = persistent_call(request, call.number, status, self.clock.now_ms());
+        if let Err(error) = self.store.insert(&stored).await {
             tracing::warn!(device = %request.device, %error, "cannot store a call to a device");
-            let is_gone = error.kind() == crate::ports::StoreErrorKind::Invalid;
-            return Err(if is_gone {
-                DeviceRpcError::NotFound
-            } else {
-                DeviceRpcError::Internal
+            if has_place {
+                let mut book = self.book.lock();
+                book.remove(call.device, call.number);
+                self.go_on(&mut book, subject);
+            }
+            return Err(match error.kind() {
+                StoreErrorKind::Invalid => DeviceRpcError::NotFound,
+                _ => DeviceRpcError::Internal,
             });
         }
-        self.tell(&call).await;
+        self.tell(&stored).await;
         if status == RpcStatus::Expired {
             return Err(DeviceRpcError::Timeout);
         }
-        let subject = Subject::device(request.tenant, request.device);
         let mut book = self.book.lock();
-        // Calls of a device that is away stay in the store.
-        if self.sessions.wants(request.device, Wants::CALLS) && book.has_room(request.device) {
-            let sent = Arc::new(device_call(request, number));
-            if book.add(sent.clone(), None, request.retries) {
-                self.dispatch(&mut book, &sent);
-            }
-        } else {
+        if !has_place {
             book.remember_stored(subject);
+            self.go_on(&mut book, subject);
+        } else if let Some(pending) = book.get(call.device, call.number) {
+            pending.is_ready = true;
+            self.dispatch(&mut book, &call);
         }
         drop(book);
         Ok(Some(json!({ "rpcId": request.id }).to_string()))
     }
+}
+
+/// A session has taken a call. Returns whether that is all there is to do: one that needs no answer, and after which no
+/// other waits, is not followed any further.
+fn was_sent(pending: &mut Pending, is_burst: bool) -> bool {
+    pending.taken();
+    let is_done = pending.call.oneway && !pending.call.persistent;
+    if is_done {
+        pending.resolve(Ok(None));
+    }
+    is_done && is_burst
 }
 
 fn device_call(request: &DeviceRpcRequest, number: i32) -> DeviceCall {
@@ -405,11 +459,7 @@ impl DeviceRpc for CallPort {
     async fn send(&self, request: DeviceRpcRequest) -> Result<Option<String>, DeviceRpcError> {
         let outcome = self.0.call(&request).await;
         if request.rest_origin.as_deref() == Some(SERVICE_ID) {
-            let caller = self.0.rest.lock().remove(&(request.tenant, request.id));
-            if let Some(caller) = caller {
-                // The client has gone.
-                let _ = caller.send(outcome.clone());
-            }
+            self.0.rest.tell(request.tenant, request.id, &outcome);
         }
         outcome
     }

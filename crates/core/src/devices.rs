@@ -16,7 +16,6 @@ use crate::events::{EntityChange, EntityListener};
 use crate::ingest::MAIN_QUEUE;
 use crate::logging::LogGate;
 use crate::ports::{EntityStores, StoreError, StoreErrorKind, StoreResult, TimeSeriesStore};
-use crate::rate_limits::MessageRates;
 use crate::usage::ApiUsage;
 
 mod credentials;
@@ -32,7 +31,7 @@ pub(crate) use credentials::same_secret;
 pub use credentials::{
     BasicValue, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
 };
-pub use handle::{DeviceHandle, DeviceSettings};
+pub use handle::{DeviceHandle, DeviceSettings, MessageLimits, Refused, Role, Whose};
 
 /// How far server-assigned times may have run ahead of the clock before the program ended. Points that lie further in the
 /// future have times from devices whose clocks are wrong.
@@ -169,10 +168,12 @@ impl DeviceDirectory {
             let Some(settings) = self.settings_of(&device).await? else {
                 return Ok(None);
             };
+            let role = Role::of(&device);
             let loaded = Loaded {
                 subject: Subject::device(device.tenant_id, id),
                 id,
                 settings,
+                role,
                 since,
             };
             let last_ms = self.last_time(&loaded).await?;
@@ -189,11 +190,14 @@ impl DeviceDirectory {
         let (subject, id) = (handle.subject, handle.id);
         for _ in 0..TRIES {
             let since = self.index.lock().now();
-            let settings = match self.stores.devices.get(subject.tenant, id).await? {
-                Some(device) => self.settings_of(&device).await?,
+            let current = match self.stores.devices.get(subject.tenant, id).await? {
+                Some(device) => self
+                    .settings_of(&device)
+                    .await?
+                    .map(|settings| (settings, Role::of(&device))),
                 None => None,
             };
-            let Some(settings) = settings else {
+            let Some((settings, role)) = current else {
                 handle.mark(Mark::Revoked);
                 return Ok(());
             };
@@ -201,6 +205,7 @@ impl DeviceDirectory {
                 subject,
                 id,
                 settings,
+                role,
                 since,
             };
             if self.index.lock().renew(handle, loaded) {
@@ -226,10 +231,12 @@ impl DeviceDirectory {
             let (Some(id), Some(settings)) = (device.id, self.settings_of(&device).await?) else {
                 return Ok(None);
             };
+            let role = Role::of(&device);
             let loaded = Loaded {
                 subject: Subject::device(device.tenant_id, id),
                 id,
                 settings,
+                role,
                 since,
             };
             let last_ms = self.last_time(&loaded).await?;
@@ -323,7 +330,6 @@ impl DeviceDirectory {
             ["Msg", "TelemetryMsg", "TelemetryDataPoints"]
                 .map(|what| limit(&format!("transport{sender}{what}RateLimit")))
         };
-        let (of_device, of_tenant) = (limits("Device"), limits("Tenant"));
         let own_queue = profile
             .default_queue_name
             .as_deref()
@@ -346,9 +352,10 @@ impl DeviceDirectory {
             telemetry_topic: custom_topic(&profile, "deviceTelemetryTopic"),
             attributes_topic: custom_topic(&profile, "deviceAttributesTopic"),
             attributes_subscription: custom_topic(&profile, "deviceAttributesSubscribeTopic"),
-            rates: MessageRates::parse(of_device.each_ref().map(Option::as_deref)),
-            tenant_rates: MessageRates::parse(of_tenant.each_ref().map(Option::as_deref)),
-            message_limits: of_device,
+            of_device: MessageLimits::of(limits("Device")),
+            of_gateway_itself: MessageLimits::of(limits("GatewayDevice")),
+            of_gateway: MessageLimits::of(limits("Gateway")),
+            of_tenant: MessageLimits::of(limits("Tenant")),
         })))
     }
 }

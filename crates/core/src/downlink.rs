@@ -34,7 +34,7 @@ impl Downlink {
     pub(crate) fn weight(&self) -> usize {
         let content = match self {
             Self::Attributes(update) => update.weight(),
-            Self::Call(call) => call.method.len() + call.params.len(),
+            Self::Call(call) => call.weight(),
             Self::Answer(_, body) => body.len(),
         };
         size_of::<Self>() + content
@@ -139,6 +139,11 @@ pub struct DeviceCall {
 }
 
 impl DeviceCall {
+    /// About how much memory it takes, bytes.
+    pub(crate) fn weight(&self) -> usize {
+        size_of::<Self>() + self.method.len() + self.params.len()
+    }
+
     /// `{"method": …, "params": …}`.
     pub fn to_json(&self) -> String {
         let mut out = String::from("{");

@@ -32,9 +32,9 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::ports::{
     AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
-    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ProfileStore, StoreError,
-    StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter,
-    UserStore,
+    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ImportedValues, Login,
+    ProfileStore, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore, TenantStore,
+    TimeSeriesStore, UserFilter, UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.
@@ -318,7 +318,7 @@ impl UserStore for FakeStores {
     async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
         absent()
     }
-    async fn note_login(&self, _: UserId, _: bool) -> StoreResult<u32> {
+    async fn note_login(&self, _: UserId, _: Login) -> StoreResult<u32> {
         absent()
     }
     async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {
@@ -331,7 +331,11 @@ impl AssignableStore<Device> for FakeStores {
     async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Device>> {
         absent()
     }
-    async fn import(&self, _: Vec<ImportRow<Device>>) -> StoreResult<Vec<StoreResult<Device>>> {
+    async fn import(
+        &self,
+        _: Vec<ImportRow<Device>>,
+        _: &dyn ImportedValues,
+    ) -> StoreResult<Vec<StoreResult<Device>>> {
         absent()
     }
     async fn save(&self, _: Device, _: bool) -> StoreResult<Device> {

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod activity;
+pub mod address_guard;
 pub mod audit;
 pub mod calls;
 pub mod clock;

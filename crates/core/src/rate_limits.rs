@@ -43,6 +43,17 @@ impl RateLimit {
     }
 }
 
+/// As it is written.
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, bandwidth) in self.0.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(f, "{comma}{}:{}", bandwidth.capacity, bandwidth.period_ms / 1_000)?;
+        }
+        Ok(())
+    }
+}
+
 impl Bandwidth {
     fn parse(text: &str) -> Option<Self> {
         let (capacity, seconds) = text.trim().split_once(':')?;
@@ -181,19 +192,35 @@ impl MessageLimiter {
         &self.rates
     }
 
-    /// Whether a message with so many values may pass; if so, it is counted.
-    pub fn admits(&self, points: u32) -> bool {
-        let takes = |limiter: &Option<RateLimiter>, count: u32| {
-            limiter
-                .as_ref()
-                .is_none_or(|limiter| limiter.try_take(count.into()))
+    /// Lets a message with so many values pass, which counts it.
+    ///
+    /// # Errors
+    /// It goes beyond a limit.
+    pub fn pass(&self, points: u32) -> Result<(), Exceeded> {
+        let take = |limiter: &Option<RateLimiter>, of: &'static str, count: u32| match limiter {
+            Some(limiter) if !limiter.try_take(count.into()) => Err(Exceeded {
+                of,
+                limit: limiter.limit().clone(),
+            }),
+            _ => Ok(()),
         };
         if points == 0 {
-            takes(&self.messages, 1)
+            take(&self.messages, "messages", 1)
         } else {
-            takes(&self.telemetry_messages, 1) && takes(&self.telemetry_points, points)
+            take(&self.telemetry_messages, "telemetry messages", 1)?;
+            take(&self.telemetry_points, "telemetry data points", points)
         }
     }
+}
+
+/// Which limit a message goes beyond.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{of}, {limit}")]
+pub struct Exceeded {
+    /// What is limited.
+    pub of: &'static str,
+    /// How much of it is allowed.
+    pub limit: RateLimit,
 }
 
 #[cfg(test)]
@@ -255,13 +282,14 @@ mod tests {
         let clock: SharedClock = Arc::new(Hand::default());
         let rates = MessageRates::parse([Some("1:1"), Some("3:1"), Some("10:1")]);
         let limiter = MessageLimiter::new(&rates, &clock);
-        assert!(limiter.admits(0));
-        assert!(!limiter.admits(0));
-        assert!(limiter.admits(6));
-        assert!(!limiter.admits(6), "values");
-        assert!(limiter.admits(1));
-        assert!(!limiter.admits(1), "messages");
+        let passes = |points| limiter.pass(points).map_err(|exceeded| exceeded.to_string());
+        assert_eq!(passes(0), Ok(()));
+        assert_eq!(passes(0), Err("messages, 1:1".to_owned()));
+        assert_eq!(passes(6), Ok(()));
+        assert_eq!(passes(6), Err("telemetry data points, 10:1".to_owned()));
+        assert_eq!(passes(1), Ok(()));
+        assert_eq!(passes(1), Err("telemetry messages, 3:1".to_owned()));
         let free = MessageLimiter::new(&MessageRates::parse([None, Some("nonsense"), None]), &clock);
-        assert!(free.rates().is_none() && free.admits(1_000));
+        assert!(free.rates().is_none() && free.pass(1_000).is_ok());
     }
 }

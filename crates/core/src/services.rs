@@ -51,10 +51,11 @@ pub use device_profiles::DeviceProfiles;
 pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
-pub use import::Imports;
+pub use import::{ImportLinks, Imports};
 pub use names::{NameConflict, Suffix};
 pub use onboarding::{
-    Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned, Provisioning,
+    ClaimOptions, Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned,
+    Provisioning,
 };
 pub use ota_packages::{OtaPackages, OtaUpload, UploadedFile};
 pub use profiles::ProfileService;

@@ -1,18 +1,20 @@
 //! Open sessions of devices: who is connected, what is sent to them, and how a session is told to end.
 
 mod control;
+mod listing;
 mod poll;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, Subject, TenantId, new_uuid};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 pub use self::control::{Content, Letter, SessionControl};
+pub use self::listing::{Origin, Protocol, SessionInfo};
 pub use self::poll::Poll;
 use crate::devices::DeviceHandle;
 use crate::downlink::{DeviceLink, Downlink, Wants};
@@ -34,22 +36,30 @@ pub enum CloseReason {
     Shutdown = 5,
     /// It took what was sent to it more slowly than it came.
     TooSlow = 6,
+    /// It did not acknowledge a call, however often that was sent.
+    CallTimeout = 7,
+    /// An administrator ended it.
+    Administrator = 8,
 }
 
 impl CloseReason {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Replaced,
         Self::CredentialsChanged,
         Self::KeepAlive,
         Self::Inactive,
         Self::Shutdown,
         Self::TooSlow,
+        Self::CallTimeout,
+        Self::Administrator,
     ];
 }
 
 struct OpenSession {
     control: Arc<SessionControl>,
     device: Arc<DeviceHandle>,
+    number: u64,
+    origin: Origin,
 }
 
 const SHARDS: usize = 16;
@@ -72,6 +82,9 @@ pub struct Sessions {
     open: AtomicUsize,
     closing: AtomicBool,
     budget: Arc<control::Budget>,
+    /// Counts sessions, and tells those of this run from those of others.
+    opened: AtomicU64,
+    run: u64,
 }
 
 impl Sessions {
@@ -83,11 +96,23 @@ impl Sessions {
             open: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             budget: control::Budget::new(MAX_WAITING_TOGETHER),
+            opened: AtomicU64::new(0),
+            run: new_uuid().as_u64_pair().1,
         })
     }
 
     /// Registers a session; it is registered until the returned guard is dropped.
     pub fn open(self: &Arc<Self>, device: Arc<DeviceHandle>, control: Arc<SessionControl>) -> SessionGuard {
+        self.open_from(device, control, Origin::default())
+    }
+
+    /// The same, of a session of which is known where it comes from.
+    pub fn open_from(
+        self: &Arc<Self>,
+        device: Arc<DeviceHandle>,
+        control: Arc<SessionControl>,
+        origin: Origin,
+    ) -> SessionGuard {
         let id = device.id;
         let lasts = !control.is_one_shot();
         let most = if lasts { self.per_device } else { MAX_POLLS };
@@ -112,6 +137,8 @@ impl Sessions {
             sessions.push(OpenSession {
                 control: control.clone(),
                 device: device.clone(),
+                number: self.opened.fetch_add(1, Ordering::Relaxed),
+                origin,
             });
             if lasts {
                 self.open.fetch_add(1, Ordering::Relaxed);
@@ -245,6 +272,16 @@ impl SessionGuard {
     /// The device.
     pub fn device(&self) -> &Arc<DeviceHandle> {
         &self.device
+    }
+
+    /// Where the session comes from.
+    pub fn origin(&self) -> Origin {
+        let shard = self.sessions.shard(self.device.id).lock();
+        let sessions = shard.get(&self.device.id).map_or(&[][..], Vec::as_slice);
+        let own = sessions
+            .iter()
+            .find(|session| Arc::ptr_eq(&session.control, &self.control));
+        own.map(|session| session.origin).unwrap_or_default()
     }
 
     /// Takes the session back before the guard is dropped. Returns whether the device has no open session now.

@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fieldline_core::options::{ByteSize, Span};
-use fieldline_core::{activity, devices, ingest, ota};
+use fieldline_core::services::ClaimOptions;
+use fieldline_core::{activity, address_guard, calls, devices, ingest, ota};
 use fieldline_rules::engine as rules;
 use fieldline_transport::{mqtt, mqtts};
 use schemars::JsonSchema;
@@ -47,6 +48,12 @@ pub(crate) struct Config {
     pub mqtts: mqtts::Options,
     /// Which devices are kept in memory.
     pub devices: devices::Options,
+    /// Addresses from which wrong credentials keep coming.
+    pub address_guard: address_guard::Options,
+    /// Calls to devices and by devices.
+    pub calls: calls::Options,
+    /// Devices that customers claim.
+    pub claiming: ClaimOptions,
     /// Whether devices are active.
     pub activity: activity::Options,
     /// The durable log.
@@ -81,6 +88,9 @@ impl Default for Config {
             mqtt: mqtt::Options::default(),
             mqtts: mqtts::Options::default(),
             devices: devices::Options::default(),
+            address_guard: address_guard::Options::default(),
+            calls: calls::Options::default(),
+            claiming: ClaimOptions::default(),
             activity: activity::Options::default(),
             journal: fieldline_journal::Options::default(),
             ota: ota::Options::default(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::address_guard::{self, AddressGuard};
 use fieldline_core::calls::{CallPort, Calls};
 use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::devices::DeviceDirectory;
@@ -174,6 +175,7 @@ pub(crate) struct Core {
     calls: Arc<Calls>,
     downloads: Arc<Downloads>,
     onboarding: Arc<Onboarding>,
+    guard: Arc<AddressGuard>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
     usage: Arc<ApiUsage>,
@@ -198,6 +200,7 @@ impl Core {
     pub(crate) async fn start(stores: &Stores, config: &Config) -> Result<Self, ServeError> {
         fieldline_core::ingest::describe_metrics();
         fieldline_transport::describe_metrics();
+        address_guard::describe_metrics();
         let entities = stores.database.entity_stores();
         let directory = DeviceDirectory::new(
             entities.clone(),
@@ -211,7 +214,12 @@ impl Core {
         usage.restore().await.map_err(ServeError::start)?;
         directory.count_in(usage.clone());
         let sessions = Sessions::new(config.mqtt.sessions_per_device);
-        let calls = Calls::new(sessions.clone(), entities.calls.clone(), stores.clock.clone());
+        let calls = Calls::with_options(
+            sessions.clone(),
+            entities.calls.clone(),
+            stores.clock.clone(),
+            config.calls.clone(),
+        );
         let downloads = Downloads::new(
             entities.ota_packages.clone(),
             entities.ota_updates.clone(),
@@ -260,7 +268,7 @@ impl Core {
         );
         activity.report_to(rules.pusher());
         calls.report_to(rules.pusher());
-        let onboarding = Onboarding::new(stores.context(rules.pusher()));
+        let onboarding = Onboarding::with_options(stores.context(rules.pusher()), &config.claiming);
         let ingest_stores = IngestStores {
             store: stores.live.clone(),
             activity: activity.clone(),
@@ -297,6 +305,10 @@ impl Core {
             calls,
             downloads,
             onboarding,
+            guard: Arc::new(AddressGuard::new(
+                config.address_guard.clone(),
+                stores.clock.clone(),
+            )),
             directory,
             activity,
             usage,
@@ -318,6 +330,7 @@ impl Core {
     pub(crate) fn device_services(&self, stores: &Stores, config: &Config) -> fieldline_transport::Services {
         fieldline_transport::Services {
             directory: self.directory.clone(),
+            guard: self.guard.clone(),
             sessions: self.sessions.clone(),
             calls: self.calls.clone(),
             downloads: self.downloads.clone(),

@@ -3,7 +3,7 @@
 //!
 //! The status codes are those that devices of this API know: 401 with an empty body for an unknown token, 500 with the
 //! parser's words for a malformed payload, 500 with an empty body when the message could not be taken. A tenant that has
-//! used up what its profile allows is told so with 429.
+//! used up what its profile allows is told so with 429, and so is an address from which wrong credentials keep coming.
 
 mod body;
 mod firmware;
@@ -12,16 +12,18 @@ mod memory;
 mod onboarding;
 mod two_way;
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{ConnectInfo, FromRequestParts, Path, Query, Request, State};
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use fieldline_core::devices::DeviceHandle;
+use fieldline_core::devices::{DeviceHandle, Refused as Limited};
 use fieldline_core::logging::LogGate;
 use fieldline_model::json::JsonError;
 use serde::Deserialize;
@@ -34,9 +36,8 @@ use crate::payload::{self, AttributeRequest};
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
-/// What a device is told that sends too much at once, and one whose tenant has used up its messages.
-const TOO_OFTEN: &str = "The rate limit of messages is exceeded!";
-const USED_UP: &str = "The messages of this month are used up!";
+/// What somebody is told whose address is turned away for a while.
+const TURNED_AWAY: &str = "Too many wrong credentials came from this address!";
 
 /// Limits of the HTTP device API.
 #[derive(Debug, Clone, Copy)]
@@ -82,15 +83,28 @@ pub fn router(services: Arc<Services>, limits: Limits) -> Router {
         .with_state(Arc::new(shared))
 }
 
+/// Where a request comes from, as far as the server says.
+#[derive(Clone, Copy)]
+struct Peer(Option<IpAddr>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Peer {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        Ok(Self(peer.map(|ConnectInfo(address)| address.ip())))
+    }
+}
+
 /// Why a request was not served.
 enum Refusal {
     UnknownToken,
     TooLarge,
     Overloaded,
-    /// The tenant has used up what it may send this month.
-    UsedUp,
-    /// More messages than the rate limits of tenant or device allow.
-    TooOften,
+    /// It is more than the device may send.
+    Limited(Limited),
+    /// Wrong credentials keep coming from its address.
+    TurnedAway,
     TooSlow,
     Disconnected,
     Malformed(JsonError),
@@ -103,8 +117,8 @@ impl IntoResponse for Refusal {
             Self::UnknownToken => StatusCode::UNAUTHORIZED.into_response(),
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE.into_response(),
-            Self::UsedUp => (StatusCode::TOO_MANY_REQUESTS, USED_UP).into_response(),
-            Self::TooOften => (StatusCode::TOO_MANY_REQUESTS, TOO_OFTEN).into_response(),
+            Self::Limited(why) => (StatusCode::TOO_MANY_REQUESTS, why.to_string()).into_response(),
+            Self::TurnedAway => (StatusCode::TOO_MANY_REQUESTS, TURNED_AWAY).into_response(),
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT.into_response(),
             Self::Disconnected => StatusCode::BAD_REQUEST.into_response(),
             Self::Malformed(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
@@ -114,17 +128,38 @@ impl IntoResponse for Refusal {
 }
 
 impl Shared {
-    async fn device(&self, token: &str) -> Result<Arc<DeviceHandle>, Refusal> {
+    async fn device(&self, token: &str, peer: Peer) -> Result<Arc<DeviceHandle>, Refusal> {
+        self.admit(peer)?;
         let device = match self.services.directory.by_token(token).await {
-            Ok(Some(device)) => device,
+            Ok(Some(device)) => {
+                peer.0.inspect(|address| self.services.guard.was_right(*address));
+                device
+            }
             Ok(None) => {
                 self.metrics.refused_logins.increment(1);
+                peer.0.inspect(|address| self.services.guard.was_wrong(*address));
                 return Err(Refusal::UnknownToken);
             }
             Err(error) => return Err(store_failed(&error)),
         };
         self.check(&device).await?;
         Ok(device)
+    }
+
+    /// Turns away whose address has shown wrong credentials too often.
+    fn admit(&self, peer: Peer) -> Result<(), Refusal> {
+        match peer.0 {
+            Some(address) if !self.services.guard.admits(address) => Err(Refusal::TurnedAway),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets a message with so many values pass, which counts it.
+    fn pass(&self, device: &DeviceHandle, points: u32) -> Result<(), Refusal> {
+        device.pass(points).map_err(|limited| {
+            self.metrics.limited(device.id, &limited);
+            Refusal::Limited(limited)
+        })
     }
 
     /// Brings what is known of the device up to date, and refuses one that is no more.
@@ -139,7 +174,8 @@ impl Shared {
         if device.is_revoked() {
             Err(Refusal::UnknownToken)
         } else if !device.may_send() {
-            Err(Refusal::UsedUp)
+            self.metrics.limited(device.id, &Limited::UsedUp);
+            Err(Refusal::Limited(Limited::UsedUp))
         } else {
             Ok(())
         }
@@ -156,21 +192,23 @@ fn store_failed(error: &fieldline_core::ports::StoreError) -> Refusal {
 async fn post_telemetry(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
+    peer: Peer,
     request: Request,
 ) -> Result<StatusCode, Refusal> {
     let parse: intake::Parse = |services, device, body, records| {
         let ttl_seconds = device.settings().ttl_seconds;
         payload::telemetry(services, device, ttl_seconds, body, records)
     };
-    shared.post(&token, request, parse).await
+    shared.post(&token, peer, request, parse).await
 }
 
 async fn post_attributes(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
+    peer: Peer,
     request: Request,
 ) -> Result<StatusCode, Refusal> {
-    shared.post(&token, request, payload::attributes).await
+    shared.post(&token, peer, request, payload::attributes).await
 }
 
 #[derive(Deserialize)]
@@ -184,11 +222,10 @@ async fn get_attributes(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
     Query(keys): Query<AttributeKeys>,
+    peer: Peer,
 ) -> Result<Response, Refusal> {
-    let device = shared.device(&token).await?;
-    if !device.admits(0) {
-        return Err(Refusal::TooOften);
-    }
+    let device = shared.device(&token, peer).await?;
+    shared.pass(&device, 0)?;
     let names = |list: Option<String>| {
         list.filter(|list| !list.is_empty())
             .map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())

@@ -10,6 +10,7 @@ mod payload;
 use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
+use fieldline_core::address_guard::AddressGuard;
 use fieldline_core::calls::Calls;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::devices::DeviceDirectory;
@@ -26,6 +27,8 @@ pub use self::metrics::describe as describe_metrics;
 pub struct Services {
     /// Who the devices are.
     pub directory: Arc<DeviceDirectory>,
+    /// Which addresses are turned away.
+    pub guard: Arc<AddressGuard>,
     /// Who is connected.
     pub sessions: Arc<Sessions>,
     /// Calls to devices and by devices.

@@ -1,12 +1,19 @@
 //! Names of the device servers' metrics.
 
 use ::metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
+use fieldline_core::devices::Refused;
+use fieldline_core::logging::LogGate;
+use fieldline_model::DeviceId;
+use tracing::info;
+
+static LIMITED_GATE: LogGate = LogGate::new(5);
 
 const CONNECTIONS: &str = "fieldline_transport_connections";
 const ACCEPTED: &str = "fieldline_transport_accepted_connections_total";
 const MESSAGES: &str = "fieldline_transport_messages_total";
 const REJECTED: &str = "fieldline_transport_rejected_messages_total";
 const REFUSED_LOGINS: &str = "fieldline_transport_refused_logins_total";
+const LIMITED: &str = "fieldline_transport_limited_messages_total";
 const REFUSED_APPENDS: &str = "fieldline_transport_refused_appends_total";
 
 /// Describes the metrics to the recorder; call once at start.
@@ -16,6 +23,10 @@ pub fn describe() {
     describe_counter!(MESSAGES, "Device messages taken into the journal");
     describe_counter!(REJECTED, "Device messages that failed validation");
     describe_counter!(REFUSED_LOGINS, "Log-ins with unknown or wrong credentials");
+    describe_counter!(
+        LIMITED,
+        "Device messages that went beyond a limit, by whose it is"
+    );
     describe_counter!(
         REFUSED_APPENDS,
         "Device messages that the journal did not take or did not acknowledge"
@@ -28,6 +39,7 @@ pub(crate) struct Metrics {
     pub(crate) rejected: Counter,
     pub(crate) refused_logins: Counter,
     pub(crate) refused_appends: Counter,
+    transport: &'static str,
 }
 
 impl Metrics {
@@ -37,6 +49,20 @@ impl Metrics {
             rejected: counter!(REJECTED, "transport" => transport),
             refused_logins: counter!(REFUSED_LOGINS, "transport" => transport),
             refused_appends: counter!(REFUSED_APPENDS, "transport" => transport),
+            transport,
+        }
+    }
+
+    /// Counts a message that goes beyond a limit, and tells the operator whose.
+    pub(crate) fn limited(&self, device: DeviceId, refused: &Refused) {
+        let limit = match refused {
+            Refused::UsedUp => "usage",
+            Refused::TooOften(whose, _) => whose.name(),
+        };
+        self.rejected.increment(1);
+        counter!(LIMITED, "transport" => self.transport, "limit" => limit).increment(1);
+        if let Some(suppressed) = LIMITED_GATE.open() {
+            info!(%device, reason = %refused, suppressed, "a message of a device was not taken");
         }
     }
 }

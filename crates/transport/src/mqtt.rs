@@ -45,6 +45,8 @@ pub struct Options {
     pub inactivity_timeout: Span,
     /// Sessions of one device at a time; a further one ends the oldest.
     pub sessions_per_device: usize,
+    /// How often it is reported as telemetry of a gateway how long messages take through it, where the gateway says so.
+    pub gateway_metrics_interval: Span,
     /// Whether text that reads as a number is stored as one; for HTTP too.
     pub json_type_cast: bool,
     /// Longest text value, in UTF-16 units, for HTTP too; 0 for no limit.
@@ -61,6 +63,7 @@ impl Default for Options {
             connect_timeout: Span::secs(10),
             inactivity_timeout: Span::secs(600),
             sessions_per_device: 1,
+            gateway_metrics_interval: Span::secs(60),
             json_type_cast: true,
             json_max_text: 0,
         }

@@ -8,9 +8,11 @@ mod mqtt;
 mod world;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_core::ports::TimeSeriesStore as _;
 use fieldline_core::services::AssignedService as _;
@@ -250,9 +252,9 @@ async fn a_tenant_that_has_used_up_its_messages_is_told_so() {
     assert_eq!(tenant.used(UsageKey::TransportDataPoints), 8);
 }
 
-/// The answer beyond a rate limit; that of a tenant that has used up its messages is another.
-fn too_often() -> (u16, String) {
-    (429, "The rate limit of messages is exceeded!".to_owned())
+/// The answer beyond a rate limit, which says whose it is.
+fn too_often(limit: &str) -> (u16, String) {
+    (429, format!("The rate limit of {limit} is exceeded!"))
 }
 
 #[tokio::test]
@@ -268,14 +270,13 @@ async fn messages_beyond_the_rate_limits_of_device_and_tenant_are_refused() {
     assert_eq!(world.post(TELEMETRY, r#"{"ts":1,"values":{"a":1}}"#).await, ok());
     assert_eq!(world.post(TELEMETRY, r#"{"ts":2,"values":{"a":1}}"#).await, ok());
     let refused = world.post(TELEMETRY, r#"{"ts":3,"values":{"a":1}}"#).await;
-    assert_eq!(refused, too_often(), "the device");
-    // The refused one has taken of what the tenant has.
-    let three = r#"{"ts":4,"values":{"a":1,"b":2,"c":3}}"#;
-    assert_eq!(world.post(OF_SECOND, three).await, ok());
+    assert_eq!(refused, too_often("telemetry messages of the device (2:3600)"));
+    // What was refused has taken nothing of what the tenant has.
+    let four = r#"{"ts":4,"values":{"a":1,"b":2,"c":3,"d":4}}"#;
+    assert_eq!(world.post(OF_SECOND, four).await, ok());
     assert_eq!(
         world.post(OF_SECOND, r#"{"d":1}"#).await,
-        too_often(),
-        "the tenant"
+        too_often("telemetry data points of the tenant (6:3600)")
     );
     let asked = Request::get(ATTRIBUTES).body(Body::empty()).unwrap();
     assert_eq!(
@@ -285,4 +286,29 @@ async fn messages_beyond_the_rate_limits_of_device_and_tenant_are_refused() {
     );
     world.store_all().await;
     assert_eq!(world.stored("a").await, [1, 2]);
+}
+
+#[tokio::test]
+async fn an_address_with_wrong_credentials_is_turned_away_over_http_for_a_while() {
+    let world = World::new(LIMITS).await;
+    let from = |host: [u8; 4], path: &'static str, body: &'static str| {
+        let mut request = Request::post(path).body(Body::from(body)).unwrap();
+        let peer = SocketAddr::from((host, 5_000));
+        request.extensions_mut().insert(ConnectInfo(peer));
+        world.send(request)
+    };
+    let (bad, other) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+    let guess = r#"{"provisionDeviceKey":"k","provisionDeviceSecret":"s"}"#;
+    for _ in 0..2 {
+        let refused = from(bad, "/api/v1/nobody/telemetry", "{}").await;
+        assert_eq!(refused, empty(StatusCode::UNAUTHORIZED));
+    }
+    assert_eq!(from(bad, "/api/v1/provision", guess).await.0, 200, "the third");
+    for path in [TELEMETRY, "/api/v1/provision"] {
+        let (status, why) = from(bad, path, guess).await;
+        assert_eq!((status, why.contains("wrong credentials")), (429, true));
+    }
+    assert_eq!(from(other, TELEMETRY, r#"{"a":1}"#).await, ok());
+    world.guard_clock.advance(60_000);
+    assert_eq!(from(bad, TELEMETRY, r#"{"a":1}"#).await, ok());
 }

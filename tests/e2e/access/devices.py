@@ -205,3 +205,15 @@ CLAIM = "/api/customer/device/{deviceName}/claim"
 # The customer has it already, and nobody has told a secret.
 row(f"POST {CLAIM}", "- - ! ! -", name_of(lambda w, fresh: w.device))
 row(f"DELETE {CLAIM}", "- + + - -", name_of(lambda w, fresh: w.make_device() if fresh else w.device))
+
+# -- their sessions --
+
+row("GET /api/device/{deviceId}/sessions", "- + - - -", device_id(), shows="")
+row("DELETE /api/device/{deviceId}/sessions", "- + - - -", device_id())
+row(
+    "DELETE /api/device/{deviceId}/sessions/{sessionId}",
+    "- + - - -",
+    lambda w, fresh: Call({"deviceId": w.device, "sessionId": NULL_ID}),
+    status=404,
+)
+row("GET /api/deviceSessions/count", "- + - - o", shows="")

@@ -2,6 +2,7 @@
 
 use axum::http::Method;
 use fieldline_core::access::Principal;
+use fieldline_core::audit::hide_secrets;
 use fieldline_model::entity::ActionType;
 use fieldline_model::{EntityId, EntityType};
 use serde_json::{Map, Value, json};
@@ -208,6 +209,12 @@ fn save(kind: EntityType, body: &Value) -> Found {
     if let Some(fields) = shown.as_object_mut().filter(|_| kind == EntityType::Dashboard) {
         fields.insert("configuration".to_owned(), "".into());
     }
+    // Nodes talk to others with credentials under any name.
+    let nodes = shown.get_mut("nodes").and_then(Value::as_array_mut);
+    for node in nodes.into_iter().flatten().filter_map(Value::as_object_mut) {
+        node.remove("configuration");
+    }
+    hide_secrets(&mut shown);
     let entity = known.unwrap_or_else(|| nothing(kind));
     found(action, entity, json!({ "entity": shown }))
 }

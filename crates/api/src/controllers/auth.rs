@@ -70,10 +70,10 @@ async fn change_password(
     let credentials = api.services.users.credentials(principal.user).await?;
     let hash = credentials.password_hash.as_deref();
     if !api.passwords.verify(&request.current_password, hash).await? {
-        api.logins.failed(&user.email, now);
+        api.logins.failed(peer, &user.email, now);
         return Err(ApiError::bad_request("Current password doesn't match!"));
     }
-    api.logins.succeeded(&user.email);
+    api.logins.succeeded(peer, &user.email, now)?;
     api.services
         .security
         .check_new(&request.new_password, &credentials)

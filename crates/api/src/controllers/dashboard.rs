@@ -16,7 +16,7 @@ use crate::extract::{Body, Ids, Query};
 use crate::state::{Api, ApiState};
 
 /// Points that a widget may ask for at once, as user interfaces are told.
-const MAX_DATAPOINTS: u64 = 50_000;
+pub(super) const MAX_DATAPOINTS: u64 = 50_000;
 
 pub(super) fn routes() -> Routes {
     Routes::default()

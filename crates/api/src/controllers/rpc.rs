@@ -10,6 +10,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::options::Span;
 use fieldline_core::ports::{DeviceRpcError, DeviceRpcRequest};
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_model::entity::{Device, Rpc, RpcStatus};
@@ -27,9 +28,6 @@ use crate::extract::{Ids, PageParams, Query, body_bytes, parse_uuid};
 use crate::state::{Api, ApiState};
 use crate::telemetry::{Answer, Failure};
 
-/// Shortest time that a caller may wait, and the time of one who does not say, milliseconds.
-const SHORTEST_MS: i64 = 5_000;
-const USUAL_MS: i64 = 10_000;
 /// Longest time that a request stays open, milliseconds; persistent calls may expire later.
 const LONGEST_MS: i64 = 3_600_000;
 /// How much longer than the call itself its request waits.
@@ -74,7 +72,7 @@ struct CallBody {
     /// Parameters: any JSON.
     #[serde(default)]
     params: Option<Value>,
-    /// How long the device may take, milliseconds; at least 5 seconds.
+    /// How long the device may take, milliseconds; at least what the server is configured for.
     timeout: Option<i64>,
     /// When the call expires, milliseconds; in the place of `timeout`.
     expiration_time: Option<i64>,
@@ -163,14 +161,17 @@ async fn call(
     let Entity::Device(device) = entity else {
         return Err(ApiError::not_found("Device with requested id wasn't found!").into());
     };
-    let request = device_request(&body, &device, oneway, api.clock.now_ms())?;
+    let request = device_request(&body, &device, oneway, api)?;
     Ok(answer(api, caller, &device, request, statuses).await)
 }
 
-fn device_request(body: &[u8], device: &Device, oneway: bool, now: i64) -> ApiResult<DeviceRpcRequest> {
+fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) -> ApiResult<DeviceRpcRequest> {
+    let (options, now) = (api.calls.options(), api.clock.now_ms());
     let body: CallBody = serde_json::from_slice(body)
         .map_err(|error| ApiError::bad_request(format!("Invalid request body: {error}")))?;
-    let timeout = body.timeout.unwrap_or(USUAL_MS).max(SHORTEST_MS);
+    let millis = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(LONGEST_MS);
+    let timeout = body.timeout.unwrap_or(millis(options.default_timeout));
+    let timeout = timeout.max(millis(options.min_timeout));
     let longest = if body.persistent {
         i64::MAX
     } else {
@@ -208,25 +209,23 @@ async fn answer(
     statuses: Statuses,
 ) -> Response {
     let (tenant, id) = (request.tenant, request.id);
-    let Some(answer) = api.calls.await_answer(tenant, id) else {
+    let Some(mut awaited) = api.calls.await_answer(tenant, id) else {
         return StatusCode::TOO_MANY_REQUESTS.into_response();
     };
     let left = request.expires_ms.saturating_sub(api.clock.now_ms());
     let left = Duration::from_millis(left.clamp(0, LONGEST_MS).unsigned_abs()) + GRACE;
     if let Err(error) = api.services.actions.device_call(caller, device, &request).await {
-        api.calls.await_no_longer(tenant, id);
         return ApiError::from(error).into_response();
     }
-    let answered = tokio::time::timeout(left, answer).await;
-    api.calls.await_no_longer(tenant, id);
+    let answered = tokio::time::timeout(left, awaited.answer()).await;
     match answered {
-        Ok(Ok(Ok(None))) => StatusCode::OK.into_response(),
-        Ok(Ok(Ok(Some(body)))) if body.is_empty() => StatusCode::OK.into_response(),
-        Ok(Ok(Ok(Some(body)))) => match serde_json::from_str::<&serde_json::value::RawValue>(&body) {
+        Ok(Some(Ok(None))) => StatusCode::OK.into_response(),
+        Ok(Some(Ok(Some(body)))) if body.is_empty() => StatusCode::OK.into_response(),
+        Ok(Some(Ok(Some(body)))) => match serde_json::from_str::<&serde_json::value::RawValue>(&body) {
             Ok(_) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
             Err(_) => StatusCode::NOT_ACCEPTABLE.into_response(),
         },
-        Ok(Ok(Err(DeviceRpcError::NoActiveConnection))) => statuses.not_connected.into_response(),
+        Ok(Some(Err(DeviceRpcError::NoActiveConnection))) => statuses.not_connected.into_response(),
         Ok(_) | Err(_) => statuses.timeout.into_response(),
     }
 }

@@ -41,10 +41,25 @@ async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) 
     let credentials = api.services.users.credentials(UserId(id)).await?;
     let info = user.additional_info.get_or_insert_with(|| json!({}));
     if let Some(fields) = info.as_object_mut() {
-        fields.insert("userCredentialsEnabled".to_owned(), credentials.enabled.into());
+        let last = Some(credentials.last_login).filter(|last| *last > 0);
+        let shown: [Value; 4] = [
+            credentials.enabled.into(),
+            credentials.activate_token.is_none().into(),
+            last.into(),
+            credentials.failed_logins.into(),
+        ];
+        fields.extend(SHOWN.map(str::to_owned).into_iter().zip(shown));
     }
     Ok(Json(user))
 }
+
+/// What is shown with a user, but not part of it.
+const SHOWN: [&str; 4] = [
+    "userCredentialsEnabled",
+    "userActivated",
+    "lastLoginTs",
+    "failedLoginAttempts",
+];
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -120,9 +135,8 @@ async fn save(
             }
         }
     }
-    // Shown with a user, but not part of it.
     if let Some(fields) = user.additional_info.as_mut().and_then(Value::as_object_mut) {
-        fields.remove("userCredentialsEnabled");
+        fields.retain(|name, _| !SHOWN.contains(&name.as_str()));
     }
     let created = user.id.is_none();
     let saved = api.services.users.save(user).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_core::ports::{ValueChange, ValueListener, ValueSource};
+use fieldline_core::ports::{Hears, ValueChange, ValueListener, ValueSource};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{Subject, TenantId};
 use parking_lot::RwLock;
@@ -115,6 +115,10 @@ impl Hub {
 }
 
 impl ValueListener for Hub {
+    fn hears(&self) -> Hears {
+        Hears::Shown
+    }
+
     fn is_listening(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }

@@ -18,7 +18,7 @@ fn store(hub: &Hub, subject: Subject) {
         subject,
         ts: 1,
         ttl_seconds: 0,
-        parts: RowParts::Both,
+        parts: RowParts::ALL,
         values: &values,
     };
     hub.on_value(ValueChange::Points(&row));

@@ -9,6 +9,7 @@ use crate::packet::{
     Auth, Connack, Connect, Disconnect, Packet, PacketType, Publish, PublishTemplate, Subscribe, Unsubscribe,
     encode_pingresp,
 };
+use crate::properties::{Property, PropertyBuf};
 use crate::reason::ReasonCode;
 use crate::version::{PacketId, Version};
 
@@ -257,6 +258,27 @@ impl<T> ServerSession<T> {
             };
             let written = Disconnect::new(code).encode(self.version(), out);
             debug_assert!(written.is_ok(), "the code belongs to DISCONNECT");
+        }
+        self.phase = Phase::Closed;
+    }
+
+    /// The same, with words for people where they fit into what the client takes.
+    pub fn disconnect_because(&mut self, code: ReasonCode, why: &str, out: &mut Vec<u8>) {
+        let is_told =
+            self.is_connected() && self.version().is_v5() && code.is_valid_in(PacketType::Disconnect);
+        let mut properties = PropertyBuf::new();
+        if !is_told || properties.push(Property::ReasonString(why)).is_err() {
+            return self.disconnect(code, out);
+        }
+        let before = out.len();
+        let disconnect = Disconnect {
+            code,
+            properties: properties.as_properties(),
+        };
+        let written = disconnect.encode(self.version(), out);
+        if written.is_err() || !self.exchange.fits_peer(out.len() - before) {
+            out.truncate(before);
+            return self.disconnect(code, out);
         }
         self.phase = Phase::Closed;
     }

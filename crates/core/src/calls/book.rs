@@ -3,39 +3,85 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fieldline_model::{DeviceId, Subject};
+use fieldline_model::entity::RpcStatus;
+use fieldline_model::{DeviceId, Subject, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::options::{Options, SubmitStrategy};
 use crate::downlink::DeviceCall;
+use crate::options::Span;
 use crate::ports::DeviceRpcError;
 
-/// Calls of all devices together.
-const MAX_CALLS: usize = 100_000;
-/// Calls of one device.
-const MAX_OF_DEVICE: usize = 1_000;
+/// What all calls may take together.
+const MOST: Load = Load {
+    calls: 100_000,
+    bytes: 128 << 20,
+};
+/// A tenant may take a quarter of it, so that the others can call their devices.
+const TENANT_PART: usize = 4;
+/// What the calls of one device may take.
+const MOST_OF_DEVICE: Load = Load {
+    calls: 1_000,
+    bytes: 8 << 20,
+};
 /// Devices with stored calls that are remembered; beyond it the store is asked about every device that comes.
 const MAX_STORED: usize = 1_000_000;
-/// How often a call is sent again that a device has not acknowledged, at most.
-const MAX_RETRIES: u32 = 5;
-/// How long a device may take to acknowledge a call, milliseconds.
-const ACKNOWLEDGE_MS: i64 = 10_000;
 
 /// What a caller gets: the text of the answer, if there is one.
 pub(super) type Outcome = Result<Option<String>, DeviceRpcError>;
+
+/// How many calls there are, and what they take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Load {
+    calls: usize,
+    bytes: usize,
+}
+
+impl Load {
+    const fn one(bytes: usize) -> Self {
+        Self { calls: 1, bytes }
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    const fn minus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(other.calls),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+
+    const fn fits(self, most: Self, part: usize) -> bool {
+        self.calls <= most.calls / part && self.bytes <= most.bytes / part
+    }
+}
 
 /// A call that waits.
 pub(super) struct Pending {
     pub(super) call: Arc<DeviceCall>,
     /// Who waits for the answer.
     caller: Option<oneshot::Sender<Outcome>>,
-    /// A session has taken it.
-    pub(super) sent: bool,
+    /// It may be sent: a persistent one only once it is stored.
+    pub(super) is_ready: bool,
+    /// A session has it, and it is not to be sent to this session again.
+    pub(super) is_under_way: bool,
+    /// A session has taken it at some time.
+    sent: bool,
     /// The device has acknowledged it.
     pub(super) delivered: bool,
-    /// Until when it has to, milliseconds.
+    /// What was last told of a persistent one.
+    told: RpcStatus,
+    /// Until when the device has to acknowledge it, milliseconds.
     ack_by: Option<i64>,
+    /// Until when the device has to answer it, so that the next one is sent.
+    answer_by: Option<i64>,
     retries: u32,
     tried: u32,
 }
@@ -57,33 +103,79 @@ impl Pending {
             DeviceRpcError::NoActiveConnection
         }
     }
+
+    /// A session has taken it.
+    pub(super) fn taken(&mut self) {
+        self.sent = true;
+        self.is_under_way = true;
+    }
+
+    /// Whether it is news that it stands so with the call. What was delivered stays that, however often it is sent again.
+    pub(super) fn is_news(&mut self, status: RpcStatus) -> bool {
+        let is_news = self.told != status && self.told != RpcStatus::Delivered;
+        if is_news {
+            self.told = status;
+        }
+        is_news
+    }
+
+    /// How long it is, bytes.
+    fn load(&self) -> Load {
+        Load::one(self.call.weight())
+    }
 }
 
-/// What a device that has not acknowledged a call in time means for it.
-pub(super) enum Unacknowledged {
-    /// It is sent again when the device comes back.
-    Again(Arc<DeviceCall>),
-    /// It was sent so many times.
-    GivenUp(Arc<DeviceCall>, u32),
+/// What has become of calls whose device was waited for.
+#[derive(Default)]
+pub(super) struct Late {
+    /// Their time is over.
+    pub(super) expired: Vec<Pending>,
+    /// Not acknowledged in time, to be sent again.
+    pub(super) again: Vec<Arc<DeviceCall>>,
+    /// Not acknowledged in time, however often they were sent, which is how often.
+    pub(super) given_up: Vec<(Pending, u32)>,
+    /// Acknowledged, but not answered before the next call is to be sent.
+    pub(super) unanswered: Vec<Pending>,
 }
 
 /// Calls by device and number, which is the order in which they came.
-#[derive(Default)]
 pub(super) struct Book {
-    devices: FxHashMap<DeviceId, BTreeMap<i32, Pending>>,
-    count: usize,
+    devices: FxHashMap<DeviceId, Calls>,
+    tenants: FxHashMap<TenantId, Load>,
+    load: Load,
     last: i32,
     /// Devices whose further calls are in the store.
     stored: FxHashSet<Subject>,
     all_may_be_stored: bool,
+    strategy: SubmitStrategy,
+    acknowledge_ms: i64,
+    response_ms: i64,
+    max_retries: u32,
+    keeps_unacknowledged: bool,
+}
+
+#[derive(Default)]
+struct Calls {
+    by_number: BTreeMap<i32, Pending>,
+    load: Load,
 }
 
 impl Book {
     /// Numbers go on from where those of an earlier run are not met again.
-    pub(super) fn starting_at(number: i32) -> Self {
+    pub(super) fn starting_at(number: i32, options: &Options) -> Self {
+        let millis = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX);
         Self {
+            devices: FxHashMap::default(),
+            tenants: FxHashMap::default(),
+            load: Load::default(),
             last: number.max(0),
-            ..Self::default()
+            stored: FxHashSet::default(),
+            all_may_be_stored: false,
+            strategy: options.submit_strategy,
+            acknowledge_ms: millis(options.acknowledge_timeout),
+            response_ms: millis(options.response_timeout),
+            max_retries: options.max_retries,
+            keeps_unacknowledged: options.close_on_delivery_timeout,
         }
     }
 
@@ -93,12 +185,19 @@ impl Book {
         self.last
     }
 
-    pub(super) fn has_room(&self, device: DeviceId) -> bool {
-        self.count < MAX_CALLS
-            && self
-                .devices
-                .get(&device)
-                .is_none_or(|calls| calls.len() < MAX_OF_DEVICE)
+    /// Whether all calls are sent at once.
+    pub(super) fn is_burst(&self) -> bool {
+        self.strategy == SubmitStrategy::Burst
+    }
+
+    /// Whether there is room for the call, in all and for its tenant and device.
+    pub(super) fn has_room(&self, call: &DeviceCall) -> bool {
+        let more = Load::one(call.weight());
+        let of_tenant = self.tenants.get(&call.tenant).copied().unwrap_or_default();
+        let of_device = self.devices.get(&call.device).map(|calls| calls.load);
+        self.load.plus(more).fits(MOST, 1)
+            && of_tenant.plus(more).fits(MOST, TENANT_PART)
+            && of_device.unwrap_or_default().plus(more).fits(MOST_OF_DEVICE, 1)
     }
 
     /// Adds a call; one that is known already stays as it is. Returns whether it is new.
@@ -107,61 +206,110 @@ impl Book {
         call: Arc<DeviceCall>,
         caller: Option<oneshot::Sender<Outcome>>,
         retries: Option<u32>,
+        is_ready: bool,
     ) -> bool {
         let calls = self.devices.entry(call.device).or_default();
-        if calls.contains_key(&call.number) {
+        if calls.by_number.contains_key(&call.number) {
             return false;
         }
+        let (tenant, number) = (call.tenant, call.number);
         let pending = Pending {
             caller,
+            is_ready,
+            is_under_way: false,
             sent: false,
             delivered: false,
+            told: RpcStatus::Queued,
             ack_by: None,
-            retries: retries.unwrap_or(MAX_RETRIES).min(MAX_RETRIES),
+            answer_by: None,
+            retries: retries.unwrap_or(self.max_retries).min(self.max_retries),
             tried: 0,
-            call: call.clone(),
+            call,
         };
-        calls.insert(call.number, pending);
-        self.count += 1;
+        let more = pending.load();
+        calls.by_number.insert(number, pending);
+        calls.load = calls.load.plus(more);
+        let of_tenant = self.tenants.entry(tenant).or_default();
+        *of_tenant = of_tenant.plus(more);
+        self.load = self.load.plus(more);
         true
     }
 
     pub(super) fn get(&mut self, device: DeviceId, number: i32) -> Option<&mut Pending> {
-        self.devices.get_mut(&device)?.get_mut(&number)
+        self.devices.get_mut(&device)?.by_number.get_mut(&number)
     }
 
     pub(super) fn remove(&mut self, device: DeviceId, number: i32) -> Option<Pending> {
         let calls = self.devices.get_mut(&device)?;
-        let removed = calls.remove(&number);
-        if calls.is_empty() {
+        let removed = calls.by_number.remove(&number)?;
+        let less = removed.load();
+        calls.load = calls.load.minus(less);
+        if calls.by_number.is_empty() {
             self.devices.remove(&device);
         }
-        self.count -= usize::from(removed.is_some());
-        removed
+        if let Some(of_tenant) = self.tenants.get_mut(&removed.call.tenant) {
+            *of_tenant = of_tenant.minus(less);
+            if of_tenant.calls == 0 {
+                self.tenants.remove(&removed.call.tenant);
+            }
+        }
+        self.load = self.load.minus(less);
+        Some(removed)
     }
 
     /// Removes a call by its identity.
     pub(super) fn remove_id(&mut self, device: DeviceId, id: Uuid) -> Option<Pending> {
-        let calls = self.devices.get(&device)?;
+        let calls = &self.devices.get(&device)?.by_number;
         let (number, _) = calls.iter().find(|(_, pending)| pending.call.id == id)?;
         let number = *number;
         self.remove(device, number)
     }
 
-    /// A call was written to a connection that acknowledges.
-    pub(super) fn await_acknowledgement(&mut self, call: &DeviceCall, now_ms: i64) {
-        if let Some(pending) = self.get(call.device, call.number) {
-            pending.sent = true;
-            pending.ack_by = Some(now_ms.saturating_add(ACKNOWLEDGE_MS).min(call.expires_ms));
+    /// A call was written to a connection that acknowledges. Returns whether that is news.
+    pub(super) fn await_acknowledgement(&mut self, call: &DeviceCall, now_ms: i64) -> bool {
+        let by = now_ms.saturating_add(self.acknowledge_ms).min(call.expires_ms);
+        let Some(pending) = self.get(call.device, call.number) else {
+            return false;
+        };
+        pending.taken();
+        if !pending.delivered {
+            pending.ack_by = Some(by);
         }
+        pending.is_news(RpcStatus::Sent)
     }
 
-    /// The calls of a device in their order.
-    pub(super) fn of(&mut self, device: DeviceId) -> impl Iterator<Item = &mut Pending> {
+    /// The device has acknowledged a call that it has to answer. Returns whether that is news.
+    pub(super) fn acknowledged(&mut self, call: &DeviceCall, now_ms: i64) -> bool {
+        let waits = self.strategy == SubmitStrategy::SequentialOnResponseFromDevice;
+        let by = waits.then(|| now_ms.saturating_add(self.response_ms));
+        let Some(pending) = self.get(call.device, call.number) else {
+            return false;
+        };
+        pending.taken();
+        pending.ack_by = None;
+        if !pending.delivered {
+            pending.answer_by = by;
+        }
+        pending.delivered = true;
+        pending.is_news(RpcStatus::Delivered)
+    }
+
+    /// The calls that the device may have now, in their order.
+    pub(super) fn sendable(&mut self, device: DeviceId) -> impl Iterator<Item = &mut Pending> {
+        use SubmitStrategy as Strategy;
+        let (candidates, skips_delivered, most) = match self.strategy {
+            Strategy::Burst => (usize::MAX, false, usize::MAX),
+            Strategy::SequentialOnAckFromDevice => (usize::MAX, true, 1),
+            Strategy::SequentialOnResponseFromDevice => (1, true, 1),
+        };
         self.devices
             .get_mut(&device)
             .into_iter()
-            .flat_map(BTreeMap::values_mut)
+            .flat_map(|calls| calls.by_number.values_mut())
+            .filter(|pending| pending.is_ready)
+            .take(candidates)
+            .filter(move |pending| !(skips_delivered && pending.delivered))
+            .take(most)
     }
 
     /// Whether the device has none.
@@ -169,47 +317,62 @@ impl Book {
         !self.devices.contains_key(&device)
     }
 
-    /// Takes out those whose time is over.
-    pub(super) fn take_expired(&mut self, now_ms: i64) -> Vec<Pending> {
-        let is_over = |pending: &Pending| pending.call.expires_ms <= now_ms;
-        let over: Vec<_> = self
-            .all()
-            .filter(|pending| is_over(pending))
-            .map(|pending| (pending.call.device, pending.call.number))
-            .collect();
-        over.into_iter()
-            .filter_map(|(device, number)| self.remove(device, number))
-            .collect()
-    }
-
-    /// Takes note of devices that have not acknowledged a persistent call in time. Those of others just wait for their end.
-    pub(super) fn take_unacknowledged(&mut self, now_ms: i64) -> Vec<Unacknowledged> {
-        let mut late = Vec::new();
-        for pending in self.devices.values_mut().flat_map(BTreeMap::values_mut) {
-            if pending.ack_by.is_none_or(|until| until > now_ms) {
-                continue;
+    /// Takes out what is over, and takes note of devices that have not acknowledged in time. Where all calls are sent at
+    /// once, one that is not persistent just waits for its end.
+    pub(super) fn take_late(&mut self, now_ms: i64) -> Late {
+        let mut late = Late::default();
+        let mut over = Vec::new();
+        let persistent_alone = self.is_burst();
+        for pending in self
+            .devices
+            .values_mut()
+            .flat_map(|calls| calls.by_number.values_mut())
+        {
+            let is_over = |until: Option<i64>| until.is_some_and(|until| until <= now_ms);
+            let key = (pending.call.device, pending.call.number);
+            if pending.call.expires_ms <= now_ms {
+                over.push((key, Why::Expired));
+            } else if is_over(pending.answer_by) {
+                over.push((key, Why::Unanswered));
+            } else if is_over(pending.ack_by) {
+                pending.ack_by = None;
+                if persistent_alone && !pending.call.persistent {
+                    continue;
+                }
+                pending.is_under_way = persistent_alone;
+                if pending.tried < pending.retries {
+                    pending.tried += 1;
+                    late.again.push(pending.call.clone());
+                } else {
+                    over.push((key, Why::GivenUp));
+                }
             }
-            pending.ack_by = None;
-            if !pending.call.persistent {
-                continue;
-            }
-            late.push(if pending.tried < pending.retries {
-                pending.tried += 1;
-                Unacknowledged::Again(pending.call.clone())
-            } else {
-                Unacknowledged::GivenUp(pending.call.clone(), pending.tried)
-            });
         }
-        for gone in &late {
-            if let Unacknowledged::GivenUp(call, _) = gone {
-                self.remove(call.device, call.number);
+        for ((device, number), why) in over {
+            let Some(pending) = self.remove(device, number) else {
+                continue;
+            };
+            match why {
+                Why::Expired => late.expired.push(pending),
+                Why::Unanswered => late.unanswered.push(pending),
+                Why::GivenUp => {
+                    let tried = pending.tried;
+                    late.given_up.push((pending, tried));
+                }
             }
         }
         late
     }
 
-    fn all(&self) -> impl Iterator<Item = &Pending> {
-        self.devices.values().flat_map(BTreeMap::values)
+    /// Whether a call that was not acknowledged waits for the next connection rather than to fail.
+    pub(super) const fn keeps_unacknowledged(&self) -> bool {
+        self.keeps_unacknowledged
+    }
+
+    /// Puts back a call that was given up, to be sent on the next connection.
+    pub(super) fn put_back(&mut self, pending: Pending) {
+        let caller = pending.caller;
+        self.add(pending.call, caller, Some(pending.retries), true);
     }
 
     /// Remembers that the store has calls of a device that are not here.
@@ -221,21 +384,25 @@ impl Book {
         }
     }
 
+    /// Whether the store is known to have calls of the device that are not here.
+    pub(super) fn has_stored(&self, subject: Subject) -> bool {
+        self.stored.contains(&subject)
+    }
+
     /// Whether the store may have calls of the device that are not here; forgets it.
     pub(super) fn take_stored(&mut self, subject: Subject) -> bool {
         self.stored.remove(&subject) || self.all_may_be_stored
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.load.calls == 0
     }
 }
 
-impl Pending {
-    /// It was acknowledged: nothing has to come any more but the answer.
-    pub(super) fn acknowledged(&mut self) {
-        self.sent = true;
-        self.delivered = true;
-        self.ack_by = None;
-    }
+/// Why a call is taken out.
+#[derive(Clone, Copy)]
+enum Why {
+    Expired,
+    Unanswered,
+    GivenUp,
 }

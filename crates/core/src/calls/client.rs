@@ -14,11 +14,10 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::downlink::Downlink;
+use crate::options::Span;
 use crate::queue_stats::SERVICE_ID;
 use crate::sessions::{SessionControl, Sessions};
 
-/// How long a device waits for an answer, milliseconds.
-const PATIENCE_MS: i64 = 60_000;
 /// Calls that wait, of all devices together.
 const MAX_CALLS: usize = 100_000;
 /// Calls that wait, of one session.
@@ -50,13 +49,16 @@ struct Waiting {
 /// See the module.
 pub struct ClientCalls {
     sessions: Arc<Sessions>,
+    /// How long a device waits for an answer, milliseconds.
+    patience_ms: i64,
     waiting: Mutex<Waiting>,
 }
 
 impl ClientCalls {
-    pub(super) fn new(sessions: Arc<Sessions>) -> Self {
+    pub(super) fn new(sessions: Arc<Sessions>, patience: Span) -> Self {
         Self {
             sessions,
+            patience_ms: i64::try_from(patience.0.as_millis()).unwrap_or(i64::MAX),
             waiting: Mutex::default(),
         }
     }
@@ -72,7 +74,7 @@ impl ClientCalls {
     ) -> Option<Message> {
         let mut waiting = self.waiting.lock();
         let open = waiting.open(session)?;
-        waiting.add((open, number), Caller::Session(session.clone()), now_ms)?;
+        waiting.add((open, number), Caller::Session(session.clone()), self.end(now_ms))?;
         Some(message(subject, open, number, call, now_ms))
     }
 
@@ -87,8 +89,12 @@ impl ClientCalls {
         let (id, number) = (new_uuid(), 0);
         self.waiting
             .lock()
-            .add((id, number), Caller::Request(caller), now_ms)?;
+            .add((id, number), Caller::Request(caller), self.end(now_ms))?;
         Some((message(subject, id, number, call, now_ms), answer))
+    }
+
+    fn end(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_add(self.patience_ms)
     }
 
     pub(super) fn answer(&self, session: Uuid, number: i32, body: &str) {
@@ -129,7 +135,7 @@ impl Waiting {
         }
     }
 
-    fn add(&mut self, key: (Uuid, i32), caller: Caller, now_ms: i64) -> Option<()> {
+    fn add(&mut self, key: (Uuid, i32), caller: Caller, end: i64) -> Option<()> {
         // A device that uses a number again has given up on the call before.
         self.take(key);
         if self.calls.len() >= MAX_CALLS {
@@ -139,7 +145,6 @@ impl Waiting {
             Caller::Session(session) => Some(Arc::as_ptr(session).addr()),
             Caller::Request(_) => None,
         };
-        let end = now_ms.saturating_add(PATIENCE_MS);
         self.calls.insert(key, (end, caller));
         self.ends.insert((end, key.0, key.1));
         if let Some(address) = address {

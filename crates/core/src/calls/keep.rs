@@ -1,60 +1,274 @@
 //! Persistent calls between memory and the store.
+//!
+//! What changes is kept in the order in which it comes, and calls are brought into memory by the same task: one that has
+//! just ended here is not taken for open because the store does not know yet.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fieldline_model::entity::{Rpc, RpcStatus};
 use fieldline_model::message::{Message, Metadata};
 use fieldline_model::{DeviceId, RpcId, Subject, TenantId};
-use serde_json::Value;
-use tokio::sync::mpsc;
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use uuid::Uuid;
 
 use super::{Calls, LOADED};
-use crate::downlink::DeviceCall;
+use crate::downlink::{DeviceCall, Wants};
 use crate::logging::LogGate;
+use crate::ports::StoreResult;
 
 static STORE_GATE: LogGate = LogGate::new(2);
+static FULL_GATE: LogGate = LogGate::new(2);
 /// Calls that are brought to their end together.
 const EXPIRED: u32 = 500;
 /// Devices that are read together at the start.
 const DEVICES: u32 = 10_000;
+/// Changes that may wait for the store; of those beyond it only the ones that end a call are kept.
+const MAX_WAITING: usize = 100_000;
+/// What the answers among them may take, bytes; beyond it devices have to keep theirs.
+const MAX_BYTES: usize = 64 << 20;
+/// How long a store that failed is left alone.
+const PAUSE: Duration = Duration::from_secs(1);
 
-/// What is to be kept.
-pub(super) enum Change {
+/// What is kept besides the status.
+pub(super) enum Response {
+    Nothing,
+    /// What a device has answered: JSON, or any other text.
+    Answer(String),
+    Error(String),
+}
+
+impl Response {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Answer(text) | Self::Error(text) => text.len(),
+        }
+    }
+
+    fn value(self) -> Option<Value> {
+        match self {
+            Self::Nothing => None,
+            Self::Answer(text) => {
+                Some(serde_json::from_str(&text).unwrap_or_else(|_| json!({ "error": text })))
+            }
+            Self::Error(why) => Some(json!({ "error": why })),
+        }
+    }
+}
+
+enum Change {
     Status {
         tenant: TenantId,
-        id: RpcId,
+        id: Uuid,
         status: RpcStatus,
-        response: Option<Value>,
+        response: Response,
+        /// Nothing follows for this call.
+        ends: bool,
     },
+    /// Calls of a device are to be brought into memory.
+    Load(Subject),
+    /// A call was deleted.
+    Deleted(Uuid),
     /// Nothing follows.
     Stop,
 }
 
-/// Keeps changes in the order in which they come.
-pub(super) async fn run(calls: Arc<Calls>, mut changes: mpsc::UnboundedReceiver<Change>) {
-    while let Some(Change::Status {
-        tenant,
-        id,
-        status,
-        response,
-    }) = changes.recv().await
-    {
-        calls.set_status(tenant, id, status, response.as_ref()).await;
+/// What waits for the store.
+#[derive(Default)]
+pub(super) struct Changes {
+    queue: Mutex<Queue>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Change>,
+    bytes: usize,
+    /// Calls that have ended, which the store may not know yet.
+    ended: FxHashSet<Uuid>,
+    /// Devices that wait in the queue.
+    loading: FxHashSet<Subject>,
+}
+
+impl Changes {
+    /// Whether an answer can be kept.
+    pub(super) fn has_room(&self, answer: &str) -> bool {
+        let queue = self.queue.lock();
+        queue.waiting.len() < 2 * MAX_WAITING && queue.bytes + answer.len() <= MAX_BYTES
+    }
+
+    /// How it stands with a call. To be said while the book is locked that the call is in.
+    pub(super) fn status(&self, call: &DeviceCall, status: RpcStatus, response: Response) {
+        if !call.persistent {
+            return;
+        }
+        let ends = !RpcStatus::OPEN.contains(&status) || (call.oneway && status == RpcStatus::Delivered);
+        let mut queue = self.queue.lock();
+        if ends {
+            queue.ended.insert(call.id);
+        } else if queue.waiting.len() >= MAX_WAITING {
+            if let Some(suppressed) = FULL_GATE.open() {
+                tracing::warn!(call = %call.id, ?status, suppressed, "the store is too slow to keep how it stands with calls");
+            }
+            return;
+        }
+        queue.bytes += response.bytes();
+        queue.waiting.push_back(Change::Status {
+            tenant: call.tenant,
+            id: call.id,
+            status,
+            response,
+            ends,
+        });
+        drop(queue);
+        self.news.notify_one();
+    }
+
+    /// Calls of a device that takes calls are to be brought into memory.
+    pub(super) fn load(&self, subject: Subject) {
+        let mut queue = self.queue.lock();
+        if queue.loading.insert(subject) {
+            queue.waiting.push_back(Change::Load(subject));
+            drop(queue);
+            self.news.notify_one();
+        }
+    }
+
+    /// A call is about to be deleted: it is not brought into memory any more.
+    fn deleting(&self, id: Uuid) {
+        self.queue.lock().ended.insert(id);
+    }
+
+    /// Deleting is over, successful or not.
+    fn deleted(&self, id: Uuid) {
+        self.queue.lock().waiting.push_back(Change::Deleted(id));
+        self.news.notify_one();
+    }
+
+    pub(super) fn stop(&self) {
+        self.queue.lock().waiting.push_back(Change::Stop);
+        self.news.notify_one();
+    }
+
+    fn is_stopping(&self) -> bool {
+        matches!(self.queue.lock().waiting.back(), Some(Change::Stop))
+    }
+
+    fn has_ended(&self, id: Uuid) -> bool {
+        self.queue.lock().ended.contains(&id)
+    }
+
+    fn settled(&self, id: Uuid) {
+        self.queue.lock().ended.remove(&id);
+    }
+
+    async fn next(&self) -> Change {
+        loop {
+            let next = {
+                let mut queue = self.queue.lock();
+                let next = queue.waiting.pop_front();
+                match &next {
+                    Some(Change::Status { response, .. }) => queue.bytes -= response.bytes(),
+                    Some(Change::Load(subject)) => {
+                        queue.loading.remove(subject);
+                    }
+                    _ => {}
+                }
+                if queue.waiting.is_empty() {
+                    queue.waiting.shrink_to(1_024);
+                }
+                next
+            };
+            match next {
+                Some(change) => return change,
+                None => self.news.notified().await,
+            }
+        }
+    }
+}
+
+/// Keeps changes until told to stop.
+pub(super) async fn run(calls: Arc<Calls>) {
+    loop {
+        match calls.changes.next().await {
+            Change::Status {
+                tenant,
+                id,
+                status,
+                response,
+                ends,
+            } => {
+                calls
+                    .keep_status(tenant, RpcId(id), status, response.value())
+                    .await;
+                if ends {
+                    calls.changes.settled(id);
+                }
+            }
+            Change::Load(subject) => calls.load_stored(subject).await,
+            Change::Deleted(id) => calls.changes.settled(id),
+            Change::Stop => return,
+        }
+    }
+}
+
+fn cannot_store(call: RpcId, error: &crate::ports::StoreError) {
+    if let Some(suppressed) = STORE_GATE.open() {
+        tracing::warn!(%call, %error, suppressed, "cannot store how it stands with a call to a device");
     }
 }
 
 impl Calls {
-    async fn set_status(&self, tenant: TenantId, id: RpcId, status: RpcStatus, response: Option<&Value>) {
-        match self.store.set_status(tenant, id, status, response).await {
-            Ok(Some(call)) => self.tell(&call).await,
-            // It was deleted, or has ended otherwise.
-            Ok(None) => {}
-            Err(error) => {
-                if let Some(suppressed) = STORE_GATE.open() {
-                    tracing::warn!(call = %id, %error, suppressed, "cannot store how it stands with a call to a device");
-                }
+    /// Keeps a status, however often it takes: a call that has ended would be sent again.
+    async fn keep_status(&self, tenant: TenantId, id: RpcId, status: RpcStatus, response: Option<Value>) {
+        while let Err(error) = self.set_status(tenant, id, status, response.as_ref()).await {
+            cannot_store(id, &error);
+            if !error.kind().is_retryable() || self.changes.is_stopping() {
+                return;
             }
+            tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    async fn set_status(
+        &self,
+        tenant: TenantId,
+        id: RpcId,
+        status: RpcStatus,
+        response: Option<&Value>,
+    ) -> StoreResult<()> {
+        // Nothing is told of a call that was deleted, or has ended otherwise.
+        if let Some(call) = self.store.set_status(tenant, id, status, response).await? {
+            self.tell(&call).await;
+        }
+        Ok(())
+    }
+
+    /// Deletes a persistent call; returns it as it was, if the tenant had it.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn delete(&self, tenant: TenantId, id: RpcId) -> StoreResult<Option<Rpc>> {
+        let Some(mut call) = self.store.get(tenant, id).await? else {
+            return Ok(None);
+        };
+        self.changes.deleting(id.0);
+        let deleted = self.store.delete(tenant, id).await;
+        if deleted.is_ok() {
+            let mut book = self.book.lock();
+            book.remove_id(call.device_id, id.0);
+            self.go_on(&mut book, Subject::device(tenant, call.device_id));
+        }
+        self.changes.deleted(id.0);
+        deleted?;
+        call.status = RpcStatus::Deleted;
+        self.tell(&call).await;
+        Ok(Some(call))
     }
 
     /// Tells the rule engine how it stands with a call.
@@ -85,48 +299,56 @@ impl Calls {
                     let Some(last) = devices.last() else { return };
                     after = Some(DeviceId(last.entity.id));
                     let mut book = self.book.lock();
-                    devices
-                        .into_iter()
-                        .for_each(|subject| book.remember_stored(subject));
+                    for subject in devices {
+                        book.remember_stored(subject);
+                        // Some have come before this was known.
+                        self.go_on(&mut book, subject);
+                    }
                 }
                 Err(error) => {
                     if let Some(suppressed) = STORE_GATE.open() {
                         tracing::warn!(%error, suppressed, "cannot read which devices have calls waiting");
                     }
-                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                    tokio::time::sleep(PAUSE).await;
                 }
             }
         }
     }
 
     /// Brings stored calls of a device that takes calls into memory, and sends them.
-    pub(super) fn load_stored(self: &Arc<Self>, subject: Subject) {
-        let calls = self.clone();
-        tokio::spawn(async move {
-            let device = DeviceId(subject.entity.id);
-            match calls.store.open_of(subject.tenant, device, LOADED).await {
-                Ok(found) => calls.take_up(subject, &found),
-                Err(error) => {
-                    calls.book.lock().remember_stored(subject);
-                    if let Some(suppressed) = STORE_GATE.open() {
-                        tracing::warn!(%device, %error, suppressed, "cannot read the calls of a device");
-                    }
+    async fn load_stored(&self, subject: Subject) {
+        let device = DeviceId(subject.entity.id);
+        match self.store.open_of(subject.tenant, device, LOADED).await {
+            Ok(found) => self.take_up(subject, &found),
+            Err(error) => {
+                self.book.lock().remember_stored(subject);
+                if let Some(suppressed) = STORE_GATE.open() {
+                    tracing::warn!(%device, %error, suppressed, "cannot read the calls of a device");
+                }
+                if !self.changes.is_stopping() {
+                    tokio::time::sleep(PAUSE).await;
+                    self.go_on(&mut self.book.lock(), subject);
                 }
             }
-        });
+        }
     }
 
     fn take_up(&self, subject: Subject, found: &[Rpc]) {
+        let now = self.clock.now_ms();
         let mut book = self.book.lock();
         if found.len() >= LOADED as usize {
             book.remember_stored(subject);
         }
+        let mut has_ended = false;
         for call in found {
-            let request = &call.request;
-            if !book.has_room(call.device_id) {
-                book.remember_stored(subject);
-                return;
+            if self.changes.has_ended(call.id.0) {
+                has_ended = true;
+                continue;
             }
+            if call.expiration_time <= now {
+                continue;
+            }
+            let request = &call.request;
             let taken = Arc::new(DeviceCall {
                 id: call.id.0,
                 tenant: call.tenant_id,
@@ -138,9 +360,29 @@ impl Calls {
                 oneway: request.oneway,
                 persistent: true,
             });
-            if book.add(taken.clone(), None, request.retries) {
+            if !book.has_room(&taken) {
+                book.remember_stored(subject);
+                return;
+            }
+            if book.add(taken.clone(), None, request.retries, true) {
                 self.dispatch(&mut book, &taken);
             }
+        }
+        if has_ended {
+            // Others may be behind those that the store does not know yet to have ended.
+            self.go_on(&mut book, subject);
+        }
+    }
+
+    /// Goes on with the calls of a device of which one has ended: with the next one, and when there is none, with those in
+    /// the store.
+    pub(super) fn go_on(&self, book: &mut super::Book, subject: Subject) {
+        let device = DeviceId(subject.entity.id);
+        if !book.is_burst() {
+            self.advance(book, subject);
+        }
+        if book.is_idle(device) && self.sessions.wants(device, Wants::CALLS) && book.take_stored(subject) {
+            self.changes.load(subject);
         }
     }
 
@@ -157,8 +399,19 @@ impl Calls {
                 }
             };
             for call in &due {
-                self.set_status(call.tenant_id, call.id, RpcStatus::Expired, None)
+                let expired = self
+                    .set_status(call.tenant_id, call.id, RpcStatus::Expired, None)
                     .await;
+                if let Err(error) = expired {
+                    // The same ones would be found again.
+                    return cannot_store(call.id, &error);
+                }
+            }
+            {
+                let mut book = self.book.lock();
+                for call in &due {
+                    self.go_on(&mut book, Subject::device(call.tenant_id, call.device_id));
+                }
             }
             if due.len() < EXPIRED as usize {
                 return;

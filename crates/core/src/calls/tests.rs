@@ -4,8 +4,9 @@ use fieldline_model::DeviceId;
 use fieldline_model::message::Message;
 
 use super::*;
-use crate::devices::{DeviceDirectory, DeviceHandle, Options};
+use crate::devices::{self, DeviceDirectory, DeviceHandle};
 use crate::fakes::{FakeCalls, FakeStores, StandingClock};
+use crate::ports::StoreResult;
 use crate::sessions::{Content, SessionGuard};
 
 const NOW: i64 = 1_760_000_000_000;
@@ -39,14 +40,27 @@ impl World {
     }
 
     async fn with(store: Arc<FakeCalls>) -> Self {
+        Self::with_options(store, Options::default()).await
+    }
+
+    async fn in_order(submit_strategy: SubmitStrategy) -> Self {
+        let options = Options {
+            submit_strategy,
+            max_retries: 1,
+            ..Options::default()
+        };
+        Self::with_options(Arc::default(), options).await
+    }
+
+    async fn with_options(store: Arc<FakeCalls>, call_options: Options) -> Self {
         let stores = FakeStores::new();
         stores.add_device("token");
         let clock = Arc::new(StandingClock(NOW.into()));
-        let options = Options { cached_devices: 16 };
+        let options = devices::Options { cached_devices: 16 };
         let directory = DeviceDirectory::new(stores.entities(), stores.clone(), clock.clone(), &options);
         let device = directory.by_token("token").await.unwrap().unwrap();
         let sessions = Sessions::new(1);
-        let calls = Calls::new(sessions.clone(), store.clone(), clock.clone());
+        let calls = Calls::with_options(sessions.clone(), store.clone(), clock.clone(), call_options);
         let told = Arc::new(Told::default());
         calls.report_to(told.clone());
         let stop = watch::Sender::new(false);
@@ -86,6 +100,13 @@ impl World {
 
     fn session(&self) -> SessionGuard {
         self.sessions.open(self.device.clone(), Arc::default())
+    }
+
+    fn persistent(&self) -> DeviceRpcRequest {
+        DeviceRpcRequest {
+            persistent: true,
+            ..self.request()
+        }
     }
 
     fn subscribe(&self, session: &SessionGuard) {
@@ -330,5 +351,229 @@ async fn a_call_of_a_device_is_answered_once_or_times_out() {
     let at: Uuid = message.metadata.get("sessionId").unwrap().parse().unwrap();
     port.answer(SERVICE_ID, at, 0, "3".to_owned());
     assert_eq!(&*answer.await.unwrap(), "3");
+    world.end().await;
+}
+
+const NONE: [i32; 0] = [];
+
+/// The numbers of all calls that wait for a session.
+fn waiting(session: &SessionGuard) -> Vec<i32> {
+    std::iter::from_fn(|| call(session.control()))
+        .map(|call| call.number)
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_in_the_store_follow_those_in_memory_each_of_them_once() {
+    for oneway in [false, true] {
+        let world = World::new().await;
+        for _ in 0..LOADED + 20 {
+            let request = DeviceRpcRequest {
+                oneway,
+                ..world.persistent()
+            };
+            world.begin(request).await.unwrap().unwrap();
+        }
+        let session = world.session();
+        world.subscribe(&session);
+        let mut seen = Vec::new();
+        for _ in 0..10 {
+            world.settle().await;
+            // All are ended before the store hears of the first.
+            while let Some(sent) = call(session.control()) {
+                seen.push(sent.number);
+                world.calls.sent(&sent, true);
+                world.calls.delivered(&sent);
+                let answered = world
+                    .calls
+                    .answered(world.device.subject, sent.number, "1".to_owned());
+                assert!(answered);
+            }
+        }
+        let count = seen.len();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!((count, seen.len()), (120, 120), "one way: {oneway}");
+        // What was delivered, or answered, is not sent to the next connection.
+        drop(session);
+        let session = world.session();
+        world.subscribe(&session);
+        world.settle().await;
+        assert_eq!(waiting(&session), NONE);
+        world.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_subscribes_again_and_again_fills_no_memory() {
+    let world = World::new().await;
+    let session = world.session();
+    world.subscribe(&session);
+    world.begin(world.persistent()).await.unwrap().unwrap();
+    world.settle().await;
+    world.told();
+    for _ in 0..10 {
+        while let Some(sent) = call(session.control()) {
+            world.calls.sent(&sent, true);
+            world.calls.delivered(&sent);
+        }
+        world
+            .calls
+            .follow(world.device.subject, session.control(), Wants::NOTHING);
+        world.subscribe(&session);
+    }
+    world.settle().await;
+    assert_eq!(world.told(), ["RPC_SENT", "RPC_DELIVERED"], "each state once");
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tenant_takes_a_part_of_the_memory_for_calls_alone() {
+    let world = World::new().await;
+    let mut refused = 0;
+    let mut callers = Vec::new();
+    for device in 0..50 {
+        let device = match device {
+            0 => world.device.id,
+            _ => DeviceId::new(),
+        };
+        let request = DeviceRpcRequest {
+            device,
+            params: "x".repeat(1 << 20),
+            ..world.request()
+        };
+        callers.push(world.begin(request));
+    }
+    world.settle().await;
+    for caller in callers {
+        if caller.is_finished() {
+            assert_eq!(caller.await.unwrap(), Err(DeviceRpcError::Internal));
+            refused += 1;
+        }
+    }
+    assert!((18..=20).contains(&refused), "{refused} of 50, 32 MiB fit");
+    let other = world.begin(DeviceRpcRequest {
+        tenant: TenantId::new(),
+        params: "x".repeat(1 << 20),
+        ..world.request()
+    });
+    world.settle().await;
+    assert!(!other.is_finished(), "another tenant is not refused");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_goes_gives_its_place_back() {
+    let callers = Arc::new(Callers::default());
+    let (tenant, id) = (TenantId::new(), Uuid::from_u128(1));
+    let place = callers.wait(tenant, id).unwrap();
+    assert!(callers.wait(tenant, id).is_none());
+    drop(place);
+    let mut place = callers.wait(tenant, id).expect("the place is free again");
+    callers.tell(tenant, id, &Ok(None));
+    let next = callers.wait(tenant, id).unwrap();
+    assert_eq!(place.answer().await, Some(Ok(None)));
+    drop(place);
+    assert_eq!(callers.count(), 1, "the place is somebody else's");
+    drop(next);
+    assert_eq!(callers.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_go_one_by_one_as_the_device_acknowledges_or_answers_them() {
+    use SubmitStrategy::{SequentialOnAckFromDevice as OnAck, SequentialOnResponseFromDevice as OnResponse};
+    for strategy in [OnAck, OnResponse] {
+        let world = World::in_order(strategy).await;
+        let mut callers = Vec::new();
+        let next = |world: &World| world.begin(world.request());
+        for _ in 0..3 {
+            callers.push(next(&world));
+            world.settle().await;
+        }
+        let session = world.session();
+        world.subscribe(&session);
+        let first = call(session.control()).expect("the first one");
+        assert_eq!(waiting(&session), NONE, "no other");
+        world.calls.sent(&first, true);
+        world.calls.delivered(&first);
+        let second = call(session.control());
+        let second = match strategy {
+            OnAck => second.expect("it has acknowledged the first"),
+            _ => {
+                assert_eq!(second, None, "it has not answered");
+                world
+                    .calls
+                    .answered(world.device.subject, first.number, "1".to_owned());
+                assert_eq!(callers.remove(0).await.unwrap(), Ok(Some("1".to_owned())));
+                call(session.control()).expect("it has answered the first")
+            }
+        };
+        assert_eq!(waiting(&session), NONE);
+        // It does not acknowledge the second, which is sent once more and then given up.
+        world.calls.sent(&second, true);
+        world.pass(10_000);
+        world.settle().await;
+        assert_eq!(waiting(&session), [second.number]);
+        world.calls.sent(&second, true);
+        world.pass(10_000);
+        world.settle().await;
+        let third = call(session.control()).expect("the third one");
+        assert!(third.number > second.number);
+        world.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_does_not_answer_holds_up_the_next_call_for_a_while_only() {
+    let world = World::in_order(SubmitStrategy::SequentialOnResponseFromDevice).await;
+    let session = world.session();
+    world.subscribe(&session);
+    let request = |expires_ms| DeviceRpcRequest {
+        expires_ms,
+        ..world.persistent()
+    };
+    let (first, second) = (request(NOW + 600_000), request(NOW + 600_000));
+    let id = first.id;
+    world.begin(first).await.unwrap().unwrap();
+    world.begin(second).await.unwrap().unwrap();
+    let sent = call(session.control()).expect("the first one");
+    world.calls.sent(&sent, true);
+    world.calls.delivered(&sent);
+    world.pass(29_000);
+    world.settle().await;
+    assert_eq!(waiting(&session), NONE);
+    world.pass(1_000);
+    world.settle().await;
+    assert_eq!(waiting(&session).len(), 1);
+    let kept = world.status(id).await;
+    assert_eq!(kept.status, RpcStatus::Failed);
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_may_end_for_what_it_does_not_acknowledge_and_the_call_waits_for_the_next() {
+    let options = Options {
+        close_on_delivery_timeout: true,
+        max_retries: 0,
+        ..Options::default()
+    };
+    let world = World::with_options(Arc::default(), options).await;
+    let session = world.session();
+    world.subscribe(&session);
+    let request = DeviceRpcRequest {
+        expires_ms: NOW + 600_000,
+        ..world.persistent()
+    };
+    let id = request.id;
+    world.begin(request).await.unwrap().unwrap();
+    let sent = call(session.control()).expect("the call");
+    world.calls.sent(&sent, true);
+    world.pass(10_000);
+    world.settle().await;
+    assert_eq!(session.control().close_reason(), Some(CloseReason::CallTimeout));
+    assert_eq!(world.status(id).await.status, RpcStatus::Queued);
+    let session = world.session();
+    world.subscribe(&session);
+    assert_eq!(waiting(&session), [sent.number]);
     world.end().await;
 }

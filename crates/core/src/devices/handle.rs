@@ -1,14 +1,16 @@
 //! A device as transports hold it.
 
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantProfileId};
 use parking_lot::RwLock;
 
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
-use crate::rate_limits::{MessageLimiter, MessageRates};
+use crate::rate_limits::{Exceeded, MessageLimiter, MessageRates};
 use crate::usage::{Feature, Usage, UsageKey};
 
 /// What transports need of a device's profile and tenant profile.
@@ -30,12 +32,130 @@ pub struct DeviceSettings {
     pub attributes_topic: Option<String>,
     /// Further filter that subscribes to changes of shared attributes.
     pub attributes_subscription: Option<String>,
-    /// Rate limits of messages, telemetry messages and telemetry points, as the tenant profile writes them.
-    pub message_limits: [Option<String>; 3],
+    /// Rate limits of a device.
+    pub of_device: MessageLimits,
+    /// Rate limits of what a gateway sends for itself.
+    pub of_gateway_itself: MessageLimits,
+    /// Rate limits of what comes from all devices behind a gateway.
+    pub of_gateway: MessageLimits,
+    /// Rate limits of all devices of the tenant together.
+    pub of_tenant: MessageLimits,
+}
+
+impl DeviceSettings {
+    /// Rate limits of what a device sends for itself.
+    pub const fn limits_of(&self, role: Role) -> &MessageLimits {
+        if role.is_gateway {
+            &self.of_gateway_itself
+        } else {
+            &self.of_device
+        }
+    }
+}
+
+/// Rate limits of messages, telemetry messages and telemetry points.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MessageLimits {
+    /// As the tenant profile writes them.
+    pub texts: [Option<String>; 3],
     /// The same, read.
     pub rates: MessageRates,
-    /// Rate limits of all devices of the tenant together.
-    pub tenant_rates: MessageRates,
+}
+
+impl MessageLimits {
+    pub(super) fn of(texts: [Option<String>; 3]) -> Self {
+        let rates = MessageRates::parse(texts.each_ref().map(Option::as_deref));
+        Self { texts, rates }
+    }
+}
+
+/// What a device is to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Role {
+    /// It speaks for devices behind it.
+    pub is_gateway: bool,
+    /// Whoever is behind it was heard when the gateway was.
+    pub overwrites_activity: bool,
+}
+
+impl Role {
+    const GATEWAY: u8 = 1;
+    const OVERWRITES: u8 = 2;
+
+    /// As the additional info of a device says.
+    pub fn of(device: &Device) -> Self {
+        let info = device.additional_info.as_ref();
+        let overwrites = info.and_then(|info| info.get("overwriteActivityTime")?.as_bool());
+        let is_gateway = device.is_gateway();
+        Self {
+            is_gateway,
+            overwrites_activity: is_gateway && overwrites.unwrap_or(false),
+        }
+    }
+
+    const fn bits(self) -> u8 {
+        let gateway = if self.is_gateway { Self::GATEWAY } else { 0 };
+        let overwrites = if self.overwrites_activity {
+            Self::OVERWRITES
+        } else {
+            0
+        };
+        gateway | overwrites
+    }
+
+    const fn of_bits(bits: u8) -> Self {
+        Self {
+            is_gateway: bits & Self::GATEWAY != 0,
+            overwrites_activity: bits & Self::OVERWRITES != 0,
+        }
+    }
+}
+
+/// Why a message is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// The tenant has used up its messages of the month.
+    UsedUp,
+    /// The message goes beyond a rate limit.
+    TooOften(Whose, Exceeded),
+}
+
+/// Whose rate limit it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// That of one device.
+    Device,
+    /// That of everything behind a gateway.
+    Gateway,
+    /// That of everything in a tenant.
+    Tenant,
+}
+
+impl Whose {
+    /// Its name, lower-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Gateway => "gateway",
+            Self::Tenant => "tenant",
+        }
+    }
+}
+
+/// As the device and the operator are told.
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UsedUp => f.write_str("The messages of this month are used up!"),
+            Self::TooOften(whose, Exceeded { of, limit }) => {
+                write!(
+                    f,
+                    "The rate limit of {of} of the {} ({limit}) is exceeded!",
+                    whose.name()
+                )
+            }
+        }
+    }
 }
 
 /// What the messages of a device have to pass.
@@ -43,6 +163,8 @@ pub struct DeviceSettings {
 pub(super) struct Limiters {
     pub(super) tenant: Option<Arc<MessageLimiter>>,
     pub(super) device: Option<Arc<MessageLimiter>>,
+    /// What those of devices behind it have to pass.
+    pub(super) behind: Option<Arc<MessageLimiter>>,
 }
 
 /// A device as transports hold it. Cheap to share; all connections and requests of a device use the same one.
@@ -60,6 +182,7 @@ pub struct DeviceHandle {
     is_limited: AtomicBool,
     limiters: RwLock<Limiters>,
     settings: RwLock<Arc<DeviceSettings>>,
+    role: AtomicU8,
     stale: AtomicBool,
     revoked: AtomicBool,
 }
@@ -89,6 +212,7 @@ impl DeviceHandle {
             is_limited: AtomicBool::new(false),
             limiters: RwLock::default(),
             settings: RwLock::new(settings),
+            role: AtomicU8::new(0),
             stale: AtomicBool::new(false),
             revoked: AtomicBool::new(false),
         })
@@ -101,16 +225,56 @@ impl DeviceHandle {
             .is_none_or(|usage| usage.allows(Feature::Transport))
     }
 
-    /// Whether a message with so many values may pass the rate limits of tenant and device; if so, it counts.
+    /// Lets a message with so many values pass the rate limits of device and tenant, which counts it.
+    ///
+    /// # Errors
+    /// The tenant has used up what it may send, or the message goes beyond a rate limit.
+    pub fn pass(&self, points: u32) -> Result<(), Refused> {
+        self.pass_first(points, Whose::Device, |own| own.limiters.read().device.clone())
+    }
+
+    /// The same for a device whose message comes through a gateway: the limits are those of the gateway and the tenant.
+    ///
+    /// # Errors
+    /// As with [`Self::pass`].
+    pub fn pass_through(&self, gateway: &Self, points: u32) -> Result<(), Refused> {
+        self.pass_first(points, Whose::Gateway, |_| {
+            if gateway.is_limited.load(Ordering::Relaxed) {
+                gateway.limiters.read().behind.clone()
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Whether a message with so many values may pass; if so, it counts. See [`Self::pass`].
     pub fn admits(&self, points: u32) -> bool {
-        if !self.is_limited.load(Ordering::Relaxed) {
-            return true;
+        self.pass(points).is_ok()
+    }
+
+    fn pass_first(
+        &self,
+        points: u32,
+        whose: Whose,
+        first: impl FnOnce(&Self) -> Option<Arc<MessageLimiter>>,
+    ) -> Result<(), Refused> {
+        if !self.may_send() {
+            return Err(Refused::UsedUp);
         }
-        let Limiters { tenant, device } = self.limiters.read().clone();
-        [tenant, device]
-            .iter()
-            .flatten()
-            .all(|limiter| limiter.admits(points))
+        let is_limited = self.is_limited.load(Ordering::Relaxed);
+        if !is_limited && whose == Whose::Device {
+            return Ok(());
+        }
+        // What one device may not send is not taken from what its tenant may.
+        let tenant = || is_limited.then(|| self.limiters.read().tenant.clone()).flatten();
+        for (whose, limiter) in [(whose, first(self)), (Whose::Tenant, tenant())] {
+            if let Some(limiter) = limiter {
+                limiter
+                    .pass(points)
+                    .map_err(|exceeded| Refused::TooOften(whose, exceeded))?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn limiters(&self) -> Limiters {
@@ -118,7 +282,7 @@ impl DeviceHandle {
     }
 
     pub(super) fn limit(&self, limiters: Limiters) {
-        let is_limited = limiters.tenant.is_some() || limiters.device.is_some();
+        let is_limited = limiters.tenant.is_some() || limiters.device.is_some() || limiters.behind.is_some();
         *self.limiters.write() = limiters;
         self.is_limited.store(is_limited, Ordering::Relaxed);
     }
@@ -131,6 +295,11 @@ impl DeviceHandle {
             usage.add(UsageKey::TransportMessages, messages.into());
             usage.add(UsageKey::TransportDataPoints, points.into());
         }
+    }
+
+    /// What the device is to others.
+    pub fn role(&self) -> Role {
+        Role::of_bits(self.role.load(Ordering::Relaxed))
     }
 
     /// The settings in force.
@@ -157,7 +326,8 @@ impl DeviceHandle {
     }
 
     /// Puts settings in force that are known to be current.
-    pub(super) fn renew(&self, settings: Arc<DeviceSettings>) {
+    pub(super) fn renew(&self, settings: Arc<DeviceSettings>, role: Role) {
+        self.role.store(role.bits(), Ordering::Relaxed);
         *self.settings.write() = settings;
         self.stale.store(false, Ordering::Release);
     }

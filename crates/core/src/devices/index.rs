@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantId};
 use rustc_hash::FxHashMap;
 
-use super::handle::{DeviceHandle, DeviceSettings, Limiters, meaning};
+use super::handle::{DeviceHandle, DeviceSettings, Limiters, Role, meaning};
 use crate::clock::{MonotonicTimes, SharedClock};
 use crate::events::EntityChange;
 use crate::rate_limits::{MessageLimiter, MessageRates};
@@ -31,6 +31,7 @@ pub(super) struct Loaded {
     pub(super) subject: Subject,
     pub(super) id: DeviceId,
     pub(super) settings: Arc<DeviceSettings>,
+    pub(super) role: Role,
     /// When reading began.
     pub(super) since: Moment,
 }
@@ -150,14 +151,15 @@ impl Index {
             subject,
             id,
             settings,
+            role,
             ..
         } = loaded;
         let settings = self.share(subject.tenant, settings);
         let known = self.by_device.get(&id);
         let live = known.and_then(|entry| entry.handle.upgrade());
         if let Some(handle) = live.filter(|handle| !handle.is_revoked() && handle.subject == subject) {
-            self.limit(&handle, &settings);
-            handle.renew(settings);
+            self.limit(&handle, &settings, role);
+            handle.renew(settings, role);
             return Some(handle);
         }
         let times = match known {
@@ -169,7 +171,8 @@ impl Index {
         };
         let usage = self.usage.as_ref().map(|usage| usage.of(subject.tenant));
         let handle = DeviceHandle::new(subject, id, times.clone(), settings.clone(), usage);
-        self.limit(&handle, &settings);
+        self.limit(&handle, &settings, role);
+        handle.renew(settings, role);
         let entry = Entry {
             handle: Arc::downgrade(&handle),
             times,
@@ -183,14 +186,14 @@ impl Index {
         let current = self.is_current(&loaded);
         if current {
             let settings = self.share(loaded.subject.tenant, loaded.settings);
-            self.limit(handle, &settings);
-            handle.renew(settings);
+            self.limit(handle, &settings, loaded.role);
+            handle.renew(settings, loaded.role);
         }
         current
     }
 
     /// Puts the rate limits of settings in force. What is left of limits that have not changed stays.
-    fn limit(&mut self, handle: &DeviceHandle, settings: &DeviceSettings) {
+    fn limit(&mut self, handle: &DeviceHandle, settings: &DeviceSettings, role: Role) {
         let Some(clock) = &self.clock else { return };
         let tenant = handle.subject.tenant;
         let follow = |known: Option<Arc<MessageLimiter>>, rates: &MessageRates| {
@@ -200,9 +203,14 @@ impl Index {
             let known = known.filter(|known| known.rates() == rates);
             Some(known.unwrap_or_else(|| Arc::new(MessageLimiter::new(rates, clock))))
         };
+        let known = handle.limiters();
         let limiters = Limiters {
-            tenant: follow(self.limiters.get(&tenant).cloned(), &settings.tenant_rates),
-            device: follow(handle.limiters().device, &settings.rates),
+            tenant: follow(self.limiters.get(&tenant).cloned(), &settings.of_tenant.rates),
+            device: follow(known.device, &settings.limits_of(role).rates),
+            behind: match role.is_gateway {
+                true => follow(known.behind, &settings.of_gateway.rates),
+                false => None,
+            },
         };
         match &limiters.tenant {
             Some(limiter) => {

@@ -25,7 +25,8 @@ impl FakeCalls {
 }
 
 fn is_open(call: &Rpc) -> bool {
-    RpcStatus::OPEN.contains(&call.status)
+    let has_ended = call.request.oneway && call.status == RpcStatus::Delivered;
+    RpcStatus::OPEN.contains(&call.status) && !has_ended
 }
 
 #[async_trait]

@@ -10,7 +10,7 @@ use super::StoreResult;
 
 /// Persistent calls; those of a device go with it.
 ///
-/// A call is *open* while its status is one of [`RpcStatus::OPEN`]; what is not open does not change any more.
+/// A call is *open* while its status is one of [`RpcStatus::OPEN`], save one that needs no answer and was delivered; what is not open does not change any more.
 #[async_trait]
 pub trait PersistentCallStore: Send + Sync {
     /// Stores a new call; a conflict where its id is taken, invalid where there is no such device.

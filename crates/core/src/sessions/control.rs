@@ -12,6 +12,8 @@ use crate::downlink::{Downlink, Wants};
 
 /// What may wait for one session, bytes; beyond it, the session is closed.
 pub(super) const MAX_WAITING: usize = 256 << 10;
+/// The part of what is left of the budget that may wait for one session.
+const PART_OF_LEFT: usize = 8;
 /// Bit of `wants` that says that something waits.
 const HAS_WAITING: u8 = 0x80;
 /// Bit of `wants` of a session that is sent one thing and ends.
@@ -33,12 +35,17 @@ impl Budget {
         })
     }
 
-    fn take(&self, bytes: usize) -> bool {
-        if self.used.fetch_add(bytes, Ordering::Relaxed) + bytes > self.limit {
+    /// Takes bytes for one who holds so many already. Nobody may hold more than a part of what is left, so that however
+    /// many are slow, there is always something left for those who are not.
+    fn take(&self, held: usize, bytes: usize) -> bool {
+        let left = self
+            .limit
+            .saturating_sub(self.used.fetch_add(bytes, Ordering::Relaxed));
+        let fits = held + bytes <= left / PART_OF_LEFT;
+        if !fits {
             self.give_back(bytes);
-            return false;
         }
-        true
+        fits
     }
 
     fn give_back(&self, bytes: usize) {
@@ -230,7 +237,7 @@ impl SessionControl {
             let mut inner = self.inner.lock();
             let in_use = inner.waiting.as_ref().map_or(0, |waiting| waiting.bytes);
             if let Some(budget) = budget
-                && (in_use + weight > MAX_WAITING || !budget.take(weight))
+                && (in_use + weight > MAX_WAITING || !budget.take(in_use, weight))
             {
                 return false;
             }
@@ -253,6 +260,15 @@ impl SessionControl {
     #[inline]
     pub fn has_letters(&self) -> bool {
         self.wants.load(Ordering::Acquire) & HAS_WAITING != 0
+    }
+
+    /// What waits to be sent, bytes.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.inner
+            .lock()
+            .waiting
+            .as_ref()
+            .map_or(0, |waiting| waiting.bytes)
     }
 
     /// Takes the oldest of what waits to be sent.

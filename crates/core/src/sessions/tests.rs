@@ -101,3 +101,66 @@ async fn a_device_behind_a_gateway_is_served_through_its_session() {
     ));
     assert_eq!(gateway.close_reason(), None);
 }
+
+#[tokio::test]
+async fn however_many_are_slow_who_is_not_is_served() {
+    let device = device().await;
+    let sessions = Sessions::new(2_000);
+    let open = || sessions.open(device.clone(), Arc::new(SessionControl::default()));
+    // Far more than would fill all of the memory if each took what it may.
+    let slow: Vec<_> = (0..600).map(|_| open()).collect();
+    for session in &slow {
+        session.control().want(Wants::ATTRIBUTES);
+    }
+    while sessions.send(device.subject, &update(10_000)) > 0 {}
+    let quick = open();
+    quick.control().want(Wants::ATTRIBUTES);
+    assert_eq!(sessions.send(device.subject, &update(1_000)), 1);
+    assert_eq!(quick.control().close_reason(), None);
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_ended_one_by_one_or_all_together() {
+    let device = device().await;
+    let sessions = Sessions::new(3);
+    let origin = Origin {
+        protocol: Protocol::Mqtt,
+        since_ms: 7,
+        ..Origin::default()
+    };
+    let open = || sessions.open_from(device.clone(), Arc::new(SessionControl::default()), origin);
+    let (first, second, third) = (open(), open(), open());
+    let poll = sessions.poll(device.clone());
+    second.control().want(Wants::CALLS);
+    let subject = device.subject;
+    let listed = sessions.list(subject);
+    let calls: Vec<_> = listed.iter().map(|info| info.wants_calls).collect();
+    assert_eq!(calls, [false, true, false], "a request that waits is no session");
+    assert!(listed.iter().all(|info| info.origin == origin));
+    assert_eq!(
+        (
+            sessions.count_of(subject.tenant),
+            sessions.count_of(TenantId::new())
+        ),
+        (3, 0)
+    );
+
+    let stranger = Subject::device(TenantId::new(), device.id);
+    assert_eq!(
+        (sessions.list(stranger).len(), sessions.end(stranger, None)),
+        (0, 0)
+    );
+    assert_eq!(sessions.end(subject, Some(listed[1].id)), 1);
+    assert_eq!(second.control().close_reason(), Some(CloseReason::Administrator));
+    assert_eq!(
+        (first.control().close_reason(), poll.control().close_reason()),
+        (None, None)
+    );
+    drop(second);
+    assert_eq!(sessions.end(subject, Some(listed[1].id)), 0, "it is gone");
+    assert_eq!(sessions.end(subject, None), 2);
+    for control in [first.control(), third.control()] {
+        assert_eq!(control.close_reason(), Some(CloseReason::Administrator));
+    }
+    assert_eq!(poll.control().close_reason(), Some(CloseReason::Administrator));
+}

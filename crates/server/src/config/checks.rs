@@ -29,6 +29,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
         ("journal", config.journal.check().err()),
         ("series", config.series.problem()),
         ("api", config.api.problem()),
+        ("calls", config.calls.problem()),
     ];
     found.extend(
         parts
@@ -125,6 +126,22 @@ fn devices(config: &Config) -> Vec<Check> {
             "`mqtt.sessions-per-device` must be 1 or more",
         ),
         (
+            config.mqtt.gateway_metrics_interval >= SECOND,
+            "`mqtt.gateway-metrics-interval` must be 1s or more",
+        ),
+        (
+            config.address_guard.max_wrong_credentials >= 1,
+            "`address-guard.max-wrong-credentials` must be 1 or more",
+        ),
+        (
+            config.address_guard.block_timeout >= SECOND,
+            "`address-guard.block-timeout` must be 1s or more",
+        ),
+        (
+            config.claiming.duration >= SECOND,
+            "`claiming.duration` must be 1s or more",
+        ),
+        (
             config.mqtts.listen.is_none()
                 || (config.mqtts.certificate.is_some() && config.mqtts.private_key.is_some()),
             "`mqtts.listen` needs `mqtts.certificate` and `mqtts.private-key`",
@@ -156,10 +173,16 @@ fn ingest(config: &Config) -> Vec<Check> {
 }
 
 fn rules(config: &Config) -> Vec<Check> {
-    vec![(
-        (1..=64).contains(&config.rules.queue_workers),
-        "`rules.queue-workers` must be 1 to 64",
-    )]
+    vec![
+        (
+            (1..=64).contains(&config.rules.queue_workers),
+            "`rules.queue-workers` must be 1 to 64",
+        ),
+        (
+            config.rules.statistics_interval >= SECOND,
+            "`rules.statistics-interval` must be 1s or more",
+        ),
+    ]
 }
 
 fn events(config: &Config) -> Vec<Check> {

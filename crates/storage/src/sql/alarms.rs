@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, StoreError, StoreErrorKind,
-    StoreResult,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, StoreError,
+    StoreErrorKind, StoreResult,
 };
 use fieldline_model::entity::{
     Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity,
@@ -37,7 +37,7 @@ pub(super) fn select() -> Query {
 
 #[async_trait]
 impl AlarmStore for Alarms {
-    async fn create_or_update_active(&self, draft: AlarmDraft) -> StoreResult<Option<AlarmApiResult>> {
+    async fn create_or_update_active(&self, draft: AlarmDraft) -> AlarmChange {
         let id = draft.id.unwrap_or_default();
         let id = if id.is_null() { AlarmId::new() } else { id };
         let values = Values {
@@ -81,7 +81,7 @@ impl AlarmStore for Alarms {
         ))
     }
 
-    async fn update(&self, update: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>> {
+    async fn update(&self, update: AlarmUpdate) -> AlarmChange {
         let Some(old) = self.by_id(update.tenant, update.id).await? else {
             return Ok(None);
         };
@@ -95,24 +95,13 @@ impl AlarmStore for Alarms {
         self.set(old, &values, false).await
     }
 
-    async fn acknowledge(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn acknowledge(&self, tenant: TenantId, id: AlarmId, ts: i64) -> AlarmChange {
         let update = Query::new("UPDATE alarm SET acknowledged = TRUE, ack_ts = ").bind(ts);
         self.change(tenant, id, update, |query| query.push(" AND NOT acknowledged"))
             .await
     }
 
-    async fn clear(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-        details: Option<&Value>,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn clear(&self, tenant: TenantId, id: AlarmId, ts: i64, details: Option<&Value>) -> AlarmChange {
         let mut update = Query::new("UPDATE alarm SET cleared = TRUE, clear_ts = ").bind(ts);
         if let Some(details) = alarm_rows::details(details) {
             update = update.push(", details = ").bind(details);
@@ -126,13 +115,7 @@ impl AlarmStore for Alarms {
         }))
     }
 
-    async fn assign(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        assignee: Option<UserId>,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn assign(&self, tenant: TenantId, id: AlarmId, assignee: Option<UserId>, ts: i64) -> AlarmChange {
         let assignee = assignee.map(|user| user.0);
         let update = Query::new("UPDATE alarm SET assignee_id = ")
             .bind(assignee)

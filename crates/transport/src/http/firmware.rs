@@ -10,7 +10,7 @@ use fieldline_core::ota::Offer;
 use fieldline_model::entity::OtaKind;
 use serde::Deserialize;
 
-use super::{Refusal, Shared, store_failed};
+use super::{Peer, Refusal, Shared, store_failed};
 
 #[derive(Deserialize)]
 pub(super) struct Wanted {
@@ -27,21 +27,28 @@ pub(super) async fn firmware(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
     Query(wanted): Query<Wanted>,
+    peer: Peer,
 ) -> Result<Response, Refusal> {
-    shared.download(&token, &wanted, OtaKind::Firmware).await
+    shared.download((&token, peer), &wanted, OtaKind::Firmware).await
 }
 
 pub(super) async fn software(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
     Query(wanted): Query<Wanted>,
+    peer: Peer,
 ) -> Result<Response, Refusal> {
-    shared.download(&token, &wanted, OtaKind::Software).await
+    shared.download((&token, peer), &wanted, OtaKind::Software).await
 }
 
 impl Shared {
-    async fn download(&self, token: &str, wanted: &Wanted, kind: OtaKind) -> Result<Response, Refusal> {
-        let device = self.admitted(token).await?;
+    async fn download(
+        &self,
+        (token, peer): (&str, Peer),
+        wanted: &Wanted,
+        kind: OtaKind,
+    ) -> Result<Response, Refusal> {
+        let device = self.admitted(token, peer).await?;
         let downloads = &self.services.downloads;
         let offer = downloads.offer(&device, kind).await;
         let Offer::Image(image) = offer.map_err(|error| store_failed(&error))? else {

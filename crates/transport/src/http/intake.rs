@@ -13,7 +13,7 @@ use fieldline_model::record::{CutError, RecordBatch};
 use tracing::warn;
 
 use super::memory::{BodyShare, RecordShare};
-use super::{Refusal, Shared, body};
+use super::{Peer, Refusal, Shared, body};
 use crate::Services;
 
 static APPEND_GATE: LogGate = LogGate::new(2);
@@ -44,10 +44,11 @@ impl Shared {
     pub(super) async fn post(
         &self,
         token: &str,
+        peer: Peer,
         request: Request,
         parse: Parse,
     ) -> Result<StatusCode, Refusal> {
-        let device = self.device(token).await?;
+        let device = self.device(token, peer).await?;
         let mut body_share = self.memory.for_body(device.id);
         let body = body::read(request, self.limits, &mut body_share).await?;
         // The device may have been changed or deleted while the body arrived.
@@ -60,9 +61,7 @@ impl Shared {
                 record_share,
             };
             let parsed = self.parse(&device, received, parse).await?;
-            if !device.admits(parsed.records.points()) {
-                return Err(Refusal::TooOften);
-            }
+            self.pass(&device, parsed.records.points())?;
             self.append(&device, &parsed.records).await
         };
         match tokio::time::timeout(PATIENCE, taken).await {

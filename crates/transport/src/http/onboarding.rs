@@ -5,19 +5,20 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use fieldline_core::services::Provisioned;
+use fieldline_core::services::{ProvisionStatus, Provisioned};
 use fieldline_model::{DeviceId, json};
 
-use super::{Refusal, Shared, store_failed};
+use super::{Peer, Refusal, Shared, store_failed};
 use crate::payload;
 
 /// Lets a customer who tells the same secret claim the device.
 pub(super) async fn claim(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
+    peer: Peer,
     request: Request,
 ) -> Result<StatusCode, Refusal> {
-    let device = shared.admitted(&token).await?;
+    let device = shared.admitted(&token, peer).await?;
     let body = shared.small_body(device.id, request).await?;
     let claim = json::claim(&body).map_err(Refusal::Malformed)?;
     let claims = &shared.services.onboarding.claims;
@@ -31,12 +32,20 @@ pub(super) async fn claim(
 /// Gives a device its credentials, or says why not; that is an answer as well.
 pub(super) async fn provision(
     State(shared): State<Arc<Shared>>,
+    peer: Peer,
     request: Request,
 ) -> Result<Json<Provisioned>, Refusal> {
+    shared.admit(peer)?;
     // Whoever asks is nobody yet: all of them share what one device may take.
     let body = shared.small_body(DeviceId::NULL, request).await?;
     let request = payload::provision_request(&body).map_err(Refusal::Malformed)?;
     let provisioning = &shared.services.onboarding.provisioning;
     let provisioned = provisioning.provision(&request).await;
-    provisioned.map(Json).map_err(|error| store_failed(&error))
+    let provisioned = provisioned.map_err(|error| store_failed(&error))?;
+    if provisioned.status == ProvisionStatus::NotFound {
+        // Whoever guesses keys and secrets is nobody's device.
+        peer.0
+            .inspect(|address| shared.services.guard.was_wrong(*address));
+    }
+    Ok(Json(provisioned))
 }

@@ -14,7 +14,7 @@ use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, json};
 use serde::Deserialize;
 
-use super::{Limits, Refusal, Shared, body};
+use super::{Limits, Peer, Refusal, Shared, body};
 
 /// How long a request waits that does not say, and at most.
 const WAIT: Duration = Duration::from_secs(60);
@@ -42,11 +42,9 @@ fn json(body: impl Into<Body>) -> Response {
 }
 
 impl Shared {
-    pub(super) async fn admitted(&self, token: &str) -> Result<Arc<DeviceHandle>, Refusal> {
-        let device = self.device(token).await?;
-        if !device.admits(0) {
-            return Err(Refusal::TooOften);
-        }
+    pub(super) async fn admitted(&self, token: &str, peer: Peer) -> Result<Arc<DeviceHandle>, Refusal> {
+        let device = self.device(token, peer).await?;
+        self.pass(&device, 0)?;
         self.services.activity.heard(device.subject);
         Ok(device)
     }
@@ -86,8 +84,9 @@ pub(super) async fn updates(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
     Query(waiting): Query<Waiting>,
+    peer: Peer,
 ) -> Result<Response, Refusal> {
-    let device = shared.admitted(&token).await?;
+    let device = shared.admitted(&token, peer).await?;
     Ok(
         match shared.wait(&device, Wants::ATTRIBUTES, waiting.time()).await {
             Ok(Downlink::Attributes(update)) => json(update.to_json()),
@@ -102,8 +101,9 @@ pub(super) async fn next_call(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
     Query(waiting): Query<Waiting>,
+    peer: Peer,
 ) -> Result<Response, Refusal> {
-    let device = shared.admitted(&token).await?;
+    let device = shared.admitted(&token, peer).await?;
     Ok(match shared.wait(&device, Wants::CALLS, waiting.time()).await {
         Ok(Downlink::Call(call)) => {
             shared.services.calls.sent(&call, false);
@@ -118,22 +118,26 @@ pub(super) async fn next_call(
 pub(super) async fn answer_call(
     State(shared): State<Arc<Shared>>,
     Path((token, number)): Path<(String, i32)>,
+    peer: Peer,
     request: Request,
 ) -> Result<StatusCode, Refusal> {
-    let device = shared.admitted(&token).await?;
+    let device = shared.admitted(&token, peer).await?;
     let answer = shared.small_body(device.id, request).await?;
     let answer = String::from_utf8_lossy(&answer).into_owned();
-    shared.services.calls.answered(device.subject, number, answer);
-    Ok(StatusCode::OK)
+    match shared.services.calls.answered(device.subject, number, answer) {
+        true => Ok(StatusCode::OK),
+        false => Err(Refusal::Overloaded),
+    }
 }
 
 /// Calls a procedure of the platform, and waits for the answer.
 pub(super) async fn call(
     State(shared): State<Arc<Shared>>,
     Path(token): Path<String>,
+    peer: Peer,
     request: Request,
 ) -> Result<Response, Refusal> {
-    let device = shared.admitted(&token).await?;
+    let device = shared.admitted(&token, peer).await?;
     let body = shared.small_body(device.id, request).await?;
     let call = json::call(&body).map_err(Refusal::Malformed)?;
     let (services, subject) = (&shared.services, device.subject);

@@ -12,13 +12,14 @@ use fieldline_codec::ReasonCode;
 use fieldline_core::ingest::Uplink;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Append, AppendError};
-use fieldline_core::sessions::{CloseReason, SessionControl};
+use fieldline_core::sessions::{CloseReason, Origin, SessionControl};
 use fieldline_model::Subject;
 use fieldline_model::record::RecordBatch;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{debug, warn};
 
+use super::gateway::GatewayMetrics;
 use super::incoming::{Incoming, Step};
 use super::keepalive::{KeepAlive, WAITING, Watch};
 use super::login::Admitted;
@@ -39,6 +40,7 @@ pub(super) struct Shared {
     pub(super) keep_alive: Arc<KeepAlive>,
     pub(super) partial: Arc<PartialBudget>,
     pub(super) metrics: Metrics,
+    pub(super) gateway_metrics: Arc<GatewayMetrics>,
     pub(super) connections: ConnectionMetrics,
     /// Connections that may still be opened.
     pub(super) places: Semaphore,
@@ -108,6 +110,8 @@ struct Turn {
     taken: Taken,
     step: Step,
     records: u32,
+    /// Something was read: what is only sent to a device does not say that it is there.
+    has_read: bool,
 }
 
 /// What became of the records of a turn.
@@ -179,7 +183,12 @@ impl<S: Stream> Connection<S> {
         let device = admitted.device.clone();
         let subject = device.subject;
         let control = Arc::new(SessionControl::default());
-        let session = shared.services.sessions.open(device, control.clone());
+        let origin = Origin {
+            since_ms: shared.services.clock.now_ms(),
+            ..admitted.origin
+        };
+        let sessions = &shared.services.sessions;
+        let session = sessions.open_from(device, control.clone(), origin);
         let (allowed_s, reason) = match admitted.keep_alive_s {
             0 => (shared.inactivity_s, CloseReason::Inactive),
             seconds => ((u32::from(seconds) * 3).div_ceil(2), CloseReason::KeepAlive),
@@ -200,14 +209,16 @@ impl<S: Stream> Connection<S> {
     async fn turn(&mut self) -> Result<(), End> {
         let mut turn = poll_fn(|context| self.poll_turn(context)).await?;
         self.incoming.follow_subscriptions(&self.shared);
-        // While the server itself keeps the device waiting, its silence does not count.
-        self.incoming.guard.control().heard(WAITING);
-        let durable = poll_fn(|context| self.poll_durable(&mut turn.taken, context)).await;
-        self.incoming
-            .guard
-            .control()
-            .heard(self.shared.keep_alive.now_s());
-        self.count(turn.records, durable)?;
+        if turn.has_read {
+            // While the server itself keeps the device waiting, its silence does not count.
+            self.incoming.guard.control().heard(WAITING);
+            let durable = poll_fn(|context| self.poll_durable(&mut turn.taken, context)).await;
+            self.incoming
+                .guard
+                .control()
+                .heard(self.shared.keep_alive.now_s());
+            self.count(turn.records, durable)?;
+        }
         if let Step::Answer(question) = turn.step {
             self.pending = true;
             turn.step = Box::pin(self.incoming.answer(&self.shared, question)).await;
@@ -383,6 +394,7 @@ impl Turn {
         taken: Taken::Nothing,
         step: Step::Continue,
         records: 0,
+        has_read: false,
     };
 
     /// Hands the records of a read to the journal, without waiting.
@@ -397,7 +409,12 @@ impl Turn {
         if !matches!(taken, Taken::Refused(_)) {
             incoming.device().sent(records, points);
         }
-        Self { taken, step, records }
+        Self {
+            taken,
+            step,
+            records,
+            has_read: true,
+        }
     }
 }
 
@@ -410,6 +427,7 @@ const fn code_of(reason: CloseReason) -> ReasonCode {
         CloseReason::Inactive => ReasonCode::MaximumConnectTime,
         CloseReason::Shutdown => ReasonCode::ServerShuttingDown,
         CloseReason::TooSlow => ReasonCode::QuotaExceeded,
+        CloseReason::CallTimeout | CloseReason::Administrator => ReasonCode::AdministrativeAction,
     }
 }
 

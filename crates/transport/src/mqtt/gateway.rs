@@ -4,12 +4,13 @@
 //! served. Devices are known by their names, and created when a gateway first names them.
 
 mod messages;
+mod metrics;
 mod sessions;
 
 use fieldline_codec::{PacketId, Publish, QoS, ReasonCode};
-use fieldline_core::devices::DeviceHandle;
+use fieldline_core::devices::{DeviceHandle, Refused};
 use fieldline_core::downlink::Downlink;
-use fieldline_core::ports::{Append, StoreError};
+use fieldline_core::ports::{Append, AppendError, StoreError};
 use fieldline_core::services::{ServiceError, ServiceErrorKind};
 use fieldline_core::sessions::Content;
 use fieldline_model::json::{self, JsonError};
@@ -18,14 +19,16 @@ use fieldline_model::timeseries::AttributeScope;
 use tracing::{debug, warn};
 
 use self::messages::{Body, Message};
+pub(super) use self::metrics::GatewayMetrics;
 pub(super) use self::sessions::Gateway;
 use super::connection::Shared;
 use super::incoming::{Flow, Incoming, Step};
-use crate::payload;
+use crate::{Services, payload};
 
 const ATTRIBUTES: &str = "v1/gateway/attributes";
 const ATTRIBUTES_RESPONSE: &str = "v1/gateway/attributes/response";
 const CALLS: &str = "v1/gateway/rpc";
+const DISCONNECT: &str = "v1/gateway/disconnect";
 /// Type of a device that a gateway does not name the type of.
 const DEFAULT_TYPE: &str = "default";
 
@@ -64,7 +67,10 @@ enum Problem {
     Malformed(String),
     /// The tenant has as many devices as it may have.
     Full,
-    TooOften,
+    /// What came from the device of that name goes beyond a limit.
+    Limited(String, Refused),
+    /// The server cannot take it now.
+    Busy,
     Failed(String),
 }
 
@@ -128,7 +134,8 @@ impl Incoming {
                 self.acknowledge(header, ReasonCode::QuotaExceeded);
                 Flow::Next
             }
-            Problem::TooOften => self.too_often(shared),
+            Problem::Limited(name, refused) => self.refuse_behind(shared, header, &name, &refused),
+            Problem::Busy => Flow::Stop(Step::End(Some(ReasonCode::ServerBusy))),
             Problem::Failed(error) => {
                 warn!(%gateway, error, "message of a gateway was not taken");
                 Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)))
@@ -140,19 +147,62 @@ impl Incoming {
         }
     }
 
+    /// Tells the gateway whose message went beyond which limit, and ends its connection: version 3 has no other way to say
+    /// that a message was not taken.
+    fn refuse_behind(
+        &mut self,
+        shared: &Shared,
+        header: &Publish<'_>,
+        name: &str,
+        refused: &Refused,
+    ) -> Flow {
+        if !self.session.version().is_v5() {
+            return self.refuse(shared, refused);
+        }
+        shared.metrics.limited(self.device().id, refused);
+        let mut notice = String::from("{\"device\":");
+        json::write_string(name, &mut notice);
+        notice.push_str(&format!(
+            ",\"reason\":{}}}",
+            ReasonCode::MessageRateTooHigh.value()
+        ));
+        if let Err(error) = self.send(DISCONNECT, QoS::AtMostOnce, notice.as_bytes(), None) {
+            debug!(gateway = %self.device().id, %error, "cannot send a notice to the gateway");
+        }
+        self.acknowledge(header, ReasonCode::QuotaExceeded);
+        let why = refused.to_string();
+        self.session
+            .disconnect_because(ReasonCode::QuotaExceeded, &why, &mut self.out);
+        Flow::Stop(Step::End(None))
+    }
+
+    /// Lets a message of a device behind the gateway pass, which counts it.
+    fn pass_behind(&self, name: &str, device: &DeviceHandle, points: u32) -> Result<(), Problem> {
+        device
+            .pass_through(self.device(), points)
+            .map_err(|refused| Problem::Limited(name.to_owned(), refused))
+    }
+
     async fn carry_out(&mut self, shared: &Shared, said: &Said) -> Result<(), Problem> {
         match Message::parse(&said.topic, &said.payload)? {
             Message::Connect(name, device_type) => {
                 let device_type = device_type.as_deref().filter(|name| !name.is_empty());
-                self.behind(shared, &name, device_type.unwrap_or(DEFAULT_TYPE))
-                    .await
-                    .map(drop)
+                let device = self
+                    .behind(shared, &name, device_type.unwrap_or(DEFAULT_TYPE))
+                    .await?;
+                self.pass_behind(&name, &device, 0)
             }
             Message::Disconnect(name) => {
                 self.leave_one(shared, &name);
                 Ok(())
             }
-            Message::Telemetry(devices) => {
+            Message::Telemetry(mut devices) => {
+                let mut said = Vec::new();
+                for (_, body) in &mut devices {
+                    metrics::take_metadata(body, &mut said)?;
+                }
+                let now_ms = shared.services.clock.now_ms();
+                shared.gateway_metrics.add(self.device(), said, now_ms);
                 self.take_all(shared, devices, |shared, device, body, batch| {
                     let ttl_seconds = device.settings().ttl_seconds;
                     payload::telemetry(&shared.services, device, ttl_seconds, body, batch)
@@ -167,6 +217,7 @@ impl Incoming {
             }
             Message::Request(request) => {
                 let device = self.behind(shared, &request.device, DEFAULT_TYPE).await?;
+                self.pass_behind(&request.device, &device, 0)?;
                 let answer = request.answer(&shared.services, &device).await?;
                 let qos = self.granted.qos_of(ATTRIBUTES_RESPONSE);
                 let qos = qos.unwrap_or(QoS::AtLeastOnce);
@@ -177,14 +228,18 @@ impl Incoming {
             }
             Message::Answer(answer) => {
                 let device = self.behind(shared, &answer.device, DEFAULT_TYPE).await?;
+                self.pass_behind(&answer.device, &device, 0)?;
                 let calls = &shared.services.calls;
-                calls.answered(device.subject, answer.id, answer.data.get().to_owned());
-                Ok(())
+                match calls.answered(device.subject, answer.id, answer.data.get().to_owned()) {
+                    true => Ok(()),
+                    false => Err(Problem::Busy),
+                }
             }
             Message::Claim(devices) => {
                 for (name, body) in devices {
                     let claim = json::claim(body.get().as_bytes())?;
                     let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
+                    self.pass_behind(&name, &device, 0)?;
                     let claims = &shared.services.onboarding.claims;
                     claims
                         .open(device.subject, claim.secret_key, claim.duration_ms)
@@ -207,9 +262,7 @@ impl Incoming {
             let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
             let mut batch = RecordBatch::new();
             parse(shared, &device, body.get().as_bytes(), &mut batch)?;
-            if !device.may_send() || !device.admits(batch.points()) {
-                return Err(Problem::TooOften);
-            }
+            self.pass_behind(&name, &device, batch.points())?;
             parsed.push((device, batch));
         }
         let mut appends: Vec<Append> = Vec::with_capacity(parsed.len());
@@ -217,12 +270,7 @@ impl Incoming {
             if batch.is_empty() {
                 continue;
             }
-            let settings = device.settings();
-            let uplink = &shared.services.uplink;
-            let routed = settings.queue.as_deref();
-            let routed = routed.map(|queue| uplink.to(device.subject.tenant, Some(queue)));
-            let uplink = routed.as_deref().unwrap_or(uplink);
-            let append = uplink.append(device.subject, batch).await;
+            let append = append(&shared.services, device, batch).await;
             appends.push(append.map_err(|error| Problem::Failed(error.to_string()))?);
             device.sent(batch.count(), batch.points());
             shared.metrics.messages.increment(u64::from(batch.count()));
@@ -262,6 +310,20 @@ impl Incoming {
             Err(error) => shared.services.calls.failed(&call, &error.to_string()),
         }
     }
+}
+
+/// Brings messages of a device to the queue of its profile.
+async fn append(
+    services: &Services,
+    device: &DeviceHandle,
+    batch: &RecordBatch,
+) -> Result<Append, AppendError> {
+    let settings = device.settings();
+    let uplink = &services.uplink;
+    let routed = settings.queue.as_deref();
+    let routed = routed.map(|queue| uplink.to(device.subject.tenant, Some(queue)));
+    let uplink = routed.as_deref().unwrap_or(uplink);
+    uplink.append(device.subject, batch).await
 }
 
 /// Which scope a gateway asks for.

@@ -7,7 +7,7 @@ use fieldline_codec::session::{ServerEvent, ServerSession};
 use fieldline_codec::{
     Packet, Publish, QoS, ReasonCode, Suback, Subscribe, Unsuback, Unsubscribe, decode_frame,
 };
-use fieldline_core::devices::{DeviceHandle, DeviceSettings};
+use fieldline_core::devices::{DeviceHandle, DeviceSettings, MessageLimits, Refused, Role};
 use fieldline_core::logging::LogGate;
 use fieldline_core::sessions::SessionGuard;
 use fieldline_model::json::{self, JsonError};
@@ -122,6 +122,7 @@ impl Incoming {
 
     /// Handles what a read brought.
     pub(super) fn receive(&mut self, shared: &Shared, input: &[u8], batch: &mut RecordBatch) -> Step {
+        self.hear_behind(shared);
         if self.rest.is_empty() {
             let (used, step) = self.handle(shared, input, batch);
             self.rest.extend_from_slice(input.get(used..).unwrap_or_default());
@@ -230,9 +231,7 @@ impl Incoming {
     fn publish(&mut self, shared: &Shared, publish: &Publish<'_>, batch: &mut RecordBatch) -> Flow {
         let services = &shared.services;
         if !self.device().may_send() {
-            debug!(device = %self.device().id, "the tenant has used up its messages");
-            shared.metrics.rejected.increment(1);
-            return Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)));
+            return self.refuse(shared, &Refused::UsedUp);
         }
         let name = self.session.topic(publish);
         let ttl_seconds = self.settings.ttl_seconds;
@@ -304,8 +303,8 @@ impl Incoming {
     }
 
     pub(super) fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
-        if !self.device().admits(0) {
-            return self.too_often(shared);
+        if let Err(refused) = self.device().pass(0) {
+            return self.refuse(shared, &refused);
         }
         shared.services.activity.heard(self.device().subject);
         self.acknowledge(publish, ReasonCode::Success);
@@ -321,18 +320,22 @@ impl Incoming {
         batch: &mut RecordBatch,
         before: BatchMark,
     ) -> Flow {
-        if parsed.is_ok() && !self.device().admits(batch.points_since(before)) {
+        if parsed.is_ok()
+            && let Err(refused) = self.device().pass(batch.points_since(before))
+        {
             batch.back_to(before);
-            return self.too_often(shared);
+            return self.refuse(shared, &refused);
         }
         self.settle(shared, publish, parsed)
     }
 
-    /// Devices of this API are told with the end of the connection.
-    pub(super) fn too_often(&self, shared: &Shared) -> Flow {
-        debug!(device = %self.device().id, "the message goes beyond a rate limit");
-        shared.metrics.rejected.increment(1);
-        Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)))
+    /// Ends the connection of a device that has sent more than it may; version 5 is told which limit that was.
+    pub(super) fn refuse(&mut self, shared: &Shared, refused: &Refused) -> Flow {
+        shared.metrics.limited(self.device().id, refused);
+        let code = ReasonCode::ImplementationSpecificError;
+        self.session
+            .disconnect_because(code, &refused.to_string(), &mut self.out);
+        Flow::Stop(Step::End(None))
     }
 
     fn settle(&mut self, shared: &Shared, publish: &Publish<'_>, parsed: Result<(), JsonError>) -> Flow {
@@ -417,7 +420,7 @@ impl Incoming {
                     return Step::Continue;
                 }
             },
-            Asked::SessionLimits => session_limits(shared, &self.settings),
+            Asked::SessionLimits => session_limits(shared, &self.settings, self.device().role()),
             Asked::Claim(claim) => {
                 self.open_claim(shared, claim).await;
                 return Step::Continue;
@@ -452,24 +455,35 @@ fn is_number(text: &str) -> bool {
     text.parse::<i32>().is_ok()
 }
 
-/// What the SDKs of this API ask for after connecting: how much they may send.
-fn session_limits(shared: &Shared, settings: &DeviceSettings) -> String {
+/// What the SDKs of this API ask for after connecting: how much they may send, and where they are gateways, how much may
+/// come from behind them.
+fn session_limits(shared: &Shared, settings: &DeviceSettings, role: Role) -> String {
     let mut out = format!(
-        "{{\"maxPayloadSize\":{},\"maxInflightMessages\":100,\"rateLimits\":{{",
+        "{{\"maxPayloadSize\":{},\"maxInflightMessages\":100,\"rateLimits\":",
         shared.max_content
     );
+    write_limits(settings.limits_of(role), &mut out);
+    if role.is_gateway {
+        out.push_str(",\"gatewayRateLimits\":");
+        write_limits(&settings.of_gateway, &mut out);
+    }
+    out.push('}');
+    out
+}
+
+fn write_limits(limits: &MessageLimits, out: &mut String) {
     let names = ["messages", "telemetryMessages", "telemetryDataPoints"];
-    for (index, (name, limit)) in names.into_iter().zip(&settings.message_limits).enumerate() {
+    out.push('{');
+    for (index, (name, limit)) in names.into_iter().zip(&limits.texts).enumerate() {
         if index > 0 {
             out.push(',');
         }
-        json::write_string(name, &mut out);
+        json::write_string(name, out);
         out.push(':');
         match limit {
-            Some(limit) => json::write_string(limit, &mut out),
+            Some(limit) => json::write_string(limit, out),
             None => out.push_str("null"),
         }
     }
-    out.push_str("}}");
-    out
+    out.push('}');
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::logging::LogGate;
-use fieldline_core::sessions::CloseReason;
+use fieldline_core::sessions::{CloseReason, Protocol};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -56,6 +56,7 @@ impl MqttServer {
             keep_alive: KeepAlive::new(),
             partial: PartialBudget::new(options.partial_memory.as_usize()),
             metrics: Metrics::of("mqtt"),
+            gateway_metrics: Arc::default(),
             connections: ConnectionMetrics::of("mqtt"),
             places: Semaphore::new(max_connections),
             max_packet: with_header(max_content),
@@ -65,6 +66,9 @@ impl MqttServer {
         };
         let stop = watch::Sender::new(false);
         tokio::spawn(shared.keep_alive.clone().run(stop.subscribe()));
+        let reporting = shared.gateway_metrics.clone();
+        let interval = options.gateway_metrics_interval.0;
+        tokio::spawn(reporting.run(shared.services.clone(), interval, stop.subscribe()));
         Arc::new(Self {
             shared: Arc::new(shared),
             max_connections: max_connections as u32,
@@ -111,6 +115,8 @@ impl MqttServer {
                 _ = stop.wait_for(|stop| *stop) => return,
             };
             match (accepted, permit) {
+                // Before anything is read, and before a handshake.
+                (Ok((_, peer)), Ok(_)) if !self.shared.services.guard.admits(peer.ip()) => {}
                 (Ok((socket, peer)), Ok(permit)) => {
                     let place = Place::take(&self.shared, permit);
                     self.start(socket, peer, tls.clone(), place);
@@ -145,7 +151,12 @@ impl MqttServer {
         mut socket: TcpStream,
         peer: SocketAddr,
     ) -> Option<Connection<TcpStream>> {
-        match self.in_time(self.admit(&mut socket, peer, None)).await? {
+        let peer = Peer {
+            address: peer,
+            protocol: Protocol::Mqtt,
+            certificates: None,
+        };
+        match self.in_time(log_in(&mut socket, &self.shared, peer)).await? {
             Entry::Device(admitted) => Some(Connection::open(place, socket, *admitted)),
             Entry::Newcomer(newcomer) => self.provision(&place, socket, *newcomer).await,
         }
@@ -205,25 +216,13 @@ impl MqttServer {
     ) -> Option<(TlsStream<TcpStream>, Entry)> {
         let mut stream = acceptor.accept(socket).await.ok()?;
         let certificates = crate::mqtts::peer_certificates(&stream);
-        let entry = self.admit(&mut stream, peer, certificates.as_deref()).await?;
+        let peer = Peer {
+            address: peer,
+            protocol: Protocol::Mqtts,
+            certificates: certificates.as_deref(),
+        };
+        let entry = log_in(&mut stream, &self.shared, peer).await?;
         Some((stream, entry))
-    }
-
-    async fn admit<S: Stream>(
-        &self,
-        stream: &mut S,
-        address: SocketAddr,
-        certificates: Option<&[Vec<u8>]>,
-    ) -> Option<Entry> {
-        log_in(
-            stream,
-            &self.shared,
-            Peer {
-                address,
-                certificates,
-            },
-        )
-        .await
     }
 }
 

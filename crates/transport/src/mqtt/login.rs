@@ -10,6 +10,7 @@ use fieldline_codec::{Connack, Connect, ReasonCode, decode_frame, peek_protocol}
 use fieldline_core::devices::{DeviceHandle, MqttLogin};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreResult;
+use fieldline_core::sessions::{Origin, Protocol};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
@@ -31,6 +32,7 @@ pub(super) struct Admitted {
     pub(super) device: Arc<DeviceHandle>,
     pub(super) session: ServerSession<Sent>,
     pub(super) keep_alive_s: u16,
+    pub(super) origin: Origin,
     /// CONNACK, not sent yet.
     pub(super) greeting: Vec<u8>,
     /// What the device sent after CONNECT already.
@@ -49,6 +51,7 @@ pub(super) enum Entry {
 #[derive(Clone, Copy)]
 pub(super) struct Peer<'a> {
     pub(super) address: SocketAddr,
+    pub(super) protocol: Protocol,
     /// The certificates it showed, leaf first.
     pub(super) certificates: Option<&'a [Vec<u8>]>,
 }
@@ -86,7 +89,12 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             let connack = Connack::new(ReasonCode::Success, !connect.clean_start);
             session.accept(&connack, &mut out).ok()?;
             input.drain(..used);
-            return Some(Entry::Newcomer(Box::new(Newcomer { session, out, input })));
+            return Some(Entry::Newcomer(Box::new(Newcomer {
+                session,
+                out,
+                input,
+                address: peer.address.ip(),
+            })));
         }
         let verdict = identify(shared, &connect, peer.certificates).await;
         let session_present = !connect.clean_start;
@@ -99,6 +107,7 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
     };
     match verdict {
         Ok(device) => {
+            shared.services.guard.was_right(peer.address.ip());
             session
                 .accept(&Connack::new(ReasonCode::Success, session_present), &mut out)
                 .ok()?;
@@ -107,12 +116,21 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
                 device,
                 session,
                 keep_alive_s,
+                origin: Origin {
+                    protocol: peer.protocol,
+                    address: Some(peer.address.ip()),
+                    ..Origin::default()
+                },
                 greeting: out,
                 rest: input,
             })))
         }
         Err(code) => {
             shared.metrics.refused_logins.increment(1);
+            // Where the server itself is to blame, the credentials may be right.
+            if code != ReasonCode::ServerUnavailable {
+                shared.services.guard.was_wrong(peer.address.ip());
+            }
             if let Some(suppressed) = REFUSED_GATE.open() {
                 info!(peer = %peer.address, code = code.name(), suppressed, "refused a device's log-in");
             }

@@ -1,11 +1,13 @@
 //! Connections of devices that are nobody yet: they ask for their credentials, and nothing else.
 
 use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use fieldline_codec::session::{ServerEvent, ServerSession};
 use fieldline_codec::{Packet, Publish, QoS, ReasonCode, Suback, Unsuback, decode_frame};
 use fieldline_core::logging::LogGate;
+use fieldline_core::services::ProvisionStatus;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::warn;
 
@@ -30,6 +32,8 @@ pub(super) struct Newcomer {
     pub(super) out: Vec<u8>,
     /// What has come and was not looked at yet.
     pub(super) input: Vec<u8>,
+    /// Where it comes from.
+    pub(super) address: IpAddr,
 }
 
 /// What a packet asks for.
@@ -162,6 +166,14 @@ impl Newcomer {
 
     /// Answers a request. Returns whether the connection stays.
     async fn answer(&mut self, shared: &Shared, payload: &[u8], qos: QoS) -> bool {
+        if !shared.services.guard.admits(self.address) {
+            self.session.disconnect_because(
+                ReasonCode::NotAuthorized,
+                "Too many wrong credentials came from this address",
+                &mut self.out,
+            );
+            return false;
+        }
         let Ok(request) = payload::provision_request(payload) else {
             self.session
                 .disconnect(ReasonCode::PayloadFormatInvalid, &mut self.out);
@@ -169,7 +181,13 @@ impl Newcomer {
         };
         let provisioning = &shared.services.onboarding.provisioning;
         let answer = match provisioning.provision(&request).await {
-            Ok(provisioned) => serde_json::to_vec(&provisioned).unwrap_or_default(),
+            Ok(provisioned) => {
+                // Whoever guesses keys and secrets is nobody's device.
+                if provisioned.status == ProvisionStatus::NotFound {
+                    shared.services.guard.was_wrong(self.address);
+                }
+                serde_json::to_vec(&provisioned).unwrap_or_default()
+            }
             Err(error) => {
                 if let Some(suppressed) = STORE_GATE.open() {
                     warn!(%error, suppressed, "cannot provision a device");

@@ -305,9 +305,10 @@ mod tests {
             telemetry_topic: None,
             attributes_topic: None,
             attributes_subscription: None,
-            message_limits: [None, None, None],
-            rates: Default::default(),
-            tenant_rates: Default::default(),
+            of_device: Default::default(),
+            of_gateway_itself: Default::default(),
+            of_gateway: Default::default(),
+            of_tenant: Default::default(),
         }
     }
 

@@ -11,7 +11,7 @@ use fieldline_model::record::RecordBatch;
 use tracing::debug;
 
 use super::connection::Shared;
-use super::incoming::{Flow, Incoming};
+use super::incoming::{Flow, Incoming, Step};
 use super::topics::{Family, Granted};
 
 /// What is written at once of what waits for the device, bytes.
@@ -113,8 +113,8 @@ impl Incoming {
         call: &json::Call,
         batch: &mut RecordBatch,
     ) -> Flow {
-        if !self.device().admits(0) {
-            return self.too_often(shared);
+        if let Err(refused) = self.device().pass(0) {
+            return self.refuse(shared, &refused);
         }
         let (services, subject) = (&shared.services, self.device().subject);
         services.activity.heard(subject);
@@ -140,13 +140,15 @@ impl Incoming {
 
     /// The device answers a call.
     pub(super) fn answer_call(&mut self, shared: &Shared, publish: &Publish<'_>, number: i32) -> Flow {
-        if !self.device().admits(0) {
-            return self.too_often(shared);
+        if let Err(refused) = self.device().pass(0) {
+            return self.refuse(shared, &refused);
         }
         let (services, subject) = (&shared.services, self.device().subject);
         services.activity.heard(subject);
         let body = String::from_utf8_lossy(publish.payload).into_owned();
-        services.calls.answered(subject, number, body);
+        if !services.calls.answered(subject, number, body) {
+            return Flow::Stop(Step::End(Some(ReasonCode::ServerBusy)));
+        }
         self.acknowledge(publish, ReasonCode::Success);
         Flow::Next
     }

@@ -4,7 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_codec::{Connect, Disconnect, PacketId, Publish, QoS, ReasonCode, Version};
+use fieldline_codec::{
+    Ack, Connect, Disconnect, PacketId, PacketType, Property, PropertyBuf, Publish, QoS, ReasonCode, Version,
+};
+use fieldline_core::downlink::{AttributeUpdate, DeviceLink as _};
+use fieldline_core::services::{NameConflict, NewCredentials};
+use fieldline_model::DeviceId;
+use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::timeseries::AttributeScope;
 use fieldline_transport::mqtt::{MqttServer, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -21,9 +28,14 @@ async fn serve(world: &World) -> (Arc<MqttServer>, SocketAddr) {
 }
 
 async fn log_in(address: SocketAddr, token: &str, version: Version) -> TcpStream {
+    log_in_for(address, token, version, 0).await
+}
+
+async fn log_in_for(address: SocketAddr, token: &str, version: Version, keep_alive: u16) -> TcpStream {
     let mut out = Vec::new();
     let connect = Connect {
         username: Some(token),
+        keep_alive,
         ..Connect::new(version, "device")
     };
     connect.encode(&mut out).unwrap();
@@ -39,10 +51,14 @@ async fn log_in(address: SocketAddr, token: &str, version: Version) -> TcpStream
 }
 
 async fn publish(stream: &mut TcpStream, version: Version) {
+    publish_to(stream, version, "v1/devices/me/telemetry", br#"{"a":1}"#).await;
+}
+
+async fn publish_to(stream: &mut TcpStream, version: Version, topic: &str, payload: &[u8]) {
     let message = Publish {
         qos: QoS::AtLeastOnce,
         packet_id: PacketId::new(1),
-        ..Publish::new("v1/devices/me/telemetry", br#"{"a":1}"#)
+        ..Publish::new(topic, payload)
     };
     let mut out = Vec::new();
     message.encode(version, &mut out).unwrap();
@@ -67,16 +83,22 @@ async fn last_words(stream: &mut TcpStream) -> Vec<u8> {
     answer
 }
 
-/// What a device is told before its connection ends because of a limit: nothing in version 3, the reason in version 5.
-fn told(version: Version) -> Vec<u8> {
+/// What a device is told before its connection ends because of a limit: nothing in version 3, code and reason in version 5.
+fn told(version: Version, code: ReasonCode, why: &str) -> Vec<u8> {
     let mut out = Vec::new();
     if version.is_v5() {
-        let disconnect = Disconnect::new(ReasonCode::ImplementationSpecificError);
+        let mut properties = PropertyBuf::new();
+        properties.push(Property::ReasonString(why)).unwrap();
+        let disconnect = Disconnect {
+            code,
+            properties: properties.as_properties(),
+        };
         disconnect.encode(version, &mut out).unwrap();
-        assert_eq!(out[2], 0x83);
     }
     out
 }
+
+const REFUSED: ReasonCode = ReasonCode::ImplementationSpecificError;
 
 #[tokio::test]
 async fn a_session_that_waits_for_a_busy_journal_is_replaced_and_stopped_unacknowledged() {
@@ -106,7 +128,8 @@ async fn the_connection_of_a_tenant_that_has_used_up_its_messages_ends_at_the_ne
         limit_messages(&world, 1).await;
         world.usage.report(false).await;
         publish(&mut device, version).await;
-        assert_eq!(last_words(&mut device).await, told(version), "unacknowledged");
+        let why = "The messages of this month are used up!";
+        assert_eq!(last_words(&mut device).await, told(version, REFUSED, why));
         assert!(server.stop(PATIENCE).await);
     }
 }
@@ -123,7 +146,8 @@ async fn the_connection_of_a_device_that_goes_beyond_its_rate_limit_ends_at_the_
             acknowledged(&mut device, version).await;
         }
         publish(&mut device, version).await;
-        assert_eq!(last_words(&mut device).await, told(version), "unacknowledged");
+        let why = "The rate limit of telemetry messages of the device (2:3600) is exceeded!";
+        assert_eq!(last_words(&mut device).await, told(version, REFUSED, why));
         acknowledged(&mut other, version).await;
         assert!(server.stop(PATIENCE).await);
         world.store_all().await;
@@ -133,4 +157,114 @@ async fn the_connection_of_a_device_that_goes_beyond_its_rate_limit_ends_at_the_
             "what is refused is not journaled"
         );
     }
+}
+
+/// Makes the first device a gateway.
+async fn make_gateway(world: &World) {
+    let (tenant, id) = (world.subject.tenant, DeviceId(world.subject.entity.id));
+    let mut device = world
+        .context
+        .stores
+        .devices
+        .get(tenant, id)
+        .await
+        .unwrap()
+        .unwrap();
+    device.additional_info = Some(serde_json::json!({"gateway": true}));
+    let keep = NewCredentials::AccessToken(None);
+    let saved = world
+        .devices
+        .save(tenant, device, keep, &NameConflict::Fail)
+        .await;
+    saved.unwrap();
+}
+
+#[tokio::test]
+async fn what_comes_from_behind_a_gateway_has_limits_of_its_own() {
+    let one = br#"{"meter":[{"a":1}]}"#;
+    for version in [Version::V311, Version::V5] {
+        let world = World::new(LIMITS).await;
+        make_gateway(&world).await;
+        set_limit(&world, "transportGatewayTelemetryMsgRateLimit", "1:3600".into()).await;
+        set_limit(
+            &world,
+            "transportGatewayDeviceTelemetryMsgRateLimit",
+            "2:3600".into(),
+        )
+        .await;
+        set_limit(&world, "transportDeviceTelemetryMsgRateLimit", "1:3600".into()).await;
+        let (server, address) = serve(&world).await;
+        let mut gateway = log_in(address, "first", version).await;
+        let topic = "v1/gateway/telemetry";
+        publish_to(&mut gateway, version, topic, one).await;
+        let mut puback = [0; 4];
+        gateway.read_exact(&mut puback).await.unwrap();
+        assert_eq!(puback, [0x40, 2, 0, 1]);
+        // What it sends for itself goes by another limit.
+        for _ in 0..2 {
+            acknowledged(&mut gateway, version).await;
+        }
+        publish_to(&mut gateway, version, topic, one).await;
+        let mut expected = Vec::new();
+        if version.is_v5() {
+            let notice = Publish::new("v1/gateway/disconnect", br#"{"device":"meter","reason":150}"#);
+            notice.encode(version, &mut expected).unwrap();
+            let puback = Ack::new(PacketId::new(1).unwrap(), ReasonCode::QuotaExceeded);
+            puback.encode(PacketType::Puback, version, &mut expected).unwrap();
+        }
+        let why = "The rate limit of telemetry messages of the gateway (1:3600) is exceeded!";
+        expected.extend(told(version, ReasonCode::QuotaExceeded, why));
+        assert_eq!(last_words(&mut gateway).await, expected);
+        assert!(server.stop(PATIENCE).await);
+    }
+}
+
+#[tokio::test]
+async fn an_address_with_wrong_credentials_is_turned_away_over_mqtt_for_a_while() {
+    let world = World::new(LIMITS).await;
+    let (server, address) = serve(&world).await;
+    for _ in 0..3 {
+        let connect = Connect {
+            username: Some("nobody"),
+            ..Connect::new(Version::V311, "device")
+        };
+        let mut out = Vec::new();
+        connect.encode(&mut out).unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(&out).await.unwrap();
+        assert_eq!(last_words(&mut stream).await, [0x20, 2, 0, 5]);
+    }
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    assert_eq!(last_words(&mut stream).await, [], "it is not even listened to");
+    world.guard_clock.advance(60_000);
+    log_in(address, "first", Version::V311).await;
+    assert!(server.stop(PATIENCE).await);
+}
+
+#[tokio::test]
+async fn a_device_that_is_only_sent_to_is_not_taken_for_alive() {
+    let world = World::new(LIMITS).await;
+    let (server, address) = serve(&world).await;
+    let mut device = log_in_for(address, "first", Version::V311, 1).await;
+    let filter = b"v1/devices/me/attributes";
+    let length = filter.len() as u8;
+    let mut subscribe = vec![0x82, length + 5, 0, 1, 0, length];
+    subscribe.extend_from_slice(filter);
+    subscribe.push(0);
+    device.write_all(&subscribe).await.unwrap();
+    let mut values = Vec::new();
+    pack("a", ValueRef::Long(1), &mut values);
+    let update = AttributeUpdate::Saved(values.into());
+    let sending = async {
+        loop {
+            let (subject, sessions) = (world.subject, &world.services.sessions);
+            sessions.attributes_changed(subject, AttributeScope::Shared, update.clone());
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        () = sending => {}
+        _ = last_words(&mut device) => {}
+    }
+    assert!(server.stop(PATIENCE).await);
 }

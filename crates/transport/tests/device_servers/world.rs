@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use fieldline_core::activity::{self, ActivityTracker};
+use fieldline_core::address_guard::{self, AddressGuard};
 use fieldline_core::calls::Calls;
 use fieldline_core::clock::SystemClock;
 use fieldline_core::devices::{self, DeviceDirectory};
@@ -28,6 +29,7 @@ use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
 use fieldline_model::timeseries::{AttributeScope, Order, RangeQuery};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::{series, sql};
+use fieldline_testkit::ManualClock;
 use fieldline_transport::Services;
 use fieldline_transport::http::{Limits, router};
 use futures::stream;
@@ -48,7 +50,9 @@ pub(super) const LIMITS: Limits = Limits {
 pub(super) struct World {
     router: Router,
     pub(super) services: Arc<Services>,
-    context: services::Context,
+    /// The clock of the guard of addresses, which turns them away after three wrong credentials.
+    pub(super) guard_clock: Arc<ManualClock>,
+    pub(super) context: services::Context,
     pub(super) usage: Arc<ApiUsage>,
     pub(super) devices: services::Devices,
     /// The first device.
@@ -126,8 +130,15 @@ impl World {
             .await
             .unwrap();
         let sessions = Sessions::new(1);
+        let guard_clock = ManualClock::at(1_000_000);
+        let guard_options = address_guard::Options {
+            enabled: true,
+            max_wrong_credentials: 3,
+            ..address_guard::Options::default()
+        };
         let services = Arc::new(Services {
             directory,
+            guard: Arc::new(AddressGuard::new(guard_options, guard_clock.clone())),
             calls: Calls::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
             sessions,
             onboarding: services::Onboarding::new(context.clone()),
@@ -145,6 +156,7 @@ impl World {
         Self {
             router: router(services.clone(), limits),
             services,
+            guard_clock,
             context,
             usage,
             devices,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::{Actions, Context, Devices, NameConflict, NewCredentials, ServiceResult, random_text};
+use super::Turns;
 use crate::access::Entity;
 use crate::devices::same_secret;
 use crate::ports::{AttributeRow, StoreResult};
@@ -117,6 +118,7 @@ pub struct Provisioning {
     context: Arc<Context>,
     devices: Devices,
     actions: Actions,
+    turns: Turns,
 }
 
 impl Provisioning {
@@ -125,6 +127,7 @@ impl Provisioning {
             context: Arc::clone(context),
             devices: devices.clone(),
             actions: actions.clone(),
+            turns: Turns::default(),
         }
     }
 
@@ -294,6 +297,10 @@ impl Provisioning {
 
     async fn check(&self, known: &Device, request: &ProvisionRequest) -> StoreResult<Provisioned> {
         let subject = Subject::device(known.tenant_id, known.id.unwrap_or_default());
+        // Of two who ask at the same time, one is told.
+        let Some(_turn) = self.turns.take(known.id.unwrap_or_default()) else {
+            return Ok(Provisioned::refused(ProvisionStatus::Failure));
+        };
         let keys = [STATE.to_owned()];
         let state = self
             .context

@@ -81,6 +81,26 @@ pub async fn calls_are_found_until_they_end(stores: &EntityStores) {
     assert_eq!(late.unwrap(), None);
     assert_eq!(calls.open_of(tenant, a, 9).await.unwrap(), kept[1..]);
 
+    let mut oneway = call(tenant, b, 6);
+    (oneway.request.oneway, oneway.status) = (true, RpcStatus::Sent);
+    // What it is called with does not make a call one that needs no answer.
+    let mut twoway = call(tenant, b, 7);
+    twoway.request.body.params = "{\"oneway\":true}".to_owned();
+    for call in [&oneway, &twoway] {
+        calls.insert(call).await.unwrap();
+        let delivered = calls
+            .set_status(tenant, call.id, RpcStatus::Delivered, None)
+            .await;
+        assert!(delivered.unwrap().is_some());
+    }
+    let open: Vec<_> = calls.open_of(tenant, b, 9).await.unwrap();
+    let open: Vec<_> = open.iter().map(|call| call.number).collect();
+    assert_eq!(open, [4, 7]);
+    let late = calls
+        .set_status(tenant, oneway.id, RpcStatus::Expired, None)
+        .await;
+    assert_eq!(late.unwrap(), None, "what was delivered does not expire");
+
     let page = PageLink::first(2);
     let found = calls.list(tenant, a, None, &page).await.unwrap();
     assert_eq!(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::downlink::Wants;
-use fieldline_core::sessions::{SessionControl, SessionGuard};
+use fieldline_core::sessions::{Origin, SessionControl, SessionGuard};
 use fieldline_model::entity::Device;
 use rustc_hash::FxHashMap;
 
@@ -23,6 +23,8 @@ pub(in crate::mqtt) struct Gateway {
     /// What it is has to be looked up again.
     is_stale: bool,
     sessions: FxHashMap<Arc<str>, SessionGuard>,
+    /// When those behind it were last said to be heard, seconds of the coarse clock.
+    heard_s: Option<u32>,
 }
 
 impl Gateway {
@@ -89,12 +91,32 @@ impl Incoming {
         };
         let name: Arc<str> = name.into();
         let session = Arc::new(SessionControl::behind(control, name.clone()));
-        let guard = services.sessions.open(handle.clone(), session);
+        let origin = Origin {
+            gateway: Some(self.guard.device().id),
+            since_ms: services.clock.now_ms(),
+            ..self.guard.origin()
+        };
+        let guard = services.sessions.open_from(handle.clone(), session, origin);
         let wants = Wants::ATTRIBUTES.and(Wants::CALLS);
         services.calls.follow(handle.subject, guard.control(), wants);
         services.activity.connected(handle.subject);
         gateway.sessions.insert(name, guard);
         Ok(handle)
+    }
+
+    /// Where the gateway says so, whoever is behind it was heard when it was. That is said once a second at most, however
+    /// much the gateway sends.
+    pub(in crate::mqtt) fn hear_behind(&mut self, shared: &Shared) {
+        let Some(gateway) = &mut self.gateway else { return };
+        let now_s = shared.keep_alive.now_s();
+        if gateway.heard_s == Some(now_s) || !self.guard.device().role().overwrites_activity {
+            return;
+        }
+        gateway.heard_s = Some(now_s);
+        let now_ms = shared.services.clock.now_ms();
+        let behind = gateway.sessions.values();
+        let heard: Vec<_> = behind.map(|session| (session.device().subject, now_ms)).collect();
+        shared.services.activity.heard_all(&heard);
     }
 
     /// Ends the session of one device behind the gateway that was told to end, unless another one has taken its place.

@@ -1,0 +1,112 @@
+//! The open sessions of devices: seen, counted and ended by administrators.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_core::access::Operation;
+use fieldline_core::sessions::SessionInfo;
+use fieldline_model::{DeviceId, Subject};
+use serde::Serialize;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::Ids;
+use crate::state::{Api, ApiState};
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(T, routes!(list, close_all))
+        .add(T, routes!(close))
+        .add(T, routes!(count))
+}
+
+/// An open session of a device.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct DeviceSession {
+    /// Its identity, as long as it is open.
+    session_id: Uuid,
+    /// `MQTT`, `MQTTS`, `COAP` or `COAPS`.
+    transport: &'static str,
+    /// Address of the device, or of its gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// The gateway that the device is behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway_id: Option<DeviceId>,
+    /// When it began, milliseconds.
+    connected_time: i64,
+    /// It is told of shared attributes.
+    subscribed_to_attributes: bool,
+    /// It takes calls.
+    subscribed_to_rpc: bool,
+    /// What waits to be sent to it, bytes.
+    waiting_bytes: usize,
+}
+
+impl From<SessionInfo> for DeviceSession {
+    fn from(info: SessionInfo) -> Self {
+        let origin = info.origin;
+        Self {
+            session_id: info.id,
+            transport: origin.protocol.name(),
+            address: origin.address.map(|address| address.to_string()),
+            gateway_id: origin.gateway,
+            connected_time: origin.since_ms,
+            subscribed_to_attributes: info.wants_attributes,
+            subscribed_to_rpc: info.wants_calls,
+            waiting_bytes: info.waiting_bytes,
+        }
+    }
+}
+
+/// The device, if the caller may do that with it.
+async fn device(api: &ApiState, caller: &Caller, id: Uuid, operation: Operation) -> ApiResult<Subject> {
+    let (Caller(caller), id) = (caller, DeviceId(id));
+    api.check(caller, id, operation).await?;
+    Ok(Subject::device(caller.tenant, id))
+}
+
+/// The open sessions of a device, oldest first.
+#[utoipa::path(get, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "getDeviceSessions",
+    params(("deviceId" = Uuid, Path)), responses((status = 200, body = Vec<DeviceSession>)))]
+async fn list(
+    State(api): State<Api>,
+    caller: Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<Vec<DeviceSession>>> {
+    let subject = device(&api, &caller, id, Operation::Read).await?;
+    let sessions = api.calls.sessions().list(subject);
+    Ok(Json(sessions.into_iter().map(DeviceSession::from).collect()))
+}
+
+/// Ends all sessions of a device, and what it waits for; returns how many sessions there were.
+#[utoipa::path(delete, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "closeDeviceSessions",
+    params(("deviceId" = Uuid, Path)), responses((status = 200, body = usize)))]
+async fn close_all(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<Json<usize>> {
+    let subject = device(&api, &caller, id, Operation::Write).await?;
+    Ok(Json(api.calls.sessions().end(subject, None)))
+}
+
+/// Ends one session of a device.
+#[utoipa::path(delete, path = "/api/device/{deviceId}/sessions/{sessionId}", tag = "device",
+    operation_id = "closeDeviceSession", params(("deviceId" = Uuid, Path), ("sessionId" = Uuid, Path)),
+    responses((status = 200)))]
+async fn close(State(api): State<Api>, caller: Caller, Ids([id, session]): Ids<2>) -> ApiResult<()> {
+    let subject = device(&api, &caller, id, Operation::Write).await?;
+    match api.calls.sessions().end(subject, Some(session)) {
+        0 => Err(ApiError::not_found(format!(
+            "Session with id [{session}] is not found"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// How many sessions the devices of the tenant have.
+#[utoipa::path(get, path = "/api/deviceSessions/count", tag = "device", operation_id = "countDeviceSessions",
+    responses((status = 200, body = usize)))]
+async fn count(State(api): State<Api>, Caller(caller): Caller) -> Json<usize> {
+    Json(api.calls.sessions().count_of(caller.tenant))
+}

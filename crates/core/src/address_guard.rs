@@ -1,0 +1,243 @@
+//! Addresses from which wrong credentials keep coming: they are turned away for a while.
+//!
+//! Whoever finds out that credentials are wrong, or right, says so here, and asks before it looks at the next ones. One guard
+//! serves all device servers: who is turned away by one is turned away by all.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use metrics::{Counter, counter, describe_counter};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+use crate::clock::SharedClock;
+use crate::logging::LogGate;
+use crate::options::Span;
+
+static BLOCKED_GATE: LogGate = LogGate::new(10);
+const BLOCKS: &str = "fieldline_transport_blocked_addresses_total";
+const TURNED_AWAY: &str = "fieldline_transport_turned_away_total";
+
+/// Addresses that are remembered.
+const MAX_ADDRESSES: usize = 100_000;
+/// Failures that nothing has followed for so long are forgotten, milliseconds.
+const FORGOTTEN_MS: i64 = 600_000;
+
+/// Settings of the block after wrong credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// Whether the device servers turn away addresses (an IPv6 /64) from which wrong credentials keep coming. Not for
+    /// devices behind a proxy or a shared router, which all come from one address.
+    pub enabled: bool,
+    /// Wrong credentials in a row after which an address is turned away.
+    pub max_wrong_credentials: u32,
+    /// How long an address is turned away.
+    pub block_timeout: Span,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            max_wrong_credentials: 10,
+            block_timeout: Span::secs(60),
+        }
+    }
+}
+
+/// Describes the metrics to the recorder; call once at start.
+pub fn describe_metrics() {
+    describe_counter!(BLOCKS, "Addresses blocked after wrong credentials of devices");
+    describe_counter!(
+        TURNED_AWAY,
+        "Connections and requests of devices turned away because their address is blocked"
+    );
+}
+
+/// What is known of one address.
+struct Record {
+    failures: u32,
+    last_ms: i64,
+    blocked_until_ms: i64,
+}
+
+/// See the module.
+pub struct AddressGuard {
+    options: Options,
+    block_ms: i64,
+    clock: SharedClock,
+    records: Mutex<FxHashMap<IpAddr, Record>>,
+    blocks: Counter,
+    turned_away: Counter,
+}
+
+impl AddressGuard {
+    /// A guard that knows of nobody yet.
+    pub fn new(options: Options, clock: SharedClock) -> Self {
+        Self {
+            block_ms: i64::try_from(options.block_timeout.0.as_millis()).unwrap_or(i64::MAX),
+            options,
+            clock,
+            records: Mutex::default(),
+            blocks: counter!(BLOCKS),
+            turned_away: counter!(TURNED_AWAY),
+        }
+    }
+
+    /// Whether an address may show credentials.
+    pub fn admits(&self, address: IpAddr) -> bool {
+        if !self.options.enabled {
+            return true;
+        }
+        let now = self.clock.now_ms();
+        let records = self.records.lock();
+        let is_blocked = records
+            .get(&network(address))
+            .is_some_and(|record| record.is_blocked(now, self.block_ms));
+        drop(records);
+        if is_blocked {
+            self.turned_away.increment(1);
+        }
+        !is_blocked
+    }
+
+    /// Credentials that came from an address were wrong.
+    pub fn was_wrong(&self, address: IpAddr) {
+        if !self.options.enabled {
+            return;
+        }
+        let now = self.clock.now_ms();
+        let mut records = self.records.lock();
+        if records.len() >= MAX_ADDRESSES {
+            let keep_ms = self.block_ms.max(FORGOTTEN_MS);
+            records.retain(|_, record| now.saturating_sub(record.last_ms) < keep_ms);
+            if records.len() >= MAX_ADDRESSES {
+                // Whoever has so many addresses goes on; nobody is blocked for what others do.
+                records.retain(|_, record| record.is_blocked(now, self.block_ms));
+            }
+            if records.len() >= MAX_ADDRESSES {
+                return;
+            }
+        }
+        let record = records.entry(network(address)).or_insert(Record {
+            failures: 0,
+            last_ms: now,
+            blocked_until_ms: 0,
+        });
+        if now.saturating_sub(record.last_ms) >= FORGOTTEN_MS {
+            record.failures = 0;
+        }
+        record.last_ms = now;
+        record.failures = record.failures.saturating_add(1);
+        if record.failures < self.options.max_wrong_credentials {
+            return;
+        }
+        record.failures = 0;
+        record.blocked_until_ms = now.saturating_add(self.block_ms);
+        drop(records);
+        self.blocks.increment(1);
+        if let Some(suppressed) = BLOCKED_GATE.open() {
+            let seconds = self.block_ms / 1_000;
+            warn!(%address, seconds, suppressed, "wrong credentials keep coming from an address, it is turned away for a while");
+        }
+    }
+
+    /// Credentials that came from an address were right: what was wrong before is forgotten.
+    pub fn was_right(&self, address: IpAddr) {
+        if self.options.enabled {
+            self.records.lock().remove(&network(address));
+        }
+    }
+}
+
+impl Record {
+    fn is_blocked(&self, now: i64, block_ms: i64) -> bool {
+        let left = self.blocked_until_ms.saturating_sub(now);
+        // Where the clock was set back, nobody waits longer than that.
+        (1..=block_ms).contains(&left)
+    }
+}
+
+/// What one peer has: an IPv4 address, or the /64 of an IPv6 address.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let prefix = u128::from(address) >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from(prefix))
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::fakes::StandingClock;
+
+    fn guard(enabled: bool) -> (AddressGuard, Arc<StandingClock>) {
+        let clock = Arc::new(StandingClock(1_000_000.into()));
+        let options = Options {
+            enabled,
+            max_wrong_credentials: 3,
+            ..Options::default()
+        };
+        (AddressGuard::new(options, clock.clone()), clock)
+    }
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_address_with_wrong_credentials_in_a_row_is_turned_away_for_a_while() {
+        let (guard, clock) = guard(true);
+        let (bad, other) = (ip("192.0.2.1"), ip("192.0.2.2"));
+        for _ in 0..2 {
+            guard.was_wrong(bad);
+            guard.was_wrong(bad);
+            guard.was_right(bad);
+        }
+        assert!(guard.admits(bad), "never three in a row");
+        (0..3).for_each(|_| guard.was_wrong(bad));
+        assert!(!guard.admits(bad) && !guard.admits(ip("::ffff:192.0.2.1")));
+        assert!(guard.admits(other));
+        clock.0.fetch_add(59_999, Ordering::SeqCst);
+        assert!(!guard.admits(bad));
+        clock.0.fetch_add(1, Ordering::SeqCst);
+        assert!(guard.admits(bad), "the time is over");
+        (0..2).for_each(|_| guard.was_wrong(bad));
+        clock.0.fetch_add(FORGOTTEN_MS, Ordering::SeqCst);
+        guard.was_wrong(bad);
+        assert!(guard.admits(bad), "what is long ago does not count");
+        (0..3).for_each(|_| guard.was_wrong(bad));
+        clock.0.fetch_add(-3_600_000, Ordering::SeqCst);
+        assert!(guard.admits(bad), "a clock that was set back does not prolong it");
+    }
+
+    #[test]
+    fn a_network_of_one_peer_is_one_address_and_the_memory_is_bounded() {
+        let (guard, _) = guard(true);
+        for host in ["2001:db8::1", "2001:db8::2", "2001:db8::ffff:1"] {
+            guard.was_wrong(ip(host));
+        }
+        assert!(!guard.admits(ip("2001:db8::3")) && guard.admits(ip("2001:db8:0:1::1")));
+        for number in 0..MAX_ADDRESSES as u32 + 10 {
+            guard.was_wrong(IpAddr::from(number.to_be_bytes()));
+        }
+        assert!(guard.records.lock().len() <= MAX_ADDRESSES);
+        assert!(!guard.admits(ip("2001:db8::3")), "who is blocked stays so");
+    }
+
+    #[test]
+    fn nobody_is_turned_away_unless_that_is_asked_for() {
+        let (guard, _) = guard(false);
+        (0..100).for_each(|_| guard.was_wrong(ip("192.0.2.1")));
+        assert!(guard.admits(ip("192.0.2.1")));
+    }
+}
