@@ -240,7 +240,7 @@ impl Rollouts {
                 subject: Subject::device(tenant, target.device),
                 ts: now,
                 ttl_seconds: times.of(&self.deps.stores, tenant, target.profile).await?,
-                parts: RowParts::Both,
+                parts: RowParts::ALL,
                 values,
             });
         }
@@ -266,7 +266,7 @@ impl Rollouts {
             // Later than what was queued in the same millisecond: the state is the one with the greatest time.
             ts: now.max(update.ts.saturating_add(1)),
             ttl_seconds: Ttl::default().of(&deps.stores, update.tenant, profile).await?,
-            parts: RowParts::Both,
+            parts: RowParts::ALL,
             values: &state,
         };
         deps.series.save(&[row]).await?;
