@@ -366,6 +366,7 @@ pub(super) fn meaning(
         | EntityChange::AssetProfileChanged(..)
         | EntityChange::EntityViewChanged(..)
         | EntityChange::DashboardChanged(..)
+        | EntityChange::OtaPackageChanged(..)
         | EntityChange::RelationChanged(..)
         | EntityChange::AlarmChanged(..)
         | EntityChange::AttributesChanged(..) => return None,

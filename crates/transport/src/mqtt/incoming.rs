@@ -15,6 +15,7 @@ use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
+use super::firmware::{ChunkRequest, Downloads};
 use super::gateway::{Gateway, Said};
 use super::login::Admitted;
 use super::partial::Share;
@@ -47,6 +48,7 @@ pub(super) enum Question {
     SessionLimits(Family, i32),
     Claim(json::Claim),
     Gateway(Said),
+    Chunk(ChunkRequest),
 }
 
 /// The state of a connection that packets act on.
@@ -63,6 +65,8 @@ pub(super) struct Incoming {
     pub(super) granted: Granted,
     /// What is behind it, once it has spoken as a gateway.
     pub(super) gateway: Option<Box<Gateway>>,
+    /// What it downloads, once it has.
+    pub(super) downloads: Option<Box<Downloads>>,
     /// The session as the rest of the platform knows it.
     pub(super) guard: SessionGuard,
 }
@@ -84,6 +88,7 @@ impl Incoming {
             share,
             granted: Granted::default(),
             gateway: None,
+            downloads: None,
             guard,
         }
     }
@@ -103,6 +108,9 @@ impl Incoming {
     pub(super) fn clear_out(&mut self) {
         if self.out.capacity() > KEPT_OUT {
             self.out = Vec::new();
+            if let Some(downloads) = &mut self.downloads {
+                downloads.written();
+            }
         } else {
             self.out.clear();
         }
@@ -271,7 +279,11 @@ impl Incoming {
                 let question = format.claim(publish.payload).map(Question::Claim);
                 self.ask(shared, publish, question)
             }
-            Uplink::Unknown => {
+            Uplink::Chunk { kind, id, number } if is_digits(id) => {
+                let wanted = (id.to_owned(), number.parse().ok());
+                self.ask_chunk(shared, publish, kind, wanted)
+            }
+            Uplink::Unknown | Uplink::Chunk { .. } => {
                 services.activity.heard(self.device().subject);
                 self.acknowledge(publish, ReasonCode::TopicNameInvalid);
                 Flow::Next
@@ -279,7 +291,7 @@ impl Incoming {
         }
     }
 
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         shared: &Shared,
         publish: &Publish<'_>,
@@ -421,6 +433,7 @@ impl Incoming {
                 return Step::Continue;
             }
             Question::Gateway(said) => return self.speak(shared, said).await,
+            Question::Chunk(request) => return self.send_chunk(shared, request).await,
         };
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(&topic, qos, &payload, None) {
@@ -443,6 +456,10 @@ impl Incoming {
 
 fn number_of(text: &str) -> Option<i32> {
     text.parse().ok()
+}
+
+fn is_digits(text: &str) -> bool {
+    (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What the SDKs of this API ask for after connecting: how much they may send, and where they are gateways, how much may

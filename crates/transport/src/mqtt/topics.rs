@@ -3,6 +3,7 @@
 use fieldline_codec::{QoS, topic};
 use fieldline_core::devices::DeviceSettings;
 use fieldline_core::downlink::Wants;
+use fieldline_model::entity::OtaKind;
 
 use crate::payload::Format;
 
@@ -33,6 +34,12 @@ pub(super) enum Uplink<'t> {
     Answer {
         family: Family,
         id: &'t str,
+    },
+    /// Asks for a chunk of its firmware or software.
+    Chunk {
+        kind: OtaKind,
+        id: &'t str,
+        number: &'t str,
     },
     /// Lets a customer claim it.
     Claim,
@@ -79,6 +86,17 @@ fn prefixed(name: &str) -> Uplink<'_> {
         }
         if let Some(id) = name.strip_prefix(family.answers()) {
             return Uplink::Answer { family, id };
+        }
+    }
+    for (kind, prefix) in [
+        (OtaKind::Firmware, "v2/fw/request/"),
+        (OtaKind::Software, "v2/sw/request/"),
+    ] {
+        let chunk = name
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.split_once("/chunk/"));
+        if let Some((id, number)) = chunk {
+            return Uplink::Chunk { kind, id, number };
         }
     }
     match name.strip_prefix(GATEWAY) {
