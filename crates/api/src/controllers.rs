@@ -37,6 +37,7 @@ mod entity_view;
 mod entity_view_list;
 mod event;
 mod login;
+mod ota_package;
 mod password_reset;
 mod profile;
 mod queue;
@@ -69,6 +70,7 @@ pub(crate) fn routes() -> Routes {
         .merge(api_key::routes())
         .merge(bulk_import::routes())
         .merge(login::routes())
+        .merge(ota_package::routes())
         .merge(password_reset::routes())
         .merge(admin::routes())
         .merge(admin_security::routes())

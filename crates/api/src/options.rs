@@ -34,6 +34,8 @@ pub struct Options {
     pub live_refresh: Span,
     /// Largest body of a request.
     pub max_body: ByteSize,
+    /// Largest OTA package that can be uploaded. What a tenant may have in all is in its tenant profile.
+    pub max_package: ByteSize,
     /// Address under which people reach the platform, for links such as `https://iot.example.com`; taken from each
     /// request where empty.
     pub public_url: String,
@@ -54,6 +56,7 @@ impl Default for Options {
             json_type_cast: true,
             live_refresh: Span::secs(60),
             max_body: ByteSize::mib(16),
+            max_package: ByteSize::mib(256),
             public_url: String::new(),
         }
     }

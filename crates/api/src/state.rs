@@ -11,6 +11,8 @@ use fieldline_core::downlink::DeviceLink;
 use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::live::LiveStore;
+use fieldline_core::options::ByteSize;
+use fieldline_core::ota::{self, Downloads};
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
     AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
@@ -105,6 +107,7 @@ pub(crate) struct ApiState {
     pub(crate) logins: LoginGuard,
     pub(crate) rest_limits: Arc<RestLimits>,
     pub(crate) mails: Mails,
+    pub(crate) downloads: Arc<Downloads>,
     pub(crate) keys: KeyRing,
     pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
@@ -137,7 +140,15 @@ impl ApiState {
         let hub = Hub::new();
         deps.live.listen(Arc::clone(&hub) as _);
         deps.events.listen(Arc::clone(&hub) as _);
+        // People download each package once: little of it is worth keeping.
+        let uncached = ota::Options {
+            cache: ByteSize::mib(1),
+            ..ota::Options::default()
+        };
+        let (packages, updates) = (&deps.entities.ota_packages, &deps.entities.ota_updates);
+        let downloads = Downloads::new(Arc::clone(packages), Arc::clone(updates), &uncached);
         Self {
+            downloads,
             hub,
             socket_limits: Arc::default(),
             tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),

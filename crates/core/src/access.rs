@@ -8,12 +8,12 @@ mod permitted;
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
-    EntityView, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
+    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
 };
 use fieldline_model::{
     AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
-    EntityId, EntityType, EntityViewId, QueueId, QueueStatsId, RuleChainId, RuleNodeId, Subject, TenantId,
-    TenantProfileId, UserId,
+    EntityId, EntityType, EntityViewId, OtaPackageId, QueueId, QueueStatsId, RuleChainId, RuleNodeId,
+    Subject, TenantId, TenantProfileId, UserId,
 };
 use serde_json::Value;
 
@@ -185,6 +185,7 @@ pub enum Entity {
     ApiUsageState(ApiUsageState),
     CalculatedField(CalculatedField),
     Dashboard(DashboardInfo),
+    OtaPackage(OtaPackageInfo),
 }
 
 impl Entity {
@@ -261,6 +262,11 @@ impl Entity {
                 dashboard.tenant_id,
                 CustomerId::NULL,
             ),
+            Self::OtaPackage(package) => resource(
+                package.id.unwrap_or_default().into(),
+                package.tenant_id,
+                CustomerId::NULL,
+            ),
         }
     }
 
@@ -297,6 +303,7 @@ impl Entity {
             Self::ApiUsageState(_) => "",
             Self::CalculatedField(field) => &field.name,
             Self::Dashboard(dashboard) => &dashboard.title,
+            Self::OtaPackage(package) => &package.title,
         }
     }
 
@@ -320,6 +327,7 @@ impl Entity {
             Self::ApiUsageState(usage) => serde_json::to_value(usage),
             Self::CalculatedField(field) => serde_json::to_value(field),
             Self::Dashboard(dashboard) => serde_json::to_value(dashboard),
+            Self::OtaPackage(package) => serde_json::to_value(package),
         };
         shown.unwrap_or_default()
     }
@@ -415,6 +423,11 @@ pub async fn lookup(
             .info(who.tenant, DashboardId(id.id))
             .await?
             .map(Entity::Dashboard),
+        EntityType::OtaPackage => stores
+            .ota_packages
+            .get(who.tenant, OtaPackageId(id.id))
+            .await?
+            .map(Entity::OtaPackage),
         EntityType::RuleChain => stores
             .rule_chains
             .get(who.tenant, RuleChainId(id.id))

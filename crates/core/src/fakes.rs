@@ -2,7 +2,9 @@
 
 mod calculated_fields;
 mod calls;
+mod ota;
 pub(crate) use self::calls::FakeCalls;
+pub(crate) use self::ota::FakePackages;
 
 mod absent;
 mod absent_people;
@@ -110,6 +112,8 @@ impl FakeStores {
             settings: Arc::new(absent::Absent),
             audit: Arc::new(absent::Absent),
             api_keys: Arc::new(absent::Absent),
+            ota_packages: FakePackages::new(self.tenant),
+            ota_updates: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
@@ -477,8 +481,8 @@ impl DeviceCredentialsStore for FakeStores {
 
 #[async_trait]
 impl AttributeStore for FakeStores {
-    async fn save(&self, _: &[AttributeRow<'_>]) -> StoreResult<()> {
-        absent()
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        self.save_relaxed(rows).await
     }
     async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         let subjects: Vec<_> = rows.iter().map(|row| row.subject).collect();
@@ -514,8 +518,11 @@ impl AttributeStore for FakeStores {
             })
             .collect())
     }
-    async fn delete(&self, _: Subject, _: AttributeScope, _: &[String]) -> StoreResult<Vec<String>> {
-        absent()
+    async fn delete(&self, subject: Subject, _: AttributeScope, keys: &[String]) -> StoreResult<Vec<String>> {
+        let mut held = self.held.lock();
+        let attributes = held.attributes.entry(subject).or_default();
+        let gone = keys.iter().filter(|key| attributes.remove(*key).is_some());
+        Ok(gone.cloned().collect())
     }
     async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
         absent()
@@ -525,7 +532,7 @@ impl AttributeStore for FakeStores {
 #[async_trait]
 impl TimeSeriesStore for FakeStores {
     async fn save(&self, _: &[TelemetryRow<'_>]) -> StoreResult<()> {
-        absent()
+        Ok(())
     }
     async fn keys(&self, _: Subject) -> StoreResult<Vec<String>> {
         absent()

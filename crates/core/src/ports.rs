@@ -14,6 +14,7 @@ mod events;
 mod ingest;
 mod journal;
 mod mail;
+mod ota;
 mod persistent_calls;
 mod profiles;
 mod queues;
@@ -57,6 +58,7 @@ pub use journal::{
     Records,
 };
 pub use mail::{Mail, MailSender, NoMails};
+pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
 pub use persistent_calls::PersistentCallStore;
 pub use profiles::{DeviceProfileStore, Profile, ProfileStore};
 pub use queues::QueueStore;

@@ -10,6 +10,7 @@
 mod bodies;
 mod exchanges;
 mod observe;
+mod packages;
 mod reply;
 mod request;
 mod resources;

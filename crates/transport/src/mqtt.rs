@@ -5,6 +5,7 @@
 //! durable. While it waits it does not read, so a device that is faster than the disk is slowed down by TCP.
 
 mod connection;
+mod firmware;
 mod gateway;
 mod incoming;
 mod keepalive;

@@ -42,10 +42,12 @@ class CoapClient:
         trusted: Path | None = None,
         identity: Identity | None = None,
         wait: int = 20,
+        lines: bool = True,
     ):
         self.output = Path(tempfile.mkstemp(prefix="coap-")[1])
         scheme = "coaps" if trusted else "coap"
-        command = ["coap-client-openssl", "-v", "7", "-w", "-B", str(wait), "-m", method, "-o", self.output]
+        command = ["coap-client-openssl", "-v", "7", "-B", str(wait), "-m", method, "-o", self.output]
+        command += ["-w"] if lines else []
         if payload is not None:
             self.upload = Path(tempfile.mkstemp(prefix="coap-")[1])
             self.upload.write_text(payload)

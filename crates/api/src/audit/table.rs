@@ -109,6 +109,11 @@ impl Audited {
         !method.is_safe() || self.shape == Shape::RuleEngine
     }
 
+    /// Whether a request brings a file, which is not looked into.
+    pub(super) fn is_upload(&self, method: &Method) -> bool {
+        self.shape == Shape::Delete(EntityType::OtaPackage) && *method == Method::POST
+    }
+
     /// What a request tried to do; `None` for requests that change nothing.
     pub(super) fn describe(
         &self,
@@ -125,6 +130,15 @@ impl Audited {
                 let id = last(params)?;
                 let data = json!({ "entityId": id.to_string() });
                 found(ActionType::Deleted, EntityId::new(kind, id), data)
+            }
+            Shape::Delete(EntityType::OtaPackage) if posts => {
+                let id = last(params)?;
+                let data = json!({ "entityId": id.to_string() });
+                found(
+                    ActionType::Updated,
+                    EntityId::new(EntityType::OtaPackage, id),
+                    data,
+                )
             }
             Shape::Assign(kind) => assign(kind, posts, params)?,
             Shape::Alarm(action) => {

@@ -309,6 +309,7 @@ impl EntityListener for Tables {
             | Change::CalculatedFieldChanged(..)
             | Change::RelationChanged(..)
             | Change::AlarmChanged(..)
+            | Change::OtaPackageChanged(..)
             | Change::AttributesChanged(..) => {}
         }
     }

@@ -16,8 +16,8 @@ use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
-    DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, PersistentCallStore, ProfileStore,
-    QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
+    DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, OtaPackageStore, OtaUpdateStore,
+    PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -45,6 +45,8 @@ pub struct EntityStores {
     pub settings: Arc<dyn SettingsStore>,
     pub audit: Arc<dyn AuditStore>,
     pub api_keys: Arc<dyn ApiKeyStore>,
+    pub ota_packages: Arc<dyn OtaPackageStore>,
+    pub ota_updates: Arc<dyn OtaUpdateStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.

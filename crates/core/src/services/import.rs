@@ -405,13 +405,7 @@ fn next_batch(lines: &mut Peekable<impl Iterator<Item = Line>>) -> Vec<Line> {
 
 /// Seconds that points of a tenant are kept; 0 for ever.
 async fn tenant_ttl(context: &Context, tenant: TenantId) -> ServiceResult<u32> {
-    let stores = &context.stores;
-    let found = stores.tenants.get(tenant).await?;
-    let profile = match found.and_then(|tenant| tenant.tenant_profile_id) {
-        Some(profile) => stores.tenant_profiles.get(profile).await?,
-        None => None,
-    };
-    Ok(profile.map_or(0, |profile| profile.storage_ttl_seconds()))
+    Ok(super::tenant_ttl(&context.stores, tenant).await?)
 }
 
 /// Notes a description and other free-form fields.

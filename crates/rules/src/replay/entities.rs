@@ -75,6 +75,8 @@ pub(super) fn dry_stores(
                 settings: real.settings.clone(),
                 audit: real.audit.clone(),
                 api_keys: real.api_keys.clone(),
+                ota_packages: real.ota_packages.clone(),
+                ota_updates: real.ota_updates.clone(),
             }
         };
     }

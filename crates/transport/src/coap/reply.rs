@@ -8,6 +8,8 @@ use rustc_hash::FxHasher;
 
 /// Number of JSON among content formats.
 const JSON: u32 = 50;
+/// Number of bytes among content formats.
+const OCTETS: u32 = 42;
 /// When a device may try again that was turned away for want of room, seconds.
 const RETRY_S: u32 = 5;
 
@@ -23,6 +25,8 @@ pub(super) struct Reply {
     pub(super) observe: Option<u32>,
     pub(super) block1: Option<Block>,
     pub(super) size1: Option<u32>,
+    /// The only block that is in the body, and the size of the whole, where the resource has cut it itself.
+    pub(super) cut: Option<(Block, u32)>,
     pub(super) after: Option<After>,
 }
 
@@ -36,6 +40,7 @@ impl Reply {
             observe: None,
             block1: None,
             size1: None,
+            cut: None,
             after: None,
         }
     }
@@ -46,6 +51,15 @@ impl Reply {
             body: body.into(),
             format: Some(JSON),
             ..Self::empty(code)
+        }
+    }
+
+    /// With bytes.
+    pub(super) fn octets(body: impl Into<Bytes>) -> Self {
+        Self {
+            body: body.into(),
+            format: Some(OCTETS),
+            ..Self::empty(Code::CONTENT)
         }
     }
 
@@ -80,7 +94,7 @@ impl Reply {
         block2: Option<(Block, u32)>,
     ) -> Bytes {
         let mut encoder = Encoder::new(kind, self.code, id, token);
-        if block2.is_some() {
+        if block2.is_some() && self.cut.is_none() {
             encoder.option(OptionNumber::ETAG, &self.etag());
         }
         if let Some(number) = self.observe {

@@ -11,6 +11,7 @@ use fieldline_core::devices::{DeviceHandle, Refused as Limited};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{StoreError, StoreResult};
 use fieldline_core::services::ProvisionStatus;
+use fieldline_model::entity::OtaKind;
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::AttributeScope;
@@ -19,6 +20,7 @@ use tracing::{info, warn};
 
 use super::bodies::Uploaded;
 use super::observe::{self, Subject};
+use super::packages;
 use super::reply::Reply;
 use super::request::{Observe, Request};
 use super::server::Shared;
@@ -43,6 +45,8 @@ enum Feature {
     Calls(Option<i32>),
     Claim,
     Provision,
+    /// The data of the package that the device shall have.
+    Package(OtaKind),
 }
 
 /// A path: the access token, where there is one, and what it names.
@@ -56,8 +60,17 @@ impl<'a> Target<'a> {
     /// Reads `/api/v1/{token}/{feature}[/{number}]`, and without the token for a device that has shown a certificate.
     fn of(path: &'a [String]) -> Result<Self, Code> {
         let path: Vec<_> = path.iter().map(String::as_str).collect();
+        let package = |kind, rest: &[&'a str]| match rest {
+            [token] => Ok(Self {
+                token: Some(*token),
+                feature: Feature::Package(kind),
+            }),
+            _ => Err(Code::UNAUTHORIZED),
+        };
         let rest = match path.as_slice() {
             ["api", "v1", rest @ ..] => rest,
+            ["fw", rest @ ..] => return package(OtaKind::Firmware, rest),
+            ["sw", rest @ ..] => return package(OtaKind::Software, rest),
             ["api", ..] => return Err(Code::BAD_REQUEST),
             _ => return Err(Code::NOT_FOUND),
         };
@@ -205,7 +218,7 @@ fn limited(shared: &Shared, device: &DeviceHandle, why: &Limited) -> Reply {
     Reply::refusal(Code::INTERNAL_SERVER_ERROR, why.to_string())
 }
 
-fn store_failed(error: &StoreError) -> Reply {
+pub(super) fn store_failed(error: &StoreError) -> Reply {
     if let Some(suppressed) = STORE_GATE.open() {
         warn!(%error, suppressed, "request of a device failed");
     }
@@ -254,6 +267,8 @@ async fn act(shared: &Arc<Shared>, asked: Asked, request: &Request) -> Result<Re
         (Feature::Calls(None), true) => session.call().await,
         (Feature::Calls(_), false) => session.calls(),
         (Feature::Claim, true) => session.claim().await,
+        (Feature::Package(kind), false) => session.package(kind).await,
+        (Feature::Package(_), true) => Err(Reply::empty(Code::METHOD_NOT_ALLOWED)),
         _ => Err(Reply::empty(Code::BAD_REQUEST)),
     }
 }
@@ -262,6 +277,9 @@ async fn act(shared: &Arc<Shared>, asked: Asked, request: &Request) -> Result<Re
 /// again.
 fn further_block(shared: &Shared, request: &Request, feature: Feature) -> Option<Result<Reply, Reply>> {
     request.block2.filter(|block| block.number() > 0)?;
+    if matches!(feature, Feature::Package(_)) {
+        return None;
+    }
     match shared.bodies.kept(&request.key(), Instant::now()) {
         Some(body) => Some(Ok(Reply::json(Code::CONTENT, body))),
         None if request.method == Code::GET && feature == Feature::Attributes => None,
@@ -429,6 +447,14 @@ impl Session<'_> {
         Ok(Reply::json(Code::CONTENT, answer.to_string()))
     }
 
+    /// Hands out a block of the package that the device shall have. A download is one message, however many blocks it has.
+    async fn package(&self, kind: OtaKind) -> Result<Reply, Reply> {
+        if self.request.block2.is_none_or(|block| block.number() == 0) {
+            self.admit_message()?;
+        }
+        packages::download(self.shared, self.device, self.request, kind).await
+    }
+
     /// Lets a customer who tells the same secret claim the device.
     async fn claim(&self) -> Result<Reply, Reply> {
         self.admit_message()?;
@@ -478,6 +504,8 @@ mod tests {
         assert_eq!(read("api/v1/rpc/12"), Ok((None, Feature::Calls(Some(12)))));
         assert_eq!(read("api/v1/attributes"), Ok((None, Feature::Attributes)));
         assert_eq!(read("api/v1/provision"), Ok((None, Feature::Provision)));
+        assert_eq!(read("fw/T"), token(Feature::Package(OtaKind::Firmware)));
+        assert_eq!(read("sw"), Err(Code::UNAUTHORIZED));
         for path in [
             "api/v1",
             "api/v2/T/telemetry",

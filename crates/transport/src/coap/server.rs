@@ -415,6 +415,9 @@ impl Shared {
         wanted: Option<Block>,
         head: (Kind, u16, Token),
     ) -> Bytes {
+        if let Some(cut) = reply.cut {
+            return reply.encode(head, &reply.body, Some(cut));
+        }
         // Of a refusal nobody has asked for a certain block.
         let wanted = wanted.filter(|_| !reply.code.is_error());
         let Some((payload, block)) = reply.block(wanted) else {

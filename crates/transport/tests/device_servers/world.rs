@@ -29,7 +29,7 @@ use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
 use fieldline_model::timeseries::{AttributeScope, Order, RangeQuery};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::{series, sql};
-use fieldline_testkit::ManualClock;
+use fieldline_testkit::clock::ManualClock;
 use fieldline_transport::Services;
 use fieldline_transport::http::{Limits, router};
 use futures::stream;
@@ -142,6 +142,11 @@ impl World {
             calls: Calls::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
             sessions,
             onboarding: services::Onboarding::new(context.clone()),
+            downloads: fieldline_core::ota::Downloads::new(
+                context.stores.ota_packages.clone(),
+                context.stores.ota_updates.clone(),
+                &fieldline_core::ota::Options::default(),
+            ),
             uplink: uplink.clone(),
             attributes: store.clone(),
             activity,

@@ -15,8 +15,8 @@ use crate::events::EntityChange;
 use crate::ports::ImportRow;
 use crate::services::devices::{self, TOKEN_LENGTH};
 use crate::services::{
-    Context, DeviceProfiles, ProfileService as _, ServiceError, ServiceResult, credentials, profiles,
-    random_text,
+    Context, DeviceProfiles, ProfileService as _, ServiceError, ServiceResult, credentials, ota_packages,
+    profiles, random_text,
 };
 
 const SECURITY_MODES: [&str; 4] = ["NO_SEC", "PSK", "RPK", "X509"];
@@ -99,6 +99,8 @@ impl Import for DeviceImport {
         let profile = self.profile(&device.device_type, is_lwm2m).await?;
         device.device_profile_id = profile.id;
         device.device_type.clone_from(&profile.name);
+        let assigned = devices::assigned_packages(&device);
+        ota_packages::check_assigned(&self.context, self.tenant, profile.id, assigned).await?;
         devices::sync_device_data(&mut device.device_data, &profile);
         set_snmp(&line.fields, &mut device);
         let id = device.id.unwrap_or_default();
