@@ -190,10 +190,14 @@ impl GatewayMetrics {
         mut stop: watch::Receiver<bool>,
     ) {
         loop {
-            tokio::select! {
-                () = tokio::time::sleep(interval) => self.report(&services).await,
-                _ = stop.wait_for(|stop| *stop) => return,
+            let is_stopping = tokio::select! {
+                () = tokio::time::sleep(interval) => false,
+                _ = stop.wait_for(|stop| *stop) => true,
+            };
+            if is_stopping {
+                return;
             }
+            self.report(&services).await;
         }
     }
 
