@@ -235,7 +235,10 @@ async fn an_address_with_wrong_credentials_is_turned_away_over_mqtt_for_a_while(
         assert_eq!(last_words(&mut stream).await, [0x20, 2, 0, 5]);
     }
     let mut stream = TcpStream::connect(address).await.unwrap();
-    assert_eq!(last_words(&mut stream).await, [], "it is not even listened to");
+    assert!(
+        last_words(&mut stream).await.is_empty(),
+        "it is not even listened to"
+    );
     world.guard_clock.advance(60_000);
     log_in(address, "first", Version::V311).await;
     assert!(server.stop(PATIENCE).await);
