@@ -30,6 +30,7 @@ HEAVY = {
     "test_many_devices",
     "test_overload",
     "test_pause",
+    "test_siege",
     "test_slow_disk",
     "test_soak",
 }

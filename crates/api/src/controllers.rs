@@ -142,8 +142,8 @@ struct EntitySubtype {
     subtype: String,
 }
 
-/// A list, or one entity, by which parameters are given.
-#[derive(Serialize)]
+/// A page, a list or one entity, by which parameters are given.
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 enum Either<A, B> {
     Left(A),

@@ -12,9 +12,10 @@ use axum::response::{IntoResponse as _, Response};
 use fieldline_model::entity::Authority;
 use futures::FutureExt as _;
 use tracing::Instrument as _;
-use utoipa::openapi::OpenApi;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{Content, Object, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::audit::{self, Audited};
@@ -121,8 +122,9 @@ impl Routes {
     pub(crate) fn build(self, api: &Api, openapi: OpenApi) -> (axum::Router<Api>, OpenApi) {
         let mut router = OpenApiRouter::with_openapi(openapi);
         for (access, (schemas, mut paths, mut handlers)) in self.entries {
-            for item in paths.paths.values_mut() {
+            for (path, item) in &mut paths.paths {
                 describe_access(item, access);
+                describe_errors(item, path);
             }
             handlers = handlers.route_layer(middleware::from_fn(run_to_end));
             if access == Access::Public {
@@ -204,11 +206,8 @@ fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     .collect()
 }
 
-/// Writes `x-authorities` and the need for a token into the description.
-fn describe_access(item: &mut PathItem, access: Access) {
-    let Access::Roles(allowed) = access else { return };
-    let names: Vec<&str> = allowed.iter().map(|authority| authority.name()).collect();
-    for operation in [
+fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
         &mut item.get,
         &mut item.post,
         &mut item.put,
@@ -217,7 +216,33 @@ fn describe_access(item: &mut PathItem, access: Access) {
     ]
     .into_iter()
     .flatten()
+}
+
+/// Writes into the description what every answer looks like that says no and is not described by itself.
+fn describe_errors(item: &mut PathItem, path: &str) {
+    let json = Content::new(Some(Ref::from_schema_name("ErrorResponse")));
+    let mut answer = ResponseBuilder::new()
+        .description("What went wrong")
+        .content("application/json", json);
+    if ["/api/plugins/", "/api/rpc/"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix))
     {
+        let text = Object::with_type(Type::String);
+        answer = answer.content("text/plain", Content::new(Some(text)));
+    }
+    let answer = answer.build();
+    for operation in operations_mut(item) {
+        let described = &mut operation.responses.responses;
+        described.insert("default".to_owned(), answer.clone().into());
+    }
+}
+
+/// Writes `x-authorities` and the need for a token into the description.
+fn describe_access(item: &mut PathItem, access: Access) {
+    let Access::Roles(allowed) = access else { return };
+    let names: Vec<&str> = allowed.iter().map(|authority| authority.name()).collect();
+    for operation in operations_mut(item) {
         operation
             .extensions
             .get_or_insert_with(Extensions::default)

@@ -14,7 +14,7 @@ use crate::auth::TokenPair;
 use crate::caller::{Authenticated, Caller, PeerAddress};
 use crate::endpoint::{Access, Routes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query};
+use crate::extract::{Body, Query, flag};
 use crate::mails;
 use crate::state::Api;
 
@@ -141,6 +141,7 @@ struct ActivateRequest {
 #[serde(rename_all = "camelCase")]
 struct ActivationMailParams {
     /// Whether the user is told by mail; `true` where absent.
+    #[serde(default, deserialize_with = "flag")]
     send_activation_mail: Option<bool>,
 }
 

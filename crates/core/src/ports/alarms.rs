@@ -169,6 +169,9 @@ pub struct AlarmQuery {
     pub from: Option<i64>,
     /// At or before this time, milliseconds.
     pub to: Option<i64>,
+    /// A list has them in the order of the entities that the scope names, the newest of each first; a sort property
+    /// counts no more then.
+    pub by_entity: bool,
 }
 
 impl AlarmQuery {

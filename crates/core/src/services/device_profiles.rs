@@ -14,6 +14,8 @@ use crate::devices::certificate_credentials_id;
 use crate::events::EntityChange;
 use crate::ports::{DeviceFilter, StoreErrorKind};
 
+mod transport;
+
 const DISABLED: &str = "DISABLED";
 const X509_CHAIN: &str = "X509_CERTIFICATE_CHAIN";
 const PROVISION_TYPES: [&str; 4] = [
@@ -103,6 +105,7 @@ impl ProfileService for DeviceProfiles {
         profile.tenant_id = tenant;
         check(&profile)?;
         complete(&mut profile)?;
+        transport::check(&profile)?;
         self.check_references(&profile).await?;
         profiles::check_default(&self.0, tenant, &profile).await?;
         let create = profile.id.is_none();

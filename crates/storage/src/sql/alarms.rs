@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::alarm_changes::{Values, read_all, show_at, unchanged};
 use super::alarm_comments;
+use super::alarm_order;
 use super::alarm_rows::{self, alarm_columns};
 use super::database::Database;
 use super::list;
@@ -257,15 +258,20 @@ impl AlarmStore for Alarms {
     ) -> StoreResult<PageData<AlarmInfo>> {
         alarm_rows::check(query)?;
         let condition = |sql: Query| alarm_rows::matching(sql, tenant, query);
-        let found = list::page(
-            &self.0,
-            &alarm_rows::LISTING,
-            page,
-            condition,
-            alarm_rows::containing,
-            alarm_rows::read,
-        )
-        .await?;
+        let found = match alarm_order::entities(query) {
+            Some(entities) => alarm_order::page(&self.0, tenant, query, entities, page).await?,
+            None => {
+                list::page(
+                    &self.0,
+                    &alarm_rows::LISTING,
+                    page,
+                    condition,
+                    alarm_rows::containing,
+                    alarm_rows::read,
+                )
+                .await?
+            }
+        };
         let PageData {
             data,
             total_pages,

@@ -17,6 +17,7 @@
 
 mod alarm_changes;
 mod alarm_comments;
+mod alarm_order;
 mod alarm_rows;
 mod alarms;
 mod api_keys;

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
-use super::incoming::{Asked, Flow, Incoming, Step};
+use super::incoming::{Flow, Incoming, Question, Step};
 
 static GATE: LogGate = LogGate::new(2);
 
@@ -123,7 +123,7 @@ impl Incoming {
             number,
             size,
         };
-        self.ask(shared, publish, String::new(), Asked::Chunk(request))
+        self.ask(shared, publish, Ok(Question::Chunk(request)))
     }
 
     /// Sends a chunk, or why there is none.

@@ -29,7 +29,7 @@ use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
 use fieldline_model::timeseries::{AttributeScope, Order, RangeQuery};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::{series, sql};
-use fieldline_testkit::ManualClock;
+use fieldline_testkit::clock::ManualClock;
 use fieldline_transport::Services;
 use fieldline_transport::http::{Limits, router};
 use futures::stream;
