@@ -106,16 +106,17 @@ class Server:
 
     def settle(self) -> None:
         """Waits until it has nothing to do, so that what a load has left to be done is not measured with the next one."""
-        before = self._cpu_s()
+        before = self.cpu_s()
         for _ in range(SETTLE_WITHIN_S):
             time.sleep(1)
-            now = self._cpu_s()
+            now = self.cpu_s()
             if now - before < IDLE_CPU_S:
                 return
             before = now
         say(f"the server is still busy after {SETTLE_WITHIN_S} s")
 
-    def _cpu_s(self) -> float:
+    def cpu_s(self) -> float:
+        """Processor time that it has taken."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

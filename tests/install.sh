@@ -9,6 +9,7 @@ need() {
 }
 need mosquitto_rr mosquitto-clients
 need mosquitto mosquitto
+need siege siege
 need rabbitmq-server rabbitmq-server
 need mvn maven
 need java openjdk-17-jre-headless
@@ -40,14 +41,22 @@ if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 
     rustup component add rustfmt clippy
 fi
 
-# An environment is made anew when its requirements have changed. The SDK of devices has one of its own: it brings a paho that
-# is not the one which most devices use.
-for folder in . sdk; do
+# An environment is made anew when its requirements have changed, all at the same time. Programs and libraries of others have
+# environments of their own: they bring versions that are not those of the tests.
+make_environment() {
+    echo "making the Python environment of the end-to-end tests in $1"
+    rm -rf "$1/.venv"
+    python3 -m venv "$1/.venv"
+    "$1/.venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$1/requirements.txt"
+    cp "$1/requirements.txt" "$1/.venv/requirements.txt"
+}
+making=()
+for folder in . sdk rest_client gateway schemathesis; do
     if ! cmp -s $folder/requirements.txt $folder/.venv/requirements.txt; then
-        echo "making the Python environment of the end-to-end tests in $folder"
-        rm -rf $folder/.venv
-        python3 -m venv $folder/.venv
-        $folder/.venv/bin/pip install --quiet --disable-pip-version-check --requirement $folder/requirements.txt
-        cp $folder/requirements.txt $folder/.venv/requirements.txt
+        make_environment $folder &
+        making+=($!)
     fi
+done
+for process in "${making[@]}"; do
+    wait "$process"
 done

@@ -30,6 +30,7 @@ HEAVY = {
     "test_many_devices",
     "test_overload",
     "test_pause",
+    "test_siege",
     "test_slow_disk",
     "test_soak",
 }
@@ -97,6 +98,7 @@ def shared(tmp_path_factory, authority: Authority):
             "FIELDLINE_MQTTS_PRIVATE_KEY": identity.key,
             # Tests of limits wait for it.
             "FIELDLINE_USAGE_REPORT_INTERVAL": "1s",
+            "FIELDLINE_RULES_STATISTICS_INTERVAL": "5s",
         },
     )
     _servers.append(server)

@@ -44,6 +44,7 @@ def test_users_activate_and_reset_by_links_that_are_mailed(server, mailbox):
     assert user.get("/api/auth/user").json()["email"] == address
     mailbox.next(address)
 
+    sysadmin.post("/api/admin/settings", {"key": "general", "jsonValue": {"baseUrl": server.http}})
     stranger.post("/api/noauth/resetPasswordByEmail", {"email": address})
     stranger.post("/api/noauth/resetPasswordByEmail", {"email": "nobody@example.org"})
     token = link(mailbox.next(address), "resetToken")

@@ -1,7 +1,10 @@
 """Bulk imports of devices and assets from CSV, as the web interface sends them."""
 
+import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+from harness.paho_device import PahoDevice
 from harness.people import create_tenancy
 from harness.rest import telemetry
 from harness.server import eventually
@@ -110,6 +113,16 @@ def test_credentials_of_every_kind_are_imported_and_kept(sysadmin, authority):
     assert (again["updated"], again["errors"]) == (1, 0) and credentials("b") == before
 
 
+def test_a_device_hears_of_the_shared_attributes_of_its_line(tenant, shared, device):
+    name = tenant.get(f"/api/device/{device.id}").json()["name"]
+    columns = [{"type": "NAME"}, {"type": "SHARED_ATTRIBUTE", "key": "limit"}]
+    with PahoDevice(shared.mqtt_address, "3.1.1", username=device.token) as client:
+        assert client.connect() == 0
+        assert client.subscribe(("v1/devices/me/attributes", 1)) == [1]
+        assert tenant.post(DEVICES, request(f"{name},7", columns)).json()["updated"] == 1
+        assert json.loads(client.message()[1]) == {"limit": 7}
+
+
 def test_assets_are_imported_and_updated_only_where_asked(sysadmin):
     admin = create_tenancy(sysadmin).admin
     columns = [{"type": "NAME"}, {"type": "TYPE"}, {"type": "SERVER_ATTRIBUTE", "key": "floors"}]
@@ -124,8 +137,38 @@ def test_assets_are_imported_and_updated_only_where_asked(sysadmin):
     assert [(one["key"], one["value"]) for one in attributes] == [("floors", 3)]
 
 
+def test_what_a_crash_leaves_of_an_import_is_whole(make_server):
+    server = make_server().start()
+    admin = server.rest()
+    columns = [{"type": "NAME"}, {"type": "TYPE"}, {"type": "SERVER_ATTRIBUTE", "key": "serial"}]
+    file = "\n".join(f"crash-{n},crash,{n}" for n in range(4_000))
+    mine = {"entityFilter": {"type": "deviceType", "deviceTypes": ["crash"]}}
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(server.rest().session.post, server.http + DEVICES, json=request(file, columns), timeout=60)
+        eventually(lambda: admin.post("/api/entitiesQuery/count", mine).json() > 0)
+        server.kill()
+        assert call.exception() is not None, "the import had not ended"
+    server.start()
+    admin.base = server.http
+    left = admin.post("/api/entitiesQuery/count", mine).json()
+    with_values = {
+        "key": {"type": "SERVER_ATTRIBUTE", "key": "serial"},
+        "valueType": "NUMERIC",
+        "predicate": {"type": "NUMERIC", "operation": "GREATER_OR_EQUAL", "value": {"defaultValue": 0}},
+    }
+    assert 0 < left < 4_000
+    assert admin.post("/api/entitiesQuery/count", mine | {"keyFilters": [with_values]}).json() == left
+    assert len(admin.credentials(admin.device_by_name("crash-0")["id"]["id"])["credentialsId"]) == 20
+    answer = admin.call("POST", DEVICES, json=request(file, columns), timeout=300).json()
+    assert (answer["created"], answer["updated"], answer["errors"]) == (4_000 - left, left, 0)
+
+
 def test_a_tenant_imports_no_more_than_it_may_have(sysadmin):
-    admin = create_tenancy(sysadmin, maxDevices=2).admin
-    answer = admin.post(DEVICES, request("a\nb\nc", [{"type": "NAME"}])).json()
-    assert (answer["created"], answer["errors"]) == (2, 1) and "limit" in answer["errorsList"][0]
+    admin = create_tenancy(sysadmin, maxDevices=3).admin
+    taken = admin.create_device()
+    columns = [{"type": "NAME"}, {"type": "ACCESS_TOKEN"}]
+    answer = admin.post(DEVICES, request(f"wrong,{taken.token}\na\nb\nc", columns)).json()
+    assert (answer["created"], answer["errors"]) == (2, 2), answer
+    assert [line[:6] for line in answer["errorsList"]] == ["Line 1", "Line 4"], "a wrong line takes no room"
+    assert "limit" in answer["errorsList"][1]
     assert admin.post(DEVICES, request("x", [{"type": "LABEL"}]), expect=400).json()["errorCode"] == 31

@@ -269,7 +269,7 @@ def test_a_tenants_profile_limits_sockets_and_commands(shared, sysadmin):
         "maxWsSubscriptionsPerTenant": 3,
         "maxWsSessionsPerCustomer": 1,
     }
-    sysadmin.post("/api/tenantProfile", profile)
+    profile = sysadmin.post("/api/tenantProfile", profile).json()
     device = home.admin.create_device()
     first, second = (Live.authenticated(home.admin, watch("TIMESERIES", device)) for _ in range(2))
     for live in (first, second):
@@ -289,6 +289,12 @@ def test_a_tenants_profile_limits_sockets_and_commands(shared, sysadmin):
 
     eventually(another)
     first.close()
+    limits = {"maxWsSessionsPerCustomer": 0, "maxWsSubscriptionsPerTenant": 0, "maxWsSubscriptionsPerRegularUser": 1}
+    profile["profileData"]["configuration"] |= limits
+    sysadmin.post("/api/tenantProfile", profile)
+    notices = ({"type": "NOTIFICATIONS_COUNT", "cmdId": n} for n in (1, 2))
+    closed = Live.authenticated(home.customer_user, *notices).closed()
+    assert closed.reason == "Max regular user subscriptions limit reached!"
 
 
 def test_a_user_who_logs_out_or_is_deleted_is_told_nothing_more(shared, home):
@@ -302,7 +308,7 @@ def test_a_user_who_logs_out_or_is_deleted_is_told_nothing_more(shared, home):
     live.commands(watch("TIMESERIES", device))
     live.receive()
     home.admin.delete(f"/api/user/{saved['id']['id']}")
-    assert live.closed(15).code == 1008
+    assert live.closed(5).code == 1008
 
 
 def test_a_slow_client_gets_the_newest_values_and_costs_little(shared, home):
@@ -335,3 +341,95 @@ def test_a_chain_may_show_points_that_it_does_not_store(shared, sysadmin):
     telemetry(shared, device, {"ts": 1000, "values": {"temperature": 20}})
     assert live.receive()["data"] == {"temperature": [[1000, "20"]]}
     assert home.admin.get(f"/api/plugins/telemetry/DEVICE/{device.id}/keys/timeseries").json() == []
+
+
+def test_what_may_not_be_seen_any_more_is_told_no_more(shared, home):
+    kind = unique("meter")
+    device = home.admin.create_device(f"{kind}-a", type=kind)
+    assigned = f"/api/customer/{home.customer['id']['id']}/device/{device.id}"
+    home.admin.post(assigned, None)
+    originator = {"entityType": "DEVICE", "id": device.id}
+    follow = {"type": "ENTITY_DATA", "cmdId": 3, "query": data_query(kind), "latestCmd": {"keys": [TEMPERATURE]}}
+    live = Live.authenticated(
+        home.customer_user,
+        watch("TIMESERIES", device, 1),
+        watch("ATTRIBUTES", device, 2, scope="SHARED_SCOPE"),
+        follow,
+        {"type": "ALARM_STATUS", "cmdId": 4, "originatorId": originator},
+    )
+    assert all(live.receive()["errorCode"] == 0 for _ in range(4))
+    telemetry(shared, device, {"temperature": 1})
+    told = [live.receive() for _ in range(2)]
+    assert {message.get("cmdId", message.get("subscriptionId")) for message in told} == {1, 3}
+    home.admin.delete(f"/api/customer/device/{device.id}")
+    ended = {message["cmdId"]: message["errorCode"] for message in (live.receive() for _ in range(3))}
+    assert ended == {1: 3, 2: 3, 4: 3}
+    telemetry(shared, device, {"temperature": 2})
+    home.admin.post(f"/api/plugins/telemetry/DEVICE/{device.id}/SHARED_SCOPE", {"limit": 1})
+    home.admin.post("/api/alarm", {"type": "Hot", "originator": originator, "severity": "MAJOR"})
+    assert live.silent()
+    # The one who may see it is told still.
+    other = Live.authenticated(home.admin, watch("TIMESERIES", device))
+    other.receive()
+    telemetry(shared, device, {"temperature": 3})
+    assert other.receive()["data"]["temperature"][0][1] == "3"
+
+
+def test_a_key_opens_a_socket(shared, home):
+    key = {"userId": home.admin.user["id"], "description": "socket", "enabled": True, "expirationTime": 0}
+    value = home.admin.post("/api/apiKey", key).json()["value"]
+    live = Live(shared.http)
+    live.send({"authCmd": {"cmdId": 0, "apiKey": value}, "cmds": [watch("TIMESERIES", home.admin.create_device())]})
+    assert live.receive()["errorCode"] == 0
+    live = Live(shared.http)
+    live.send({"authCmd": {"apiKey": "tb_nonsense", "token": home.admin.token}, "cmds": []})
+    assert live.closed().code == 1007
+
+
+def test_there_are_no_notifications(shared, home):
+    count = {"totalUnreadCount": 0, "sequenceNumber": 1, "errorCode": 0, "errorMsg": None}
+    inbox = count | {"cmdId": 2, "notifications": [], "update": None, "cmdUpdateType": "NOTIFICATIONS"}
+    count |= {"cmdId": 1, "cmdUpdateType": "NOTIFICATIONS_COUNT"}
+    commands = [
+        {"type": "NOTIFICATIONS_COUNT", "cmdId": 1},
+        {"type": "NOTIFICATIONS", "cmdId": 2, "limit": 6, "types": []},
+        {"type": "MARK_NOTIFICATIONS_AS_READ", "cmdId": 3, "notifications": [home.admin.user["id"]["id"]]},
+        {"type": "MARK_ALL_NOTIFICATIONS_AS_READ", "cmdId": 4},
+        {"type": "NOTIFICATIONS_UNSUBSCRIBE", "cmdId": 2},
+    ]
+    live = Live.authenticated(home.admin, *commands)
+    assert [live.receive(), live.receive()] == [count, inbox]
+    live.commands({"type": "MARK_NOTIFICATIONS_AS_READ", "cmdId": 5, "notifications": ["x"]})
+    assert live.receive()["errorCode"] == 2
+    older = Live(shared.http, "/api/ws/plugins/notifications", home.admin.token)
+    older.send({"unreadCountSubCmd": {"cmdId": 1}, "unreadSubCmd": {"cmdId": 2, "limit": 6}})
+    assert [older.receive(), older.receive()] == [count, inbox]
+
+
+def test_alarms_are_told_with_values_as_they_change(shared, home):
+    kind = unique("meter")
+    devices = [home.admin.create_device(f"{kind}-{n}", type=kind) for n in range(2)]
+    for value, device in enumerate(devices):
+        body = {"ts": 1000, "values": {"temperature": value}}
+        home.admin.post(f"/api/plugins/telemetry/DEVICE/{device.id}/timeseries/ANY", body)
+        originator = {"entityType": "DEVICE", "id": device.id}
+        home.admin.post("/api/alarm", {"type": "Hot", "originator": originator, "severity": "MAJOR"})
+    query = {
+        "entityFilter": data_query(kind)["entityFilter"],
+        "entityFields": [NAME],
+        "latestValues": [TEMPERATURE],
+        "pageLink": {"pageSize": 10, "page": 0, "sortOrder": {"key": TEMPERATURE, "direction": "DESC"}},
+    }
+    live = Live.authenticated(home.admin, {"type": "ALARM_DATA", "cmdId": 1, "query": query})
+    alarms = live.receive()["data"]["data"]
+    assert [alarm["latest"]["TIME_SERIES"]["temperature"]["value"] for alarm in alarms] == ["1", "0"]
+    telemetry(shared, devices[0], {"ts": 2000, "values": {"temperature": 7, "other": 1}})
+    update = live.receive()
+    assert update["data"] is None and update["cmdUpdateType"] == "ALARM_DATA"
+    [alarm] = update["update"]
+    assert alarm["originatorName"] == f"{kind}-0" and alarm["type"] == "Hot"
+    assert alarm["latest"]["TIME_SERIES"] == {"temperature": {"ts": 2000, "value": "7"}}
+    assert alarm["latest"]["ENTITY_FIELD"]["name"]["value"] == f"{kind}-0"
+    live.commands({"type": "ALARM_DATA_UNSUBSCRIBE", "cmdId": 1})
+    telemetry(shared, devices[0], {"ts": 3000, "values": {"temperature": 8}})
+    assert live.silent(0.5)

@@ -1,8 +1,9 @@
 """kill -9 while rule chains keep something: delays, windows, alarm conditions that have to last."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
-from harness.chains import CALL, SAVE, Chain, Service, alarms, change_default_profile, post
+from harness.chains import CALL, SAVE, SWITCH, Chain, Service, alarms, change_default_profile, post
 from harness.rest import Rest
 from harness.server import Server, eventually
 
@@ -26,8 +27,7 @@ def settle(server: Server, rest: Rest, device, key: str, values: list) -> None:
     eventually(lambda: sorted(rest.values(device.id, key)) == values, within=20)
 
 
-def test_delayed_messages_survive_a_kill_and_come_once(make_server):
-    server = make_server(env=QUICK)
+def delayed_messages_survive_a_kill_and_come_once(server):
     rest = server.start().rest()
     delay = ("delay.TbMsgDelayNode", {"periodInSeconds": 4, "maxPendingMsgs": 1000})
     device = rest.create_device()
@@ -40,8 +40,7 @@ def test_delayed_messages_survive_a_kill_and_come_once(make_server):
     settle(server, rest, device, "n", list(range(10)))
 
 
-def test_a_window_of_deduplication_survives_a_kill(make_server):
-    server = make_server(env=QUICK)
+def a_window_of_deduplication_survives_a_kill(server):
     rest = server.start().rest()
     window = {"interval": 4, "strategy": "LAST", "maxPendingMsgs": 100, "maxRetries": 3}
     node = ("deduplication.TbMsgDeduplicationNode", window)
@@ -54,8 +53,7 @@ def test_a_window_of_deduplication_survives_a_kill(make_server):
     settle(server, rest, device, "n", [4])
 
 
-def test_a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_once(make_server):
-    server = make_server(env=QUICK)
+def a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_once(server):
     rest = server.start().rest()
     key = {"type": "TIME_SERIES", "key": "level"}
     predicate = {"type": "NUMERIC", "operation": "LESS", "value": {"defaultValue": 20}}
@@ -84,8 +82,7 @@ def test_a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_
     assert [found["id"] for found in alarms(rest, device.id)] == [alarm["id"]], "it was raised twice"
 
 
-def test_a_calculated_alarm_that_has_to_last_goes_on_after_a_kill_and_is_raised_once(make_server):
-    server = make_server(env=QUICK)
+def a_calculated_alarm_that_has_to_last_goes_on_after_a_kill_and_is_raised_once(server):
     rest = server.start().rest()
     device = rest.create_device()
     filters = [
@@ -131,6 +128,27 @@ def test_a_calculated_alarm_that_has_to_last_goes_on_after_a_kill_and_is_raised_
     assert [found["id"] for found in alarms(rest, device.id)] == [alarm["id"]], "it was raised twice"
 
 
+def test_what_chains_keep_survives_a_kill(make_server):
+    """Side by side, each with a server of its own: most of their time they wait."""
+    scenarios = (
+        delayed_messages_survive_a_kill_and_come_once,
+        a_window_of_deduplication_survives_a_kill,
+        a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_once,
+        a_calculated_alarm_that_has_to_last_goes_on_after_a_kill_and_is_raised_once,
+    )
+
+    def play(scenario) -> None:
+        server = make_server(scenario.__name__, env=QUICK)
+        scenario(server)
+        # It would be killed with the thread that has started it.
+        server.close()
+
+    with ThreadPoolExecutor() as pool:
+        running = [pool.submit(play, scenario) for scenario in scenarios]
+    for scenario in running:
+        scenario.result()
+
+
 def test_retries_go_on_after_a_kill(make_server):
     server = make_server(env=QUICK)
     rest = server.start().rest()
@@ -139,8 +157,10 @@ def test_retries_go_on_after_a_kill(make_server):
         change_default_profile(rest, defaultQueueName="HighPriority")
         device = rest.create_device()
         chain = Chain()
+        # What is no telemetry cannot be saved, and would be tried again until the server's patience at its end is over.
+        switch = chain.node(SWITCH)
         call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
-        chain.connect(call, "Success", chain.node(SAVE))
+        chain.connect(switch, "Post telemetry", call).connect(call, "Success", chain.node(SAVE))
         chain.save(rest, root=True)
         for n in range(5):
             post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})

@@ -2,7 +2,9 @@
 
 import pytest
 
-from harness.chains import SAVE, SWITCH, Chain, post, transform
+from harness.chains import SAVE, SWITCH, Chain, post, script, transform
+from harness.live import Live
+from harness.people import create_tenancy
 from harness.rest import unique
 from harness.server import eventually
 
@@ -41,34 +43,37 @@ def test_a_checkpoint_inside_a_nested_chain_finds_its_way_back(server, rest, dev
     assert rest.values(device.id, "n") == []
 
 
-@pytest.mark.parametrize(
-    ("strategy", "kept"),
-    [
-        ("FIRST", [{"n": 0}]),
-        ("LAST", [{"n": 4}]),
-        ("ALL", [{"count": 5, "sum": 10, "told": "deviceName,deviceType,ts"}]),
-    ],
-)
-def test_deduplication_makes_one_message_of_many(server, rest, device, strategy, kept):
-    window = {"interval": 4, "strategy": strategy, "maxPendingMsgs": 100, "maxRetries": 3}
-    window["outMsgType"] = "POST_TELEMETRY_REQUEST" if strategy == "ALL" else None
-    chain = Chain()
-    switch = chain.node(SWITCH)
-    gather = chain.node(("deduplication.TbMsgDeduplicationNode", window))
-    chain.connect(switch, "Post telemetry", gather)
-    sums = "count: msg.length, sum: msg.reduce((sum, one) => sum + one.msg.n, 0)"
-    total = f"{{{sums}, told: Object.keys(msg[0].metadata).sort().join(',')}}"
-    turn = chain.node(transform("JS", total if strategy == "ALL" else "msg"))
-    chain.connect(gather, "Success", turn).connect(turn, "Success", chain.node(SAVE))
-    chain.save(rest, root=True)
-    other = rest.create_device()
-    for n in range(5):
-        post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
-    post(server, other, {"n": 7})
-    eventually(lambda: rest.latest(device.id) == kept[0], within=15)
-    assert [len(rest.values(device.id, key)) for key in kept[0]] == [1] * len(kept[0])
-    # Each originator has a window of its own.
-    assert eventually(lambda: rest.latest(other.id)) != kept[0]
+def test_deduplication_makes_one_message_of_many(server, sysadmin):
+    def gather(strategy: str, kept: dict) -> tuple:
+        """Each in a tenant of its own, so that the windows of all pass together."""
+        rest = create_tenancy(sysadmin).admin
+        device, other = rest.create_device(), rest.create_device()
+        window = {"interval": 4, "strategy": strategy, "maxPendingMsgs": 100, "maxRetries": 3}
+        window["outMsgType"] = "POST_TELEMETRY_REQUEST" if strategy == "ALL" else None
+        chain = Chain()
+        switch = chain.node(SWITCH)
+        gather = chain.node(("deduplication.TbMsgDeduplicationNode", window))
+        chain.connect(switch, "Post telemetry", gather)
+        sums = "count: msg.length, sum: msg.reduce((sum, one) => sum + one.msg.n, 0)"
+        total = f"{{{sums}, told: Object.keys(msg[0].metadata).sort().join(',')}}"
+        turn = chain.node(transform("JS", total if strategy == "ALL" else "msg"))
+        chain.connect(gather, "Success", turn).connect(turn, "Success", chain.node(SAVE))
+        chain.save(rest, root=True)
+        for n in range(5):
+            post(server, device, {"ts": 1_700_000_000_000 + n, "values": {"n": n}})
+        post(server, other, {"n": 7})
+        return rest, device, other, kept
+
+    gathered = [
+        gather("FIRST", {"n": 0}),
+        gather("LAST", {"n": 4}),
+        gather("ALL", {"count": 5, "sum": 10, "told": "deviceName,deviceType,ts"}),
+    ]
+    for rest, device, other, kept in gathered:
+        eventually(lambda: rest.latest(device.id) == kept, within=15)
+        assert [len(rest.values(device.id, key)) for key in kept] == [1] * len(kept)
+        # Each originator has a window of its own.
+        assert eventually(lambda: rest.latest(other.id)) != kept
 
 
 def test_nodes_relate_an_originator_to_what_they_find_or_make_and_take_it_back(server, rest, device):
@@ -177,3 +182,58 @@ def tried(rest, lang: str, use: str, body: str) -> dict:
         },
         scriptLang=lang,
     ).json()
+
+
+def test_what_is_stored_and_what_is_shown_to_sockets_are_settings_of_their_own(server, rest, device):
+    def saves(node: tuple[str, dict], stored: bool, shown: bool) -> tuple[str, dict]:
+        stored, shown = ({"type": "ON_EVERY_MESSAGE" if on else "SKIP"} for on in (stored, shown))
+        settings = {"type": "ADVANCED", "webSockets": shown, "calculatedFields": stored}
+        class_name, configuration = node
+        parts = ("timeseries", "latest") if node is SAVE else ("attributes",)
+        return class_name, configuration | {"processingSettings": settings | dict.fromkeys(parts, stored)}
+
+    save_attributes = ("telemetry.TbMsgAttributesNode", {"scope": "CLIENT_SCOPE"})
+    chain = Chain()
+    switch = chain.node(SWITCH)
+    for label, node, version in (("Post telemetry", SAVE, 1), ("Post attributes", save_attributes, 3)):
+        quiet = chain.node(script("filter.TbJsFilterNode", "JS", "return msg.quiet != null;"))
+        chain.connect(switch, label, quiet)
+        for way, stored in (("True", True), ("False", False)):
+            chain.connect(quiet, way, chain.node(saves(node, stored, not stored), configurationVersion=version))
+    chain.save(rest, root=True)
+    strategy = {"type": "IMMEDIATE", "saveTimeSeries": True, "saveLatest": True, "sendWsUpdate": False}
+    calculated = {
+        "entityId": device.json["id"],
+        "type": "SIMPLE",
+        "name": "doubled",
+        "configuration": {
+            "type": "SIMPLE",
+            "arguments": {"n": {"refEntityKey": {"key": "quiet", "type": "TS_LATEST"}}},
+            "expression": "n * 2",
+            "output": {"type": "TIME_SERIES", "name": "doubled", "decimalsByDefault": 0, "strategy": strategy},
+        },
+    }
+    rest.post("/api/calculatedField", calculated)
+    followed = {"entityType": "DEVICE", "entityId": device.id}
+    live = Live.authenticated(
+        rest,
+        followed | {"type": "TIMESERIES", "cmdId": 1},
+        followed | {"type": "ATTRIBUTES", "cmdId": 2, "scope": "CLIENT_SCOPE"},
+    )
+    assert sorted(live.receive()["subscriptionId"] for _ in range(2)) == [1, 2]
+    path = f"/api/plugins/telemetry/DEVICE/{device.id}"
+
+    def attributes() -> dict:
+        return {found["key"]: found["value"] for found in rest.get(f"{path}/values/attributes/CLIENT_SCOPE").json()}
+
+    post(server, device, {"quiet": 1})
+    post(server, device, {"quiet": 2}, "attributes")
+    eventually(lambda: rest.values(device.id, "doubled") == [2] and attributes() == {"quiet": 2})
+    post(server, device, {"ts": 1000, "values": {"loud": 3}})
+    told = live.receive()
+    assert (told["subscriptionId"], told["data"]) == (1, {"loud": [[1000, "3"]]})
+    post(server, device, {"loud": 4}, "attributes")
+    told = live.receive()
+    assert (told["subscriptionId"], list(told["data"])) == (2, ["loud"])
+    assert sorted(rest.get(f"{path}/keys/timeseries").json()) == ["doubled", "quiet"]
+    assert attributes() == {"quiet": 2}

@@ -6,27 +6,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on is over")]
 
-use std::sync::Arc;
+mod world;
+
 use std::time::{Duration, Instant};
 
-use fieldline_core::access::Principal;
-use fieldline_core::clock::{Clock as _, SystemClock};
-use fieldline_core::entity_query::{Deps, EntityQueries};
-use fieldline_core::events::EntityEvents;
-use fieldline_core::live::LiveStore;
-use fieldline_core::password::Passwords;
-use fieldline_core::ports::{
-    AttributeRow, NoRuleEngine, NoRuleNodes, RowParts, TelemetryRow, TimeSeriesStore,
-};
-use fieldline_core::services::{Context, seed};
-use fieldline_model::entity::{Authority, Device};
+use fieldline_core::clock::Clock as _;
+use fieldline_core::ports::{AttributeRow, AttributeStore, RowParts, TelemetryRow, TimeSeriesStore};
 use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::query::EntityDataQuery;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, Subject};
-use fieldline_storage::series::{self, SeriesStore};
-use fieldline_storage::sql;
 use serde_json::json;
+
+use self::world::World;
 
 /// Rows saved at once.
 const AT_ONCE: usize = 1_000;
@@ -37,63 +28,11 @@ async fn main() {
         .skip(1)
         .map(|text| text.parse::<usize>().unwrap());
     let (devices, rounds) = (numbers.next().unwrap_or(100_000), numbers.next().unwrap_or(500));
-    let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(SystemClock);
-    let path = dir.path().join("entities.db");
-    let database = sql::Database::sqlite(&path, &sql::Options::default())
-        .await
-        .unwrap();
-    let stores = database.entity_stores();
-    let store = SeriesStore::open(
-        &dir.path().join("series"),
-        &series::Options::default(),
-        clock.clone(),
-    )
-    .unwrap();
-    let live = LiveStore::new(store.clone(), store.clone(), store.clone());
-    let context = Context {
-        stores: stores.clone(),
-        series: live.clone(),
-        attributes: live.clone(),
-        events: Arc::new(EntityEvents::default()),
-        clock: clock.clone(),
-        passwords: Passwords::new(1),
-        rule_engine: Arc::new(NoRuleEngine),
-        rule_nodes: Arc::new(NoRuleNodes),
-    };
-    seed::seed_demo(&context).await.unwrap();
-    let user = stores
-        .users
-        .by_email("tenant@thingsboard.org")
-        .await
-        .unwrap()
-        .unwrap();
-    let who = Principal::of(&user);
-    assert_eq!(who.authority, Authority::TenantAdmin);
-    let profile = stores
-        .device_profiles
-        .default_profile(who.tenant)
-        .await
-        .unwrap()
-        .unwrap();
-
     let begun = Instant::now();
-    let mut subjects = Vec::with_capacity(devices);
-    for number in 0..devices {
-        let id = DeviceId::new();
-        let device = Device {
-            id: Some(id),
-            created_time: clock.now_ms(),
-            tenant_id: who.tenant,
-            name: format!("Device {number:06}"),
-            device_profile_id: profile.id,
-            ..Device::default()
-        };
-        stores.devices.save(device, true).await.unwrap();
-        subjects.push(Subject::device(who.tenant, id));
-    }
-    let now = clock.now_ms();
-    for (chunk, group) in subjects.chunks(AT_ONCE).enumerate() {
+    let world = World::with(devices).await;
+    let (live, queries, who) = (&world.live, &world.queries, &world.who);
+    let now = world.clock.now_ms();
+    for (chunk, group) in world.subjects.chunks(AT_ONCE).enumerate() {
         let values: Vec<(Vec<u8>, Vec<u8>)> = (0..group.len())
             .map(|place| {
                 let number = (chunk * AT_ONCE + place) as i64;
@@ -115,7 +54,7 @@ async fn main() {
                 subject: *subject,
                 ts: now,
                 ttl_seconds: 0,
-                parts: RowParts::Both,
+                parts: RowParts::ALL,
                 values,
             })
             .collect();
@@ -129,24 +68,11 @@ async fn main() {
                 values,
             })
             .collect();
-        store.save_points(&points).await;
-        fieldline_core::ports::AttributeStore::save(store.as_ref(), &attributes)
-            .await
-            .unwrap();
+        TimeSeriesStore::save(live.as_ref(), &points).await.unwrap();
+        AttributeStore::save(live.as_ref(), &attributes).await.unwrap();
     }
     println!("{devices} devices with values made in {:.1?}", begun.elapsed());
 
-    let queries = EntityQueries::new(
-        Deps {
-            stores,
-            rows: database.entity_rows(),
-            values: store.clone(),
-            attributes: store.clone(),
-            clock,
-        },
-        1 << 30,
-    );
-    live.listen(queries.value_listener());
     let number = |key: &str, operation: &str, value: i64| {
         json!({
             "key": { "type": "TIME_SERIES", "key": key },
@@ -172,7 +98,7 @@ async fn main() {
     }))
     .unwrap();
     let begun = Instant::now();
-    let found = queries.find(&who, &query).await.unwrap();
+    let found = queries.find(who, &query).await.unwrap();
     println!(
         "first query: {} of {devices} in {:.1?}",
         found.total_elements,
@@ -184,20 +110,10 @@ async fn main() {
         for round in 0..rounds {
             let mut values = Vec::new();
             pack("temperature", ValueRef::Double(round as f64), &mut values);
-            let rows: Vec<TelemetryRow<'_>> = subjects
-                .iter()
-                .take(changed)
-                .map(|subject| TelemetryRow {
-                    subject: *subject,
-                    ts: now + 1 + round as i64,
-                    ttl_seconds: 0,
-                    parts: RowParts::Latest,
-                    values: &values,
-                })
-                .collect();
-            live.save_points(&rows).await;
+            let changed = world.subjects.get(..changed).unwrap_or(&world.subjects);
+            world.store(changed, now + 1 + round as i64, &values).await;
             let begun = Instant::now();
-            queries.find(&who, &query).await.unwrap();
+            queries.find(who, &query).await.unwrap();
             took.push(begun.elapsed());
         }
         took.sort_unstable();
@@ -207,18 +123,5 @@ async fn main() {
             at(50),
             at(99)
         );
-    }
-}
-
-/// Saves points without naming the trait, which attributes have, too.
-trait SavePoints {
-    async fn save_points(&self, rows: &[TelemetryRow<'_>]);
-}
-
-impl<S: TimeSeriesStore> SavePoints for S {
-    async fn save_points(&self, rows: &[TelemetryRow<'_>]) {
-        if !rows.is_empty() {
-            TimeSeriesStore::save(self, rows).await.unwrap();
-        }
     }
 }

@@ -7,36 +7,30 @@
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on is over")]
 
+mod world;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::calls::Calls;
-use fieldline_core::clock::{Clock as _, SystemClock};
+use fieldline_core::clock::Clock as _;
 use fieldline_core::downlink::NoDeviceLink;
-use fieldline_core::entity_query::{self, EntityQueries};
-use fieldline_core::events::EntityEvents;
-use fieldline_core::live::LiveStore;
-use fieldline_core::password::Passwords;
-use fieldline_core::ports::{
-    NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScripts, RowParts, TelemetryRow,
-    TimeSeriesStore,
-};
+use fieldline_core::ports::{NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScripts};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{Context, Onboarding, seed};
+use fieldline_core::services::Onboarding;
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
-use fieldline_model::entity::Device;
+use fieldline_model::Subject;
 use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::{DeviceId, Subject};
-use fieldline_storage::series::{self, SeriesStore};
-use fieldline_storage::sql;
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
+
+use self::world::World;
 
 /// How long points are sent.
 const SECONDS: u64 = 10;
@@ -44,10 +38,7 @@ const SECONDS: u64 = 10;
 struct Platform {
     address: SocketAddr,
     token: String,
-    live: Arc<LiveStore>,
-    subjects: Vec<Subject>,
-    clock: Arc<SystemClock>,
-    _dir: tempfile::TempDir,
+    world: World,
 }
 
 #[tokio::main]
@@ -63,7 +54,7 @@ async fn main() {
 }
 
 async fn one_busy_device(platform: &Platform, sockets: usize, rate: usize) {
-    let subject = platform.subjects[0];
+    let subject = platform.world.subjects[0];
     let mut readers = Vec::with_capacity(sockets);
     for _ in 0..sockets {
         let command = json!({
@@ -71,7 +62,7 @@ async fn one_busy_device(platform: &Platform, sockets: usize, rate: usize) {
         });
         let mut socket = platform.connect(&command).await;
         socket.next().await.unwrap().unwrap();
-        let clock = platform.clock.clone();
+        let clock = platform.world.clock.clone();
         readers.push(tokio::spawn(async move {
             let mut late = Vec::new();
             let mut messages = 0u64;
@@ -135,11 +126,11 @@ async fn one_large_page(platform: &Platform) {
     println!("a page of {shown} devices in {:.1?}", begun.elapsed());
     for round in 0..3 {
         let begun = Instant::now();
-        for group in platform.subjects.chunks(1_000) {
+        for group in platform.world.subjects.chunks(1_000) {
             platform.store(group, 1_000 + round).await;
         }
         let (mut updated, mut messages) = (0, 0);
-        while updated < platform.subjects.len().min(shown) {
+        while updated < platform.world.subjects.len().min(shown) {
             let Message::Text(text) = socket.next().await.unwrap().unwrap() else {
                 continue;
             };
@@ -156,78 +147,15 @@ async fn one_large_page(platform: &Platform) {
 
 impl Platform {
     async fn start(devices: usize) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let clock = Arc::new(SystemClock);
-        let path = dir.path().join("entities.db");
-        let database = sql::Database::sqlite(&path, &sql::Options::default())
-            .await
-            .unwrap();
-        let entities = database.entity_stores();
-        let store = SeriesStore::open(
-            &dir.path().join("series"),
-            &series::Options::default(),
-            clock.clone(),
-        )
-        .unwrap();
-        let live = LiveStore::new(store.clone(), store.clone(), store.clone());
-        let events = Arc::new(EntityEvents::default());
-        let context = Context {
-            stores: entities.clone(),
-            series: live.clone(),
-            attributes: live.clone(),
-            events: events.clone(),
-            clock: clock.clone(),
-            passwords: Passwords::new(1),
-            rule_engine: Arc::new(NoRuleEngine),
-            rule_nodes: Arc::new(NoRuleNodes),
-        };
-        seed::seed_demo(&context).await.unwrap();
-        let queries = EntityQueries::new(
-            entity_query::Deps {
-                stores: entities.clone(),
-                rows: database.entity_rows(),
-                values: store.clone(),
-                attributes: store.clone(),
-                clock: clock.clone(),
-            },
-            256 << 20,
-        );
-        events.listen(queries.entity_listener());
-        live.listen(queries.value_listener());
-        let user = entities
-            .users
-            .by_email("tenant@thingsboard.org")
-            .await
-            .unwrap()
-            .unwrap();
-        let tenant = user.tenant_id;
-        let profile = entities
-            .device_profiles
-            .default_profile(tenant)
-            .await
-            .unwrap()
-            .unwrap();
-        let mut subjects = Vec::with_capacity(devices);
-        for number in 0..devices {
-            let id = DeviceId::new();
-            let device = Device {
-                id: Some(id),
-                created_time: clock.now_ms(),
-                tenant_id: tenant,
-                name: format!("Device {number:06}"),
-                device_profile_id: profile.id,
-                ..Device::default()
-            };
-            entities.devices.save(device, true).await.unwrap();
-            subjects.push(Subject::device(tenant, id));
-        }
+        let world = World::with(devices).await;
+        let (entities, live, clock) = (&world.stores, &world.live, &world.clock);
         let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
         let deps = Deps {
             usage: ApiUsage::new(entities.clone(), live.clone(), clock.clone()),
-            entities,
+            entities: entities.clone(),
             series: live.clone(),
             attributes: live.clone(),
-            events,
+            events: Arc::clone(&world.context.events),
             clock: clock.clone(),
             token_key: TokenKey::random(),
             token_settings: None,
@@ -236,13 +164,13 @@ impl Platform {
             rest_calls: RestCallers::new("live", WaitLimits::default()),
             devices: Arc::new(NoDeviceLink),
             calls,
-            onboarding: Onboarding::new(context),
+            onboarding: Onboarding::new(world.context.clone()),
             rule_nodes: Arc::new(NoRuleNodes),
             scripts: Arc::new(NoScripts),
             replays: Arc::new(NoRuleReplay),
             reprocess: Arc::new(NoFieldReprocess),
             live: live.clone(),
-            queries,
+            queries: world.queries.clone(),
         };
         let router = fieldline_api::router(deps, Options::default());
         let token = log_in(&router).await;
@@ -252,10 +180,7 @@ impl Platform {
         Self {
             address,
             token,
-            live,
-            subjects,
-            clock,
-            _dir: dir,
+            world,
         }
     }
 
@@ -272,17 +197,9 @@ impl Platform {
     async fn store(&self, subjects: &[Subject], value: i64) {
         let mut values = Vec::new();
         pack("t", ValueRef::Long(value), &mut values);
-        let rows: Vec<TelemetryRow<'_>> = subjects
-            .iter()
-            .map(|subject| TelemetryRow {
-                subject: *subject,
-                ts: self.clock.now_ms(),
-                ttl_seconds: 0,
-                parts: RowParts::Latest,
-                values: &values,
-            })
-            .collect();
-        TimeSeriesStore::save(self.live.as_ref(), &rows).await.unwrap();
+        self.world
+            .store(subjects, self.world.clock.now_ms(), &values)
+            .await;
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Conditions {
     start_ts: Option<i64>,
     /// Created at or before this time, milliseconds.
     end_ts: Option<i64>,
-    /// Created within the last so many milliseconds; in the place of start and end.
+    /// Created within so many milliseconds: the last ones, or in a page those from the start. In the place of the end.
     time_window: Option<i64>,
     /// Types.
     type_list: Option<Vec<String>>,
@@ -42,11 +42,14 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    fn query(&self, scope: AlarmScope, now: i64) -> AlarmQuery {
+    /// A window begins at the start where `from_start` and there is one, else it ends now.
+    fn query(&self, scope: AlarmScope, now: i64, from_start: bool) -> AlarmQuery {
         let present = |time: Option<i64>| time.filter(|time| *time > 0);
-        let (from, to) = match present(self.time_window) {
-            Some(window) => (Some(now.saturating_sub(window)), Some(now)),
-            None => (present(self.start_ts), present(self.end_ts)),
+        let start = present(self.start_ts);
+        let (from, to) = match (present(self.time_window), start.filter(|_| from_start)) {
+            (Some(window), Some(start)) => (Some(start), Some(start.saturating_add(window))),
+            (Some(window), None) => (Some(now.saturating_sub(window)), Some(now)),
+            (None, _) => (start, present(self.end_ts)),
         };
         let query = AlarmQuery {
             scope,
@@ -100,6 +103,13 @@ pub(crate) struct AlarmDataQuery {
     page_link: AlarmDataPageLink,
 }
 
+impl AlarmDataQuery {
+    /// Attributes and latest values of the entity that are shown.
+    pub(crate) fn latest_keys(&self) -> &[EntityKey] {
+        self.latest_values.as_deref().unwrap_or_default()
+    }
+}
+
 /// How many alarms are asked for.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -137,14 +147,19 @@ pub(crate) async fn find(
 ) -> ApiResult<PageData<AlarmData>> {
     let link = &query.page_link;
     check_assignee(api, caller, &link.conditions).await?;
-    let page = page(link)?;
+    let by_entity = link.sort_order.as_ref().filter(|sort| sorts_entities(&sort.key));
+    let page = page(link, by_entity.is_some())?;
     let filter = Filter {
         entities: &query.entity_filter,
         keys: query.key_filters.as_deref().unwrap_or_default(),
         operation: query.key_filters_operation.unwrap_or_default(),
+        sort: by_entity,
     };
     let scope = scope(api, caller, &filter, link.conditions.search_propagated_alarms).await?;
-    let query_of_alarms = narrowed(caller, link.conditions.query(scope, api.clock.now_ms()));
+    let query_of_alarms = AlarmQuery {
+        by_entity: by_entity.is_some(),
+        ..narrowed(caller, link.conditions.query(scope, api.clock.now_ms(), true))
+    };
     let alarms = api
         .entities
         .alarms
@@ -174,12 +189,13 @@ pub(crate) async fn count(api: &ApiState, caller: &Principal, query: &AlarmCount
                 entities,
                 keys: query.key_filters.as_deref().unwrap_or_default(),
                 operation: query.key_filters_operation.unwrap_or_default(),
+                sort: None,
             };
             scope(api, caller, &filter, query.conditions.search_propagated_alarms).await?
         }
         None => AlarmScope::All,
     };
-    let query = narrowed(caller, query.conditions.query(scope, api.clock.now_ms()));
+    let query = narrowed(caller, query.conditions.query(scope, api.clock.now_ms(), false));
     Ok(api.entities.alarms.count(caller.tenant, &query).await?)
 }
 
@@ -195,6 +211,8 @@ struct Filter<'a> {
     entities: &'a EntityFilter,
     keys: &'a [KeyFilter],
     operation: ComplexOperation,
+    /// How they are sorted, by what alarms know nothing of.
+    sort: Option<&'a DataSortOrder>,
 }
 
 /// What a filter stands for. Entities that the caller may not see are left out.
@@ -207,6 +225,7 @@ async fn scope(
     // A whole type needs no list of its entities.
     if let EntityFilter::EntityType { entity_type } = filter.entities
         && filter.keys.is_empty()
+        && filter.sort.is_none()
     {
         return Ok(if propagated {
             AlarmScope::AffectingType(*entity_type)
@@ -231,10 +250,10 @@ async fn scope(
                 latest_values: Vec::new(),
                 page_link: DataPageLink {
                     page_size: MAX_ALARM_ENTITIES as i64,
-                    sort_order: Some(DataSortOrder {
+                    sort_order: Some(filter.sort.cloned().unwrap_or_else(|| DataSortOrder {
                         key: EntityKey::new(KeyType::EntityField, "createdTime"),
                         direction: SortOrder::Asc,
-                    }),
+                    })),
                     ..DataPageLink::default()
                 },
             };
@@ -249,31 +268,33 @@ async fn scope(
     })
 }
 
+/// Whether alarms are sorted by what their entities are sorted by: values, and fields that alarms do not show.
+fn sorts_entities(key: &EntityKey) -> bool {
+    match key.key_type {
+        KeyType::AlarmField => false,
+        KeyType::EntityField => !matches!(key.key.as_str(), "name" | "label"),
+        _ => true,
+    }
+}
+
 /// The property of a list that a key of a query means.
-fn property(key: &EntityKey) -> ApiResult<String> {
+fn property(key: &EntityKey) -> String {
     let name = match (key.key_type, key.key.as_str()) {
         (KeyType::EntityField, "name") => "originatorName",
         (KeyType::EntityField, "label") => "originatorLabel",
-        (KeyType::AlarmField | KeyType::EntityField, name) => match name {
-            "startTime" => "startTs",
-            "endTime" => "endTs",
-            "ackTime" => "ackTs",
-            "clearTime" => "clearTs",
-            "assignTime" => "assignTs",
-            "assigneeId" => "assignee",
-            "originatorId" | "originatorDisplayName" => "originatorName",
-            other => other,
-        },
-        _ => {
-            return Err(ApiError::bad_request(
-                "Alarms can only be sorted by fields of the alarm and of its originator!",
-            ));
-        }
+        (_, "startTime") => "startTs",
+        (_, "endTime") => "endTs",
+        (_, "ackTime") => "ackTs",
+        (_, "clearTime") => "clearTs",
+        (_, "assignTime") => "assignTs",
+        (_, "assigneeId" | "assigneeEmail") => "assignee",
+        (_, "originatorId" | "originatorDisplayName") => "originatorName",
+        (_, other) => other,
     };
-    Ok(name.to_owned())
+    name.to_owned()
 }
 
-fn page(link: &AlarmDataPageLink) -> ApiResult<PageLink> {
+fn page(link: &AlarmDataPageLink, by_entity: bool) -> ApiResult<PageLink> {
     if link.page_size < 1 {
         return Err(ApiError::bad_request(format!(
             "Incorrect page link page size '{}'. Page size must be greater than zero.",
@@ -286,13 +307,13 @@ fn page(link: &AlarmDataPageLink) -> ApiResult<PageLink> {
             link.page
         ))
     })?;
-    let sort = link.sort_order.as_ref();
+    let sort = link.sort_order.as_ref().filter(|_| !by_entity);
     Ok(PageLink {
         page_size: link.page_size.min(MAX_PAGE) as u32,
         page: number,
         text_search: link.text_search.clone().filter(|text| !text.is_empty()),
         sort_order: sort.map(|sort| sort.direction),
-        sort_property: sort.map(|sort| property(&sort.key)).transpose()?,
+        sort_property: sort.map(|sort| property(&sort.key)),
     })
 }
 

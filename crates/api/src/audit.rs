@@ -51,6 +51,10 @@ pub(crate) async fn keep(api: Api, audited: Audited, request: Request, next: Nex
         peer: crate::caller::peer(&parts.extensions),
         body: Bytes::new(),
     };
+    if audited.is_upload(&about.method) {
+        let response = next.run(Request::from_parts(parts, body)).await;
+        return about.keep(&api, &caller.principal, &audited, response).await;
+    }
     // Read here, within the limit of bodies, and handed on without a copy.
     let bytes = match Bytes::from_request(Request::from_parts(parts.clone(), body), &()).await {
         Ok(bytes) => bytes,
@@ -63,19 +67,7 @@ pub(crate) async fn keep(api: Api, audited: Audited, request: Request, next: Nex
     let request = Request::from_parts(parts, Body::from(bytes.clone()));
     let about = About { body: bytes, ..about };
     let response = next.run(request).await;
-    let succeeded = response.status().is_success();
-    if succeeded && !audited.also_success {
-        return response;
-    }
-    let details = match response.extensions().get::<FailureText>() {
-        Some(FailureText(text)) => text.clone(),
-        None if succeeded => String::new(),
-        None => response.status().to_string(),
-    };
-    if let Some(entry) = about.entry(&api, &caller.principal, &audited, succeeded, details) {
-        api.audit.record(entry).await;
-    }
-    response
+    about.keep(&api, &caller.principal, &audited, response).await
 }
 
 /// A request as far as the audit log is concerned.
@@ -90,6 +82,22 @@ struct About {
 }
 
 impl About {
+    async fn keep(&self, api: &Api, who: &Principal, audited: &Audited, response: Response) -> Response {
+        let succeeded = response.status().is_success();
+        if succeeded && !audited.also_success {
+            return response;
+        }
+        let details = match response.extensions().get::<FailureText>() {
+            Some(FailureText(text)) => text.clone(),
+            None if succeeded => String::new(),
+            None => response.status().to_string(),
+        };
+        if let Some(entry) = self.entry(api, who, audited, succeeded, details) {
+            api.audit.record(entry).await;
+        }
+        response
+    }
+
     fn entry(
         &self,
         api: &Api,

@@ -37,6 +37,7 @@ mod entity_view;
 mod entity_view_list;
 mod event;
 mod login;
+mod ota_package;
 mod password_reset;
 mod profile;
 mod queue;
@@ -48,6 +49,7 @@ mod rule_chain;
 mod rule_chain_replay;
 mod rule_engine;
 mod rule_node;
+mod system;
 mod tenant;
 mod tenant_profile;
 mod usage;
@@ -68,6 +70,7 @@ pub(crate) fn routes() -> Routes {
         .merge(api_key::routes())
         .merge(bulk_import::routes())
         .merge(login::routes())
+        .merge(ota_package::routes())
         .merge(password_reset::routes())
         .merge(admin::routes())
         .merge(admin_security::routes())
@@ -112,6 +115,7 @@ pub(crate) fn routes() -> Routes {
         .merge(claim::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
+        .merge(system::routes())
         .merge(usage::routes())
 }
 
@@ -138,8 +142,8 @@ struct EntitySubtype {
     subtype: String,
 }
 
-/// A list, or one entity, by which parameters are given.
-#[derive(Serialize)]
+/// A page, a list or one entity, by which parameters are given.
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 enum Either<A, B> {
     Left(A),

@@ -5,15 +5,17 @@
 
 use std::panic::AssertUnwindSafe;
 
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::Method;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use fieldline_model::entity::Authority;
 use futures::FutureExt as _;
 use tracing::Instrument as _;
-use utoipa::openapi::OpenApi;
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{Content, Object, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 use crate::audit::{self, Audited};
@@ -37,6 +39,24 @@ pub(crate) const STC: Access = Access::Roles(&[
     Authority::TenantAdmin,
     Authority::CustomerUser,
 ]);
+
+/// What is read by `POST`, as questions are too large for an address: public sessions, which only read, may ask them, too.
+const READ_BY_POST: [&str; 12] = [
+    "/api/alarmsQuery/count",
+    "/api/alarmsQuery/find",
+    "/api/assets",
+    "/api/auth/logout",
+    "/api/devices",
+    "/api/entitiesQuery/count",
+    "/api/entitiesQuery/find",
+    "/api/entitiesQuery/find/keys",
+    "/api/entityViews",
+    "/api/relations",
+    "/api/relations/info",
+    "/api/v2/entitiesQuery/find/keys",
+];
+/// Largest body of a request that nobody has to prove anything for, in bytes.
+const MAX_PUBLIC_BODY: usize = 65_536;
 
 /// Who may call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,10 +122,14 @@ impl Routes {
     pub(crate) fn build(self, api: &Api, openapi: OpenApi) -> (axum::Router<Api>, OpenApi) {
         let mut router = OpenApiRouter::with_openapi(openapi);
         for (access, (schemas, mut paths, mut handlers)) in self.entries {
-            for item in paths.paths.values_mut() {
+            for (path, item) in &mut paths.paths {
                 describe_access(item, access);
+                describe_errors(item, path);
             }
             handlers = handlers.route_layer(middleware::from_fn(run_to_end));
+            if access == Access::Public {
+                handlers = handlers.layer(DefaultBodyLimit::max(MAX_PUBLIC_BODY));
+            }
             let audited = paths.paths.keys().find_map(|path| Audited::of(path));
             if let Some(audited) = audited {
                 let api = Api::clone(api);
@@ -139,11 +163,21 @@ async fn check(
     next: Next,
 ) -> Result<Response, ApiError> {
     let authenticated = caller::authenticate(&api, request.headers()).await?;
+    api.rest_limits.admit(&authenticated.principal).await?;
     if !allowed.contains(&authenticated.principal.authority) {
+        return Err(ApiError::denied());
+    }
+    if authenticated.principal.is_public() && !only_reads(&request) {
         return Err(ApiError::denied());
     }
     request.extensions_mut().insert(authenticated);
     Ok(next.run(request).await)
+}
+
+fn only_reads(request: &Request) -> bool {
+    let path = request.extensions().get::<MatchedPath>();
+    let asks = || path.is_some_and(|path| READ_BY_POST.contains(&path.as_str()));
+    request.method().is_safe() || (request.method() == Method::POST && asks())
 }
 
 /// Runs a handler that changes something to its end, even if the client hangs up: what is stored must not miss the rest of
@@ -172,11 +206,8 @@ fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     .collect()
 }
 
-/// Writes `x-authorities` and the need for a token into the description.
-fn describe_access(item: &mut PathItem, access: Access) {
-    let Access::Roles(allowed) = access else { return };
-    let names: Vec<&str> = allowed.iter().map(|authority| authority.name()).collect();
-    for operation in [
+fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
         &mut item.get,
         &mut item.post,
         &mut item.put,
@@ -185,7 +216,33 @@ fn describe_access(item: &mut PathItem, access: Access) {
     ]
     .into_iter()
     .flatten()
+}
+
+/// Writes into the description what every answer looks like that says no and is not described by itself.
+fn describe_errors(item: &mut PathItem, path: &str) {
+    let json = Content::new(Some(Ref::from_schema_name("ErrorResponse")));
+    let mut answer = ResponseBuilder::new()
+        .description("What went wrong")
+        .content("application/json", json);
+    if ["/api/plugins/", "/api/rpc/"]
+        .iter()
+        .any(|prefix| path.starts_with(prefix))
     {
+        let text = Object::with_type(Type::String);
+        answer = answer.content("text/plain", Content::new(Some(text)));
+    }
+    let answer = answer.build();
+    for operation in operations_mut(item) {
+        let described = &mut operation.responses.responses;
+        described.insert("default".to_owned(), answer.clone().into());
+    }
+}
+
+/// Writes `x-authorities` and the need for a token into the description.
+fn describe_access(item: &mut PathItem, access: Access) {
+    let Access::Roles(allowed) = access else { return };
+    let names: Vec<&str> = allowed.iter().map(|authority| authority.name()).collect();
+    for operation in operations_mut(item) {
         operation
             .extensions
             .get_or_insert_with(Extensions::default)

@@ -1,5 +1,6 @@
 //! Reads requests, and refuses malformed ones with the error body of the API.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use axum::body::Bytes;
@@ -7,7 +8,8 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use fieldline_model::page::{PageLink, SortOrder};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize as _, Deserializer};
 use uuid::Uuid;
 
 use crate::error::{ApiError, ErrorCode};
@@ -62,6 +64,27 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             .map(|axum::extract::Query(query)| Self(query))
             .map_err(|rejection| ApiError::bad_request(rejection.body_text()))
     }
+}
+
+/// A flag of a query or a path as clients write it: Python's say `True`; `None` where it is empty.
+pub(crate) fn parse_flag(text: &str) -> Result<Option<bool>, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "" => Ok(None),
+        "true" | "on" | "yes" | "1" => Ok(Some(true)),
+        "false" | "off" | "no" | "0" => Ok(Some(false)),
+        _ => Err(format!("\"{text}\" is neither true nor false")),
+    }
+}
+
+/// Deserializes a flag of a query that may be absent (with `#[serde(default)]`) or empty.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    let text = Cow::<'de, str>::deserialize(deserializer)?;
+    parse_flag(&text).map_err(D::Error::custom)
+}
+
+/// Deserializes a flag of a query that must be there.
+pub(crate) fn required_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    flag(deserializer)?.ok_or_else(|| D::Error::custom("a flag is empty"))
 }
 
 /// The path parameters of a request, all of them UUIDs, in their order.

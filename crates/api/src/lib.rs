@@ -14,6 +14,8 @@ mod extract;
 mod mails;
 mod openapi;
 mod options;
+mod ota;
+mod rest_limits;
 mod router;
 mod state;
 mod telemetry;

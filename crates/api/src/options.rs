@@ -27,10 +27,15 @@ pub struct Options {
     pub user_token_access: bool,
     /// Memory for what queries of entities keep; beyond it they read more from the disk.
     pub query_memory: ByteSize,
+    /// Whether texts that hold a number become numbers in what is saved through the API and by imports; without it they
+    /// stay texts. For devices see `mqtt.json-type-cast`.
+    pub json_type_cast: bool,
     /// How often subscriptions evaluate counts and dynamic queries again.
     pub live_refresh: Span,
     /// Largest body of a request.
     pub max_body: ByteSize,
+    /// Largest OTA package that can be uploaded. What a tenant may have in all is in its tenant profile.
+    pub max_package: ByteSize,
     /// Address under which people reach the platform, for links such as `https://iot.example.com`; taken from each
     /// request where empty.
     pub public_url: String,
@@ -48,8 +53,10 @@ impl Default for Options {
             min_password_length: 6,
             user_token_access: true,
             query_memory: ByteSize::mib(256),
+            json_type_cast: true,
             live_refresh: Span::secs(60),
             max_body: ByteSize::mib(16),
+            max_package: ByteSize::mib(256),
             public_url: String::new(),
         }
     }

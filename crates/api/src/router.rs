@@ -14,6 +14,9 @@ use crate::options::Options;
 use crate::state::{Api, ApiState, Deps};
 use crate::{caller, controllers, error, openapi, telemetry, ws};
 
+/// What a form may have besides the file in it, bytes.
+const FORM: u64 = 64 << 10;
+
 /// Paths below `/api` that are not this router's business to guard.
 const UNGUARDED: [&str; 4] = ["/api/noauth/", "/api/v1/", "/api/ws", "/api/images/public/"];
 
@@ -53,7 +56,11 @@ async fn refuse_large_body(State(api): State<Api>, request: Request, next: Next)
         .headers()
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|bytes| bytes > api.options.max_body.0) {
+    let max = match is_package(&request) {
+        true => api.options.max_package.0.saturating_add(FORM),
+        false => api.options.max_body.0,
+    };
+    if declared.is_some_and(|bytes| bytes > max) {
         return Err(ApiError::with_status(
             StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::BadRequestParams,
@@ -61,6 +68,11 @@ async fn refuse_large_body(State(api): State<Api>, request: Request, next: Next)
         ));
     }
     Ok(next.run(request).await)
+}
+
+/// Whether a request uploads an OTA package: its data is written to the disk while it comes.
+fn is_package(request: &Request) -> bool {
+    request.method() == Method::POST && request.uri().path().starts_with("/api/otaPackage/")
 }
 
 async fn method_not_allowed(method: Method) -> ApiError {

@@ -11,6 +11,8 @@ use fieldline_core::downlink::DeviceLink;
 use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::live::LiveStore;
+use fieldline_core::options::ByteSize;
+use fieldline_core::ota::{self, Downloads};
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
     AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
@@ -25,6 +27,7 @@ use uuid::Uuid;
 use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
 use crate::mails::Mails;
 use crate::options::Options;
+use crate::rest_limits::RestLimits;
 use crate::telemetry::SaveContext;
 use crate::ws::{Hub, Limits};
 
@@ -102,7 +105,9 @@ pub(crate) struct ApiState {
     pub(crate) tokens: Tokens,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) logins: LoginGuard,
+    pub(crate) rest_limits: Arc<RestLimits>,
     pub(crate) mails: Mails,
+    pub(crate) downloads: Arc<Downloads>,
     pub(crate) keys: KeyRing,
     pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
@@ -128,12 +133,22 @@ impl ApiState {
         services.actions.audit_to(audit.clone());
         let sessions = Arc::new(Sessions::new(&deps.entities, Arc::clone(&deps.clock)));
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
+        let rest_limits = Arc::new(RestLimits::new(&deps.entities, &deps.clock));
+        deps.events.listen(Arc::clone(&rest_limits) as _);
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
         let hub = Hub::new();
         deps.live.listen(Arc::clone(&hub) as _);
         deps.events.listen(Arc::clone(&hub) as _);
+        // People download each package once: little of it is worth keeping.
+        let uncached = ota::Options {
+            cache: ByteSize::mib(1),
+            ..ota::Options::default()
+        };
+        let (packages, updates) = (&deps.entities.ota_packages, &deps.entities.ota_updates);
+        let downloads = Downloads::new(Arc::clone(packages), Arc::clone(updates), &uncached);
         Self {
+            downloads,
             hub,
             socket_limits: Arc::default(),
             tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),
@@ -141,6 +156,7 @@ impl ApiState {
             keys: KeyRing::new(services.api_keys.clone()),
             mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
             logins: LoginGuard::new(&options),
+            rest_limits,
             entities: deps.entities,
             series: deps.series,
             attributes: deps.attributes,

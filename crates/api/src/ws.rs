@@ -5,15 +5,20 @@
 //! | `commands`, `updates` | what clients send and are sent |
 //! | `hub`, `mailbox` | who watches what, and what has changed since a client was told |
 //! | `limits` | how many sessions and commands a tenant may have |
-//! | `session` | one socket: log-in, commands, updates, pings |
+//! | `login` | who is there |
+//! | `session`, `running` | one socket: commands, updates, pings |
 //! | `values`, `entities`, `alarms` | the commands |
+//! | `latest` | latest values as a client knows them |
 
 mod alarms;
 mod commands;
 mod entities;
 mod hub;
+mod latest;
 mod limits;
+mod login;
 mod mailbox;
+mod running;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -47,6 +52,7 @@ pub(crate) fn routes() -> Router<Api> {
     Router::new()
         .route("/api/ws", any(general))
         .route("/api/ws/plugins/telemetry", any(telemetry))
+        .route("/api/ws/plugins/notifications", any(notifications))
 }
 
 async fn general(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
@@ -55,6 +61,10 @@ async fn general(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpg
 
 async fn telemetry(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
     open(state, params, upgrade, Endpoint::Telemetry)
+}
+
+async fn notifications(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
+    open(state, params, upgrade, Endpoint::Notifications)
 }
 
 fn open(

@@ -8,12 +8,12 @@ mod permitted;
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
-    EntityView, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
+    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
 };
 use fieldline_model::{
     AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
-    EntityId, EntityType, EntityViewId, QueueId, QueueStatsId, RuleChainId, RuleNodeId, Subject, TenantId,
-    TenantProfileId, UserId,
+    EntityId, EntityType, EntityViewId, OtaPackageId, QueueId, QueueStatsId, RuleChainId, RuleNodeId,
+    Subject, TenantId, TenantProfileId, UserId,
 };
 use serde_json::Value;
 
@@ -47,6 +47,11 @@ impl Principal {
             tenant: user.tenant_id,
             customer: user.customer_id,
         }
+    }
+
+    /// Whether it stands for a public session: anybody who knows the id of the public customer. Such a one only reads.
+    pub fn is_public(&self) -> bool {
+        !self.customer.is_null() && self.user.0 == self.customer.0
     }
 }
 
@@ -86,6 +91,10 @@ pub struct Resource {
 
 /// Whether a principal may do something with an entity.
 pub fn allows(who: &Principal, operation: Operation, what: &Resource) -> bool {
+    use Operation as Op;
+    if who.is_public() && !matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry) {
+        return false;
+    }
     match who.authority {
         Authority::SysAdmin => system_admin_may(what),
         Authority::TenantAdmin if is_shared_queue(what) => operation == Operation::Read,
@@ -176,6 +185,7 @@ pub enum Entity {
     ApiUsageState(ApiUsageState),
     CalculatedField(CalculatedField),
     Dashboard(DashboardInfo),
+    OtaPackage(OtaPackageInfo),
 }
 
 impl Entity {
@@ -252,6 +262,11 @@ impl Entity {
                 dashboard.tenant_id,
                 CustomerId::NULL,
             ),
+            Self::OtaPackage(package) => resource(
+                package.id.unwrap_or_default().into(),
+                package.tenant_id,
+                CustomerId::NULL,
+            ),
         }
     }
 
@@ -288,6 +303,7 @@ impl Entity {
             Self::ApiUsageState(_) => "",
             Self::CalculatedField(field) => &field.name,
             Self::Dashboard(dashboard) => &dashboard.title,
+            Self::OtaPackage(package) => &package.title,
         }
     }
 
@@ -311,6 +327,7 @@ impl Entity {
             Self::ApiUsageState(usage) => serde_json::to_value(usage),
             Self::CalculatedField(field) => serde_json::to_value(field),
             Self::Dashboard(dashboard) => serde_json::to_value(dashboard),
+            Self::OtaPackage(package) => serde_json::to_value(package),
         };
         shown.unwrap_or_default()
     }
@@ -406,6 +423,11 @@ pub async fn lookup(
             .info(who.tenant, DashboardId(id.id))
             .await?
             .map(Entity::Dashboard),
+        EntityType::OtaPackage => stores
+            .ota_packages
+            .get(who.tenant, OtaPackageId(id.id))
+            .await?
+            .map(Entity::OtaPackage),
         EntityType::RuleChain => stores
             .rule_chains
             .get(who.tenant, RuleChainId(id.id))
@@ -512,6 +534,25 @@ mod tests {
             Operation::AssignToCustomer,
         ] {
             assert!(!allows(&customer, operation, &own));
+        }
+    }
+
+    #[test]
+    fn whoever_comes_for_what_is_public_only_reads() {
+        let public = Principal {
+            user: UserId(Uuid::from_u128(20)),
+            ..who(Authority::CustomerUser)
+        };
+        let own = device(10, public.customer);
+        assert!(allows(&public, Operation::Read, &own));
+        for operation in [
+            Operation::Write,
+            Operation::ReadCredentials,
+            Operation::WriteTelemetry,
+            Operation::RpcCall,
+            Operation::ClaimDevices,
+        ] {
+            assert!(!allows(&public, operation, &own), "{operation:?}");
         }
     }
 

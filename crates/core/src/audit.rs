@@ -1,12 +1,14 @@
 //! Keeps what people did. Nobody waits for the disk: entries are written in batches by a task of their own; where it cannot
 //! keep up, those who do things are slowed down. What had not been written when the program was killed is lost.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use fieldline_model::TenantId;
 use fieldline_model::entity::AuditLog;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -76,6 +78,64 @@ impl AuditTrail {
         }
         hour.1 <= PLENTY
     }
+}
+
+/// Names of fields that hold secrets, as rule nodes, profiles, transports and settings call them.
+const SECRETS: [&str; 25] = [
+    "accessToken",
+    "accountToken",
+    "apiKey",
+    "authToken",
+    "authenticationPassphrase",
+    "botToken",
+    "clientSecret",
+    "community",
+    "credentialsValue",
+    "firebaseServiceAccountCredentials",
+    "password",
+    "privacyPassphrase",
+    "privateKey",
+    "privateKeyPassword",
+    "provisionDeviceSecret",
+    "proxyPassword",
+    "refreshToken",
+    "sasKey",
+    "secret",
+    "secretAccessKey",
+    "secretKey",
+    "serviceAccountKey",
+    "sharedAccessKey",
+    "token",
+    "tokenSigningKey",
+];
+
+/// Whether a field of this name holds a secret.
+pub fn is_secret(name: &str) -> bool {
+    SECRETS.contains(&name)
+}
+
+/// Takes secrets out of a JSON value, at any depth.
+pub fn hide_secrets(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !is_secret(name));
+            fields.values_mut().for_each(hide_secrets);
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_secrets),
+        _ => {}
+    }
+}
+
+/// The same with a JSON text. One that has none stays as it is, and is not read.
+pub(crate) fn text_without_secrets(text: &str) -> Cow<'_, str> {
+    if !SECRETS.iter().any(|name| text.contains(name)) {
+        return Cow::Borrowed(text);
+    }
+    let Ok(mut value) = serde_json::from_str(text) else {
+        return Cow::Borrowed("null");
+    };
+    hide_secrets(&mut value);
+    Cow::Owned(value.to_string())
 }
 
 /// JSON text as it is; an empty object where it is none.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fieldline_model::Subject;
-use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile};
+use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile, TransportType};
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use schemars::JsonSchema;
@@ -21,11 +21,13 @@ use crate::usage::ApiUsage;
 mod credentials;
 mod handle;
 mod index;
+mod payloads;
 #[cfg(test)]
 mod tests;
 
 use handle::Mark;
 use index::{Index, Loaded};
+use payloads::Compiled;
 
 pub(crate) use credentials::same_secret;
 pub use credentials::{
@@ -85,6 +87,7 @@ pub struct DeviceDirectory {
     clock: SharedClock,
     known: Cache<CredentialsKey, Known>,
     index: Mutex<Index>,
+    compiled: Compiled,
 }
 
 impl DeviceDirectory {
@@ -102,6 +105,7 @@ impl DeviceDirectory {
             index: Mutex::new(Index::new(clock.clone())),
             clock,
             known: Cache::new(options.cached_devices.max(16)),
+            compiled: Compiled::default(),
         })
     }
 
@@ -335,6 +339,9 @@ impl DeviceDirectory {
             .as_deref()
             .filter(|name| !name.is_empty());
         let has_own_main = tenant_wide.isolated_tb_rule_engine.then_some(MAIN_QUEUE);
+        let payloads = self.compiled.of(profile_id, &profile);
+        let payloads_over =
+            |transport: TransportType| payloads.clone().filter(|_| profile.is_configured_for(transport));
         Ok(Some(Arc::new(DeviceSettings {
             queue: own_queue
                 .or(has_own_main)
@@ -356,6 +363,8 @@ impl DeviceDirectory {
             of_gateway_itself: MessageLimits::of(limits("GatewayDevice")),
             of_gateway: MessageLimits::of(limits("Gateway")),
             of_tenant: MessageLimits::of(limits("Tenant")),
+            mqtt_payloads: payloads_over(TransportType::Mqtt),
+            coap_payloads: payloads_over(TransportType::Coap),
         })))
     }
 }
@@ -381,7 +390,7 @@ fn custom_topic(profile: &DeviceProfile, name: &str) -> Option<String> {
         "v1/devices/me/attributes"
     };
     let topic = profile.transport_setting(name)?.as_str()?;
-    (!topic.is_empty() && topic != default).then(|| topic.to_owned())
+    (!topic.trim().is_empty() && topic != default).then(|| topic.to_owned())
 }
 
 impl EntityListener for DeviceDirectory {

@@ -7,6 +7,7 @@
 
 mod evaluate;
 mod plan;
+mod prepare;
 mod row;
 mod table;
 mod tables;
@@ -16,6 +17,7 @@ mod test;
 mod tests;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fieldline_model::page::PageData;
 use fieldline_model::query::{EntityCountQuery, EntityData, EntityDataQuery, KeyType};
@@ -23,8 +25,9 @@ use fieldline_model::{EntityType, TenantId};
 use rustc_hash::FxHashSet;
 use uuid::Uuid;
 
-use self::evaluate::{Owners, Source};
+use self::evaluate::Owners;
 use self::plan::{Candidates, Part, Plan};
+use self::prepare::{Limits, Source};
 use self::table::{ALL_SOURCES, TableData};
 use self::tables::{Table, Tables};
 use crate::access::{Entity, Principal};
@@ -129,24 +132,26 @@ impl EntityQueries {
         let shows_owner = |key: &fieldline_model::query::EntityKey| {
             key.key_type == KeyType::EntityField && key.key == "ownerName"
         };
-        let owners = if plan.keys().any(shows_owner) {
-            self.owners(who.tenant).await?
-        } else {
-            Owners::default()
+        let owners = match plan.keys().any(shows_owner) && !who.tenant.is_null() {
+            true => Some(self.owners(who.tenant).await?),
+            false => None,
         };
         let (who, values, now) = (*who, Arc::clone(&self.values), self.clock.now_ms());
         let tables = Arc::clone(&self.tables);
         // Reading values may touch the disk, and walking through many entities takes a while.
-        let work = move || {
-            let answer = evaluate::evaluate(&who, &plan, &mut sources, &owners, values.as_ref(), now);
+        blocking(move || {
+            let owners = owners.map_or_else(Owners::default, |(table, title)| owners_of(&table, title));
+            let limits = Limits {
+                memory: tables.budget(),
+                ..Limits::default()
+            };
+            let answer = evaluate::evaluate(&who, &plan, &mut sources, &owners, values.as_ref(), now, limits);
             drop(sources);
             tables.trim();
             answer
-        };
-        let answer = tokio::task::spawn_blocking(work).await.map_err(|cause| {
-            StoreError::new(StoreErrorKind::Unavailable, "the query has failed").caused_by(cause)
-        })?;
-        Ok(answer?)
+        })
+        .await?
+        .map_err(Into::into)
     }
 
     /// Where the entities of a part are looked for.
@@ -172,7 +177,7 @@ impl EntityQueries {
     }
 
     /// Reads the entities again that have changed.
-    async fn read_rows(&self, table: &Table, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
+    async fn read_rows(&self, table: &Arc<Table>, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
         let _one = table.reading.lock().await;
         let stale = std::mem::take(&mut *table.stale.lock());
         if !stale.all && stale.ids.is_empty() {
@@ -191,7 +196,7 @@ impl EntityQueries {
         outcome
     }
 
-    async fn read_all(&self, table: &Table, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
+    async fn read_all(&self, table: &Arc<Table>, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
         let mut seen: FxHashSet<Uuid> = FxHashSet::default();
         let mut after = None;
         loop {
@@ -200,39 +205,33 @@ impl EntityQueries {
                 None => self.rows.page(tenant, kind, after, READ_AT_ONCE).await?,
             };
             let is_last = entities.len() < READ_AT_ONCE as usize;
-            let mut last = None;
-            for entity in &entities {
-                let (time, id) = (created_time(entity), entity.resource().entity.id);
-                seen.insert(id);
-                last = Some((time, id));
-            }
-            put(table, &entities);
+            seen.extend(entities.iter().map(|entity| entity.resource().entity.id));
+            let last = change(table, move |data, table| put(data, table, &entities)).await?;
             if is_last || last == after {
                 break;
             }
             after = last;
         }
-        let mut data = table.data.write();
-        data.retain(|id| seen.contains(&id));
-        Ok(())
+        change(table, move |data, _| data.retain(|id| seen.contains(&id))).await
     }
 
     async fn read_some(
         &self,
-        table: &Table,
+        table: &Arc<Table>,
         tenant: TenantId,
         kind: EntityType,
         ids: &FxHashSet<Uuid>,
     ) -> StoreResult<()> {
         let wanted: Vec<Uuid> = ids.iter().copied().collect();
         let found = self.entities(tenant, kind, Some(&wanted)).await?;
-        put(table, &found);
-        let there: FxHashSet<Uuid> = found.iter().map(|entity| entity.resource().entity.id).collect();
-        let mut data = table.data.write();
-        for id in wanted.iter().filter(|id| !there.contains(*id)) {
-            data.remove(*id);
-        }
-        Ok(())
+        change(table, move |data, table| {
+            put(data, table, &found);
+            let there: FxHashSet<Uuid> = found.iter().map(|entity| entity.resource().entity.id).collect();
+            for id in wanted.iter().filter(|id| !there.contains(*id)) {
+                data.remove(*id);
+            }
+        })
+        .await
     }
 
     async fn entities(
@@ -264,37 +263,58 @@ impl EntityQueries {
         })
     }
 
-    async fn owners(&self, tenant: TenantId) -> StoreResult<Owners> {
-        if tenant.is_null() {
-            return Ok(Owners::default());
-        }
+    /// The customers of a tenant, up to date, and its own title.
+    async fn owners(&self, tenant: TenantId) -> StoreResult<(Arc<Table>, String)> {
         let table = self.tables.get_or_new(tenant, EntityType::Customer);
         self.read_rows(&table, tenant, EntityType::Customer).await?;
         let title = self.stores.tenants.get(tenant).await?.map(|tenant| tenant.title);
-        let data = table.data.read();
-        let customers = data.rows.iter().flatten();
-        Ok(Owners {
-            tenant: title.unwrap_or_default(),
-            customers: customers
-                .filter_map(|row| Some((row.id, row.text(row::Field::Name)?.to_owned())))
-                .collect(),
-        })
+        Ok((table, title.unwrap_or_default()))
     }
 }
 
-/// Puts entities into a table; the values of new ones are read by the next query.
-fn put(table: &Table, entities: &[Entity]) {
-    let mut data = table.data.write();
+fn owners_of(customers: &Table, tenant: String) -> Owners {
+    let data = customers.data.read();
+    let customers = data.rows.iter().flatten();
+    Owners {
+        tenant,
+        customers: customers
+            .filter_map(|row| Some((row.id, row.text(row::Field::Name)?.to_owned())))
+            .collect(),
+    }
+}
+
+/// Does what takes a while, or waits for somebody who reads from the disk, where nobody else waits for it.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> StoreResult<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|cause| {
+        StoreError::new(StoreErrorKind::Unavailable, "the query has failed").caused_by(cause)
+    })
+}
+
+/// Changes a table.
+async fn change<T: Send + 'static>(
+    table: &Arc<Table>,
+    work: impl FnOnce(&mut TableData, &Table) -> T + Send + 'static,
+) -> StoreResult<T> {
+    let table = Arc::clone(table);
+    blocking(move || {
+        let mut data = table.data.write();
+        let done = work(&mut data, &table);
+        table.bytes.store(data.cost(), Ordering::Relaxed);
+        done
+    })
+    .await
+}
+
+/// Puts entities into a table; the values of new ones are read by the next query. Says where the last one stands.
+fn put(data: &mut TableData, table: &Table, entities: &[Entity]) -> Option<(i64, Uuid)> {
+    let mut last = None;
     for entity in entities {
-        if data.put(entity) {
-            table.note(entity.resource().entity.id, ALL_SOURCES);
+        let id = entity.resource().entity.id;
+        let (created_time, is_new) = data.put(entity);
+        if is_new {
+            table.note(id, ALL_SOURCES);
         }
+        last = Some((created_time, id));
     }
-    table
-        .bytes
-        .store(data.cost(), std::sync::atomic::Ordering::Relaxed);
-}
-
-fn created_time(entity: &Entity) -> i64 {
-    row::Row::of(entity).created_time
+    last
 }

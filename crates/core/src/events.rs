@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
     AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId, EntityId,
-    EntityViewId, RuleChainId, Subject, TenantId, TenantProfileId, UserId,
+    EntityViewId, OtaPackageId, RuleChainId, Subject, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::RwLock;
 
@@ -37,6 +37,8 @@ pub enum EntityChange {
     EntityViewChanged(TenantId, EntityViewId),
     /// The dashboard, or whom it is assigned to, was saved or deleted.
     DashboardChanged(TenantId, DashboardId),
+    /// The package was saved, got its data, or was deleted.
+    OtaPackageChanged(TenantId, OtaPackageId),
     /// A relation between these two was saved or deleted; twice the same entity where all of its relations were deleted.
     RelationChanged(TenantId, EntityId, EntityId),
     /// An alarm of this originator was raised, changed or deleted.

@@ -2,7 +2,9 @@
 
 mod calculated_fields;
 mod calls;
+mod ota;
 pub(crate) use self::calls::FakeCalls;
+pub(crate) use self::ota::FakePackages;
 
 mod absent;
 mod absent_people;
@@ -30,9 +32,9 @@ use serde_json::json;
 use crate::clock::Clock;
 use crate::ports::{
     AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
-    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ProfileStore, StoreError,
-    StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter,
-    UserStore,
+    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ImportedValues, Login,
+    ProfileStore, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore, TenantStore,
+    TimeSeriesStore, UserFilter, UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.
@@ -110,6 +112,8 @@ impl FakeStores {
             settings: Arc::new(absent::Absent),
             audit: Arc::new(absent::Absent),
             api_keys: Arc::new(absent::Absent),
+            ota_packages: FakePackages::new(self.tenant),
+            ota_updates: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
@@ -314,7 +318,7 @@ impl UserStore for FakeStores {
     async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
         absent()
     }
-    async fn note_login(&self, _: UserId, _: bool) -> StoreResult<u32> {
+    async fn note_login(&self, _: UserId, _: Login) -> StoreResult<u32> {
         absent()
     }
     async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {
@@ -327,7 +331,11 @@ impl AssignableStore<Device> for FakeStores {
     async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<Device>> {
         absent()
     }
-    async fn import(&self, _: Vec<ImportRow<Device>>) -> StoreResult<Vec<StoreResult<Device>>> {
+    async fn import(
+        &self,
+        _: Vec<ImportRow<Device>>,
+        _: &dyn ImportedValues,
+    ) -> StoreResult<Vec<StoreResult<Device>>> {
         absent()
     }
     async fn save(&self, _: Device, _: bool) -> StoreResult<Device> {
@@ -473,8 +481,8 @@ impl DeviceCredentialsStore for FakeStores {
 
 #[async_trait]
 impl AttributeStore for FakeStores {
-    async fn save(&self, _: &[AttributeRow<'_>]) -> StoreResult<()> {
-        absent()
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        self.save_relaxed(rows).await
     }
     async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         let subjects: Vec<_> = rows.iter().map(|row| row.subject).collect();
@@ -510,8 +518,11 @@ impl AttributeStore for FakeStores {
             })
             .collect())
     }
-    async fn delete(&self, _: Subject, _: AttributeScope, _: &[String]) -> StoreResult<Vec<String>> {
-        absent()
+    async fn delete(&self, subject: Subject, _: AttributeScope, keys: &[String]) -> StoreResult<Vec<String>> {
+        let mut held = self.held.lock();
+        let attributes = held.attributes.entry(subject).or_default();
+        let gone = keys.iter().filter(|key| attributes.remove(*key).is_some());
+        Ok(gone.cloned().collect())
     }
     async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
         absent()
@@ -521,7 +532,7 @@ impl AttributeStore for FakeStores {
 #[async_trait]
 impl TimeSeriesStore for FakeStores {
     async fn save(&self, _: &[TelemetryRow<'_>]) -> StoreResult<()> {
-        absent()
+        Ok(())
     }
     async fn keys(&self, _: Subject) -> StoreResult<Vec<String>> {
         absent()

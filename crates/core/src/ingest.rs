@@ -30,7 +30,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::metrics::describe as describe_metrics;
-pub use self::processor::{Applier, Delivered, Direct, Processor, Processors};
+pub use self::processor::{Applier, Delivered, Direct, EffectSink, Processor, Processors};
 pub use self::service::{IngestService, IngestStores, StartError, Stopping};
 pub use self::uplink::{MAIN_QUEUE, Uplink, partition_index};
 use crate::options::{ByteSize, Span};

@@ -15,6 +15,7 @@ pub mod ingest;
 pub mod live;
 pub mod logging;
 pub mod options;
+pub mod ota;
 pub mod password;
 pub mod ports;
 pub mod queue_stats;

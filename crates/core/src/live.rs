@@ -11,8 +11,9 @@ use fieldline_model::timeseries::{
 use parking_lot::RwLock;
 
 use crate::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow,
-    StoreResult, TelemetryRow, TimeSeriesStore, ValueChange, ValueListener, ValueSource,
+    AttributeParts, AttributeRow, AttributeStore, DeleteSeries, Effects, Hears, IngestStore, Offset,
+    Partition, RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueChange, ValueListener,
+    ValueSource,
 };
 
 /// The stores of values with those who listen to their changes.
@@ -44,17 +45,59 @@ impl LiveStore {
     }
 
     fn tell_effects(&self, effects: &Effects<'_>) {
-        let points = effects.telemetry.iter().map(ValueChange::Points);
-        let attributes = effects.attributes.iter().map(ValueChange::Attributes);
+        let points = effects.telemetry.iter().map(told_points);
+        let attributes = effects.attributes.iter().map(|effect| {
+            let AttributeParts { stored, shown } = effect.parts;
+            Told {
+                change: ValueChange::Attributes(&effect.row),
+                stored,
+                shown,
+            }
+        });
         self.tell(points.chain(attributes));
     }
 
-    fn tell<'a>(&self, changes: impl Iterator<Item = ValueChange<'a>> + Clone) {
+    fn tell<'a>(&self, changes: impl Iterator<Item = Told<'a>> + Clone) {
         for listener in self.listeners.read().iter() {
             if listener.is_listening() {
-                changes.clone().for_each(|change| listener.on_value(change));
+                let hears = listener.hears();
+                let heard = changes.clone().filter(|told| match hears {
+                    Hears::Stored => told.stored,
+                    Hears::Shown => told.shown,
+                });
+                heard.for_each(|told| listener.on_value(told.change));
             }
         }
+    }
+}
+
+/// A change, and who is told.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    change: ValueChange<'a>,
+    stored: bool,
+    shown: bool,
+}
+
+fn told_points<'a>(row: &'a TelemetryRow<'a>) -> Told<'a> {
+    let RowParts {
+        history,
+        latest,
+        shown,
+    } = row.parts;
+    Told {
+        change: ValueChange::Points(row),
+        stored: history || latest,
+        shown,
+    }
+}
+
+/// What everybody is told.
+fn told(change: ValueChange<'_>) -> Told<'_> {
+    Told {
+        change,
+        stored: true,
+        shown: true,
     }
 }
 
@@ -93,7 +136,7 @@ impl IngestStore for LiveStore {
 impl TimeSeriesStore for LiveStore {
     async fn save(&self, rows: &[TelemetryRow<'_>]) -> StoreResult<()> {
         self.series.save(rows).await?;
-        self.tell(rows.iter().map(ValueChange::Points));
+        self.tell(rows.iter().map(told_points));
         Ok(())
     }
 
@@ -122,16 +165,15 @@ impl TimeSeriesStore for LiveStore {
     async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()> {
         let deleted = self.series.delete(subject, keys, what).await;
         // Some of it may be deleted where it failed.
-        self.tell(std::iter::once(ValueChange::SeriesDeleted(subject, keys)));
+        let gone = told(ValueChange::SeriesDeleted(subject, keys));
+        self.tell(std::iter::once(gone));
         deleted
     }
 
     async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
         let deleted = self.series.delete_subject(subject).await;
-        self.tell(std::iter::once(ValueChange::AllDeleted(
-            subject,
-            ValueSource::Latest,
-        )));
+        let gone = told(ValueChange::AllDeleted(subject, ValueSource::Latest));
+        self.tell(std::iter::once(gone));
         deleted
     }
 }
@@ -140,13 +182,13 @@ impl TimeSeriesStore for LiveStore {
 impl AttributeStore for LiveStore {
     async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         self.attributes.save(rows).await?;
-        self.tell(rows.iter().map(ValueChange::Attributes));
+        self.tell(rows.iter().map(|row| told(ValueChange::Attributes(row))));
         Ok(())
     }
 
     async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         self.attributes.save_relaxed(rows).await?;
-        self.tell(rows.iter().map(ValueChange::Attributes));
+        self.tell(rows.iter().map(|row| told(ValueChange::Attributes(row))));
         Ok(())
     }
 
@@ -166,9 +208,8 @@ impl AttributeStore for LiveStore {
         keys: &[String],
     ) -> StoreResult<Vec<String>> {
         let deleted = self.attributes.delete(subject, scope, keys).await?;
-        self.tell(std::iter::once(ValueChange::AttributesDeleted(
-            subject, scope, &deleted,
-        )));
+        let gone = told(ValueChange::AttributesDeleted(subject, scope, &deleted));
+        self.tell(std::iter::once(gone));
         Ok(deleted)
     }
 
@@ -176,7 +217,7 @@ impl AttributeStore for LiveStore {
         let deleted = self.attributes.delete_subject(subject).await;
         let gone =
             AttributeScope::ALL.map(|scope| ValueChange::AllDeleted(subject, ValueSource::Attribute(scope)));
-        self.tell(gone.into_iter());
+        self.tell(gone.into_iter().map(told));
         deleted
     }
 }

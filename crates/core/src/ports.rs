@@ -14,6 +14,7 @@ mod events;
 mod ingest;
 mod journal;
 mod mail;
+mod ota;
 mod persistent_calls;
 mod profiles;
 mod queues;
@@ -29,31 +30,35 @@ mod timeseries;
 mod values;
 
 pub use alarms::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch, AlarmUpdate,
-    MAX_ALARM_ENTITIES, Propagation,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch,
+    AlarmUpdate, MAX_ALARM_ENTITIES, Propagation,
 };
 pub use api_keys::ApiKeyStore;
 pub use assigned::{
     AssetFilter, Assignable, AssignableStore, DeviceFilter, DeviceStore, EntityViewFilter, EntityViewStore,
-    Head, HeadMut, ImportRow,
+    Head, HeadMut, ImportRow, ImportedValues,
 };
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, EntityStores, TenantProfileStore, TenantStore, UserFilter,
+    CustomerStore, DeviceCredentialsStore, EntityStores, Login, TenantProfileStore, TenantStore, UserFilter,
     UserStore,
 };
 pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
-pub use ingest::{AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow, TelemetryRow};
+pub use ingest::{
+    AttributeEffect, AttributeParts, AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow,
+    TelemetryRow,
+};
 pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
 pub use mail::{Mail, MailSender, NoMails};
+pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
 pub use persistent_calls::PersistentCallStore;
 pub use profiles::{DeviceProfileStore, Profile, ProfileStore};
 pub use queues::QueueStore;
@@ -68,4 +73,4 @@ pub use rule_nodes::{
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use settings::SettingsStore;
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
-pub use values::{StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};
+pub use values::{Hears, StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};

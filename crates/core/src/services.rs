@@ -22,6 +22,7 @@ mod import;
 mod limits;
 mod names;
 mod onboarding;
+mod ota_packages;
 mod profiles;
 mod queues;
 mod relations;
@@ -50,12 +51,13 @@ pub use device_profiles::DeviceProfiles;
 pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
-pub use import::Imports;
+pub use import::{ImportLinks, Imports};
 pub use names::{NameConflict, Suffix};
 pub use onboarding::{
     ClaimOptions, Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned,
     Provisioning,
 };
+pub use ota_packages::{OtaPackages, OtaUpload, UploadedFile};
 pub use profiles::ProfileService;
 pub(crate) use queues::owner_of;
 pub use queues::{MAIN_QUEUE, Queues};
@@ -74,7 +76,7 @@ use crate::password::Passwords;
 use crate::ports::{
     AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, StoreErrorKind, StoreResult, TimeSeriesStore,
 };
-use fieldline_model::Subject;
+use fieldline_model::{Subject, TenantId};
 use rand::Rng as _;
 use rand::distr::Alphanumeric;
 
@@ -134,6 +136,7 @@ pub struct Services {
     pub api_keys: ApiKeys,
     pub security: Security,
     pub user_settings: UserSettings,
+    pub ota_packages: OtaPackages,
     pub devices: Devices,
     pub device_profiles: DeviceProfiles,
     pub rule_chains: RuleChains,
@@ -163,6 +166,7 @@ impl Services {
             api_keys: ApiKeys::new(&context),
             security: Security::new(&context),
             user_settings: UserSettings::new(&context),
+            ota_packages: OtaPackages::new(&context),
             devices: Devices::new(&context),
             device_profiles: DeviceProfiles::new(&context),
             rule_chains: RuleChains::new(&context),
@@ -186,6 +190,16 @@ fn random_text(length: usize) -> String {
         .take(length)
         .map(char::from)
         .collect()
+}
+
+/// Seconds that points are kept where neither the message nor the device profile says otherwise; 0 for ever.
+pub(crate) async fn tenant_ttl(stores: &EntityStores, tenant: TenantId) -> StoreResult<u32> {
+    let found = stores.tenants.get(tenant).await?;
+    let profile = match found.and_then(|tenant| tenant.tenant_profile_id) {
+        Some(profile) => stores.tenant_profiles.get(profile).await?,
+        None => None,
+    };
+    Ok(profile.map_or(0, |profile| profile.storage_ttl_seconds()))
 }
 
 /// Words a store's conflict for the client.

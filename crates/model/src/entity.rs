@@ -13,6 +13,7 @@ mod device;
 mod entity_view;
 mod event;
 mod import;
+mod ota;
 mod owner;
 mod queue;
 mod relation;
@@ -44,6 +45,7 @@ pub use device::{
 pub use entity_view::{AttributeKeys, EntityView, EntityViewInfo, ViewKeys};
 pub use event::{CalculatedFieldDebug, EVENT_IN, EVENT_OUT, Event, EventBody, EventKind, RuleNodeDebug};
 pub use import::{ImportColumn, ImportColumnType, ImportMapping, ImportRequest, ImportResult};
+pub use ota::{ChecksumAlgorithm, OtaKind, OtaPackageInfo, SaveOtaPackageInfoRequest, UnknownOtaName};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};
 pub use queue::{
     ProcessingStrategy, ProcessingStrategyType, Queue, QueueStats, SubmitStrategy, SubmitStrategyType,

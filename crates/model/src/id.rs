@@ -240,6 +240,7 @@ typed_ids! {
     CalculatedFieldId CalculatedField "Id of a calculated field.";
     RpcId Rpc "Id of a persistent call to a device.";
     DashboardId Dashboard "Id of a dashboard.";
+    OtaPackageId OtaPackage "Id of an OTA package.";
 }
 
 macro_rules! row_ids {

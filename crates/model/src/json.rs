@@ -174,6 +174,31 @@ fn pack_object(reader: &mut Reader<'_>, rules: &JsonRules, out: &mut Vec<u8>) ->
     row.finish(out)
 }
 
+/// Packs the value part of a text that another format carries, typed as a string of a JSON payload is.
+///
+/// # Errors
+/// It is longer than the rules allow; `out` is as it was.
+pub fn pack_text(text: &str, rules: &JsonRules, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    row::pack_string(text, rules, out)
+}
+
+/// Any lenient value as compact JSON that every parser reads.
+///
+/// # Errors
+/// It is no value, or more than one.
+pub fn compact(payload: &[u8]) -> Result<String, JsonError> {
+    let text = decode(payload);
+    let mut reader = Reader::new(&text);
+    reader.first_token()?;
+    let mut strict = Vec::new();
+    nested::compact(&mut reader, &mut strict)?;
+    reader.finish()?;
+    String::from_utf8(strict).map_err(|_| JsonError {
+        problem: "expected text",
+        at: 0,
+    })
+}
+
 /// Reads a request for attributes: `{"clientKeys":"a,b","sharedKeys":"c"}`, either key optional.
 pub fn attribute_request(payload: &[u8]) -> Result<AttributeRequest, JsonError> {
     #[derive(Deserialize)]
@@ -260,18 +285,14 @@ pub fn read<T: serde::de::DeserializeOwned>(payload: &[u8], expected: &'static s
 
 /// The object of a lenient payload, as JSON that every parser reads.
 fn strict(payload: &[u8]) -> Result<String, JsonError> {
-    let text = decode(payload);
-    let mut reader = Reader::new(&text);
-    if reader.first_token()? != b'{' {
-        return Err(reader.error("expected an object"));
+    let strict = compact(payload)?;
+    if !strict.starts_with('{') {
+        return Err(JsonError {
+            problem: "expected an object",
+            at: 0,
+        });
     }
-    let mut strict = Vec::new();
-    nested::compact(&mut reader, &mut strict)?;
-    reader.finish()?;
-    String::from_utf8(strict).map_err(|_| JsonError {
-        problem: "expected text",
-        at: 0,
-    })
+    Ok(strict)
 }
 
 /// The entries of an object, each with the text of its value, in their order.

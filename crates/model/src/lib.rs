@@ -19,6 +19,6 @@ pub mod timeseries;
 pub use id::{
     AdminSettingsId, AlarmId, ApiKeyId, ApiUsageStateId, AssetId, AssetProfileId, AuditLogId,
     CalculatedFieldId, CustomerId, DashboardId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId,
-    EntityType, EntityViewId, NULL_UUID, QueueId, QueueStatsId, RpcId, RuleChainId, RuleNodeId, Subject,
-    TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
+    EntityType, EntityViewId, NULL_UUID, OtaPackageId, QueueId, QueueStatsId, RpcId, RuleChainId, RuleNodeId,
+    Subject, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
 };

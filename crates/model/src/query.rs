@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::EntityId;
 use crate::page::SortOrder;
 
-pub use filter::{AliasId, EntityFilter, SearchFilter, TypeFilter};
+pub use filter::{AliasId, EntityFilter, SearchFilter, TypeFilter, Types};
 pub use predicate::{
     BooleanOperation, ComplexOperation, DynamicSource, DynamicValue, KeyFilter, NumericOperation, Predicate,
     PredicateValue, StringOperation,

@@ -235,7 +235,7 @@ impl Book {
                     node: node.id,
                     queue: node.queue.as_deref().map(str::to_owned),
                 };
-                if let Some(work) = Arc::clone(compiled).run(source) {
+                if let Some(work) = Arc::clone(compiled).run(source, self.events.clone()) {
                     let address = Arc::as_ptr(compiled).addr();
                     sources.insert(node.id, (address, self.services.runtime.spawn(work)));
                 }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::ingest::{IngestService, MAIN_QUEUE, Processors, StartError, Uplink};
+use fieldline_core::options::Span;
 use fieldline_core::ports::{
     AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, RestCalls, TimeSeriesStore,
 };
@@ -42,6 +44,8 @@ pub struct Options {
     pub queue_workers: u16,
     /// Debug events that a tenant may store in an hour.
     pub debug_events_per_hour: u32,
+    /// How often the statistics of queues are written.
+    pub statistics_interval: Span,
 }
 
 impl Default for Options {
@@ -50,6 +54,7 @@ impl Default for Options {
             cached_originators: 100_000,
             queue_workers: 1,
             debug_events_per_hour: 50_000,
+            statistics_interval: Span::secs(60),
         }
     }
 }
@@ -318,6 +323,11 @@ impl Engine {
             .await?;
         self.queues.lock().insert(key, handle);
         Ok(())
+    }
+
+    /// How often the statistics of queues are written.
+    pub fn statistics_interval(&self) -> Duration {
+        self.options.statistics_interval.0
     }
 
     /// All open queues with the tenant they belong to, the null one for what tenants share.

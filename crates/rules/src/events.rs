@@ -144,6 +144,16 @@ impl Events {
         self.record(tenant, entity, body);
     }
 
+    /// A script does not run for a while.
+    pub fn switched_off(&self, tenant: TenantId, entity: EntityId, time: Duration) {
+        let seconds = time.as_secs();
+        let error = format!(
+            "The script is switched off for {seconds} s: it has broken the limits of time, memory or size repeatedly"
+        );
+        warn!(%tenant, %entity, seconds, "a script is switched off for a while");
+        self.error(tenant, entity, "script", &error);
+    }
+
     /// Any event.
     pub fn record(&self, tenant: TenantId, entity: EntityId, body: EventBody) {
         let event = Event::new(tenant, entity, self.server.clone(), self.clock.now_ms(), body);

@@ -221,9 +221,7 @@ impl FieldBook {
         let Some(profile) = profile else {
             return Ok((CalculatedFieldLimits::default(), 0));
         };
-        let days = profile.limit("defaultStorageTtlDays");
-        let ttl = u32::try_from(days.saturating_mul(86_400)).unwrap_or(0);
-        Ok((CalculatedFieldLimits::of(&profile), ttl))
+        Ok((CalculatedFieldLimits::of(&profile), profile.storage_ttl_seconds()))
     }
 
     /// Takes note of a change of entities.

@@ -15,6 +15,7 @@ use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::events::Events;
 use crate::message::Msg;
 use crate::services::Services;
 use crate::worker::parts::Parts;
@@ -84,6 +85,9 @@ impl From<fieldline_core::services::ServiceError> for NodeError {
 
 /// Work that waits for something.
 pub type Waiting = Pin<Box<dyn Future<Output = Step> + Send>>;
+
+/// Work of a node's own.
+pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Work that needs the context of the worker.
 pub type Then = Box<dyn FnOnce(&mut Ctx<'_>) -> Step + Send>;
@@ -180,7 +184,7 @@ pub trait Node: Send + Sync {
     }
 
     /// Work of its own, such as making messages at intervals. It runs while the chain is in force, on one server.
-    fn run(self: Arc<Self>, _source: Source) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    fn run(self: Arc<Self>, _source: Source, _events: Arc<Events>) -> Option<Work> {
         None
     }
 }
@@ -229,11 +233,11 @@ pub struct Ctx<'a> {
     pub(crate) parts: &'a mut Parts,
 }
 
-/// Which parts of a row are stored.
-pub use fieldline_core::ports::RowParts;
+/// What becomes of what is saved.
+pub use fieldline_core::ports::{AttributeParts, RowParts};
 
 impl Ctx<'_> {
-    /// Stores values of one time; `values` are packed as in [`fieldline_model::kv`].
+    /// Stores or shows values of one time; `values` are packed as in [`fieldline_model::kv`].
     pub fn save_telemetry(
         &mut self,
         subject: Subject,
@@ -242,7 +246,7 @@ impl Ctx<'_> {
         parts: RowParts,
         values: Bytes,
     ) {
-        if matches!(parts, RowParts::Both | RowParts::History) {
+        if parts.history {
             let points = storage_points(kv::count(&values).into(), ttl_seconds.into());
             self.count(UsageKey::StorageDataPoints, points);
         }
@@ -251,9 +255,16 @@ impl Ctx<'_> {
             .telemetry(subject, ts, ttl_seconds, parts, values);
     }
 
-    /// Stores attributes; `values` are packed as in [`fieldline_model::kv`].
-    pub fn save_attributes(&mut self, subject: Subject, scope: AttributeScope, ts: i64, values: Bytes) {
-        self.parts.effects.attributes(subject, scope, ts, values);
+    /// Stores or shows attributes; `values` are packed as in [`fieldline_model::kv`].
+    pub fn save_attributes(
+        &mut self,
+        subject: Subject,
+        scope: AttributeScope,
+        ts: i64,
+        parts: AttributeParts,
+        values: Bytes,
+    ) {
+        self.parts.effects.attributes(subject, scope, ts, parts, values);
     }
 
     /// Tells the device of shared attributes that it saves, once they are stored.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fieldline_core::ports::{EntityStores, RowParts, StoreResult, TelemetryRow};
 use fieldline_core::queue_stats::stats_id;
@@ -56,7 +55,7 @@ impl Counts {
 }
 
 /// Why the last message of a tenant failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LastFailure {
     /// Name of the chain.
     pub chain: String,
@@ -80,15 +79,13 @@ impl QueueCounts {
     }
 }
 
-/// How often statistics are written.
-const PERIOD: Duration = Duration::from_secs(60);
 /// Longest text of a failure, characters.
 const MAX_FAILURE: usize = 4096;
 
-/// Writes the statistics of all queues once a minute, for as long as the program runs.
+/// Writes the statistics of all queues from time to time, for as long as the program runs.
 pub async fn report(engine: Arc<Engine>) {
     loop {
-        tokio::time::sleep(PERIOD).await;
+        tokio::time::sleep(engine.statistics_interval()).await;
         write(&engine).await;
     }
 }
@@ -131,7 +128,7 @@ async fn write_tenant(
         subject,
         ts,
         ttl_seconds,
-        parts: RowParts::Both,
+        parts: RowParts::ALL,
         values,
     };
     let mut last = Vec::new();

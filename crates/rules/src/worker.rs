@@ -36,7 +36,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fieldline_core::ingest::{Applier, Delivered, Processor, Stopping};
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{AlarmTouch, Offset, Partition, QueueId};
+use fieldline_core::ports::{AlarmTouch, Offset, Partition, QueueId, StoreResult};
 use fieldline_model::TenantId;
 use fieldline_script::Host;
 use parking_lot::Mutex;
@@ -50,14 +50,14 @@ use self::parts::Parts;
 use self::waits::Resumed;
 use self::walk::Move;
 use self::watch::Watch;
-use crate::book::TenantChains;
+use crate::book::{Book, TenantChains};
 use crate::engine::{Common, QueueHandle};
 
 /// Nodes that a message may go through, whatever its tenant's profile says.
 const MAX_HOPS: u32 = 10_000;
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
-static CHAINS_GATE: LogGate = LogGate::new(1);
+static LOAD_GATE: LogGate = LogGate::new(1);
 
 /// See the module.
 pub struct Worker {
@@ -85,6 +85,8 @@ pub struct Worker {
     moves: Vec<Move>,
     /// How much of what has gone is swept out.
     swept: u64,
+    /// A pack has begun and not come to its end: what is kept is ahead of the stored position.
+    is_midway: bool,
     /// Who watches the nodes, in a replay.
     watch: Option<Arc<Mutex<Watch>>>,
 }
@@ -121,6 +123,7 @@ impl Worker {
             max_hops: (TenantId::NULL, MAX_HOPS),
             moves: Vec::new(),
             swept,
+            is_midway: false,
             watch: None,
         }
     }
@@ -148,7 +151,6 @@ impl Worker {
         }
     }
 
-    /// The chains of a tenant, waiting until they can be loaded: a message that cannot find its chain must not be lost.
     async fn load_chains(
         &mut self,
         tenant: TenantId,
@@ -162,32 +164,42 @@ impl Worker {
         if let Some(chains) = self.tenants.get(&tenant) {
             return Ok(chains.clone());
         }
+        let load = |book: Arc<Book>| async move { book.tenant(tenant).await };
+        let loaded = self.load(tenant, "rule chains", load, store).await?;
+        // Without them, the tenant's messages fail.
+        let chains = loaded.unwrap_or_default();
+        self.tenants.insert(tenant, chains.clone());
+        Ok(chains)
+    }
+
+    /// What a tenant has, waiting until it can be loaded: a message that cannot find its chain must not be lost. `None`
+    /// where it can never be read, which is to cost nobody else.
+    async fn load<T, F>(
+        &self,
+        tenant: TenantId,
+        what: &'static str,
+        load: impl Fn(Arc<Book>) -> F,
+        store: &Applier,
+    ) -> Result<Option<T>, Stopping>
+    where
+        T: Send + 'static,
+        F: Future<Output = StoreResult<T>> + Send + 'static,
+    {
         loop {
-            let book = self.common.book.clone();
             // The database's driver wants its own runtime.
-            let loaded = self
-                .common
-                .services
-                .runtime
-                .spawn(async move { book.tenant(tenant).await })
-                .await;
-            match loaded {
-                Ok(Ok(chains)) => {
-                    self.tenants.insert(tenant, chains.clone());
-                    return Ok(chains);
-                }
+            let loading = self.common.services.runtime.spawn(load(self.common.book.clone()));
+            match loading.await {
+                Ok(Ok(loaded)) => return Ok(Some(loaded)),
                 Ok(Err(error)) if !error.kind().is_retryable() => {
-                    error!(%tenant, %error, "the rule chains of a tenant cannot be read, its messages fail");
-                    let none = Arc::new(TenantChains::default());
-                    self.tenants.insert(tenant, none.clone());
-                    return Ok(none);
+                    error!(%tenant, %error, what, "what a tenant has cannot be read, it does without");
+                    return Ok(None);
                 }
                 Ok(Err(error)) => {
-                    if let Some(suppressed) = CHAINS_GATE.open() {
-                        warn!(%tenant, %error, suppressed, "cannot load rule chains, trying again");
+                    if let Some(suppressed) = LOAD_GATE.open() {
+                        warn!(%tenant, %error, what, suppressed, "cannot load what a tenant has, trying again");
                     }
                 }
-                Err(error) => error!(%tenant, %error, "loading rule chains has failed"),
+                Err(error) => error!(%tenant, %error, what, "loading what a tenant has has failed"),
             }
             store.pause().await?;
         }
@@ -302,10 +314,12 @@ impl Processor for Worker {
     async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
         let partition = delivered.records.partition;
         self.parts.partition = partition;
+        self.is_midway = true;
         self.pack.begin();
         self.pack.fill(&delivered);
         self.run_pack(Some(&delivered), store).await?;
         self.apply(partition, delivered.next, store).await?;
+        self.is_midway = false;
         if self.parts.states.have_changed() {
             // Messages of other partitions have come back meanwhile.
             self.apply_everywhere(store).await?;
@@ -334,16 +348,20 @@ impl Processor for Worker {
     }
 
     async fn work(&mut self, store: &Applier) -> Result<(), Stopping> {
+        self.is_midway = true;
         while let Some(resumed) = self.ready.pop_front() {
             self.resume(resumed, store).await?;
         }
         self.run_due(store).await?;
+        self.is_midway = false;
         self.apply_everywhere(store).await
     }
 
     async fn flush(&mut self, store: &Applier) {
         self.store_touches().await;
-        // When the program stops, what has gone is left to the disk.
-        let _ = self.sweep(store).await;
+        // When the program stops in the midst of a pack, what that keeps is left to the next start, with what has gone.
+        if !self.is_midway {
+            let _ = self.sweep(store).await;
+        }
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use fieldline_core::options::{ByteSize, Span};
 use fieldline_core::services::ClaimOptions;
-use fieldline_core::{activity, address_guard, calls, devices, ingest};
+use fieldline_core::{activity, address_guard, calls, devices, ingest, ota};
 use fieldline_rules::engine as rules;
 use fieldline_transport::{mqtt, mqtts};
 use schemars::JsonSchema;
@@ -58,6 +58,8 @@ pub(crate) struct Config {
     pub activity: activity::Options,
     /// The durable log.
     pub journal: fieldline_journal::Options,
+    /// Firmware and software updates.
+    pub ota: ota::Options,
     /// From the log to the stores.
     pub ingest: ingest::Options,
     /// The rule engine.
@@ -91,6 +93,7 @@ impl Default for Config {
             claiming: ClaimOptions::default(),
             activity: activity::Options::default(),
             journal: fieldline_journal::Options::default(),
+            ota: ota::Options::default(),
             ingest: ingest::Options::default(),
             rules: rules::Options::default(),
             usage: fieldline_core::usage::Options::default(),

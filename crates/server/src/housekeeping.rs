@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::options::Span;
 use fieldline_core::ports::{AuditStore, EventStore, StoreResult};
-use fieldline_core::services::{Alarms, StoredCalls};
+use fieldline_core::services::{Alarms, OtaPackages, StoredCalls};
 use fieldline_model::entity::EventKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,7 @@ impl Default for Options {
 pub(crate) struct Housekeeping {
     pub(crate) alarms: Alarms,
     pub(crate) calls: StoredCalls,
+    pub(crate) packages: OtaPackages,
     pub(crate) events: Arc<dyn EventStore>,
     pub(crate) audit: Arc<dyn AuditStore>,
     pub(crate) clock: SharedClock,
@@ -78,6 +79,11 @@ impl Housekeeping {
             Ok(0) => {}
             Ok(calls) => info!(calls, "deleted old calls to devices"),
             Err(error) => warn!(%error, "cannot delete old calls to devices, trying again later"),
+        }
+        match self.packages.discard_abandoned().await {
+            Ok(0) => {}
+            Ok(uploads) => info!(uploads, "deleted uploads that nobody finished"),
+            Err(error) => warn!(%error, "cannot delete uploads that nobody finished, trying again later"),
         }
         let audit_ttl = millis(self.options.audit_ttl);
         let deleted = match audit_ttl {
@@ -180,6 +186,7 @@ mod tests {
         let mut housekeeping = Housekeeping {
             alarms: services.alarms,
             calls: services.calls,
+            packages: services.ota_packages,
             events: stores.events.clone(),
             audit: stores.audit.clone(),
             clock,

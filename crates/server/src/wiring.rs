@@ -12,6 +12,7 @@ use fieldline_core::entity_query::{self, EntityQueries};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
 use fieldline_core::live::LiveStore;
+use fieldline_core::ota::{self, Downloads, Rollouts};
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine};
 use fieldline_core::queue_stats::SERVICE_ID;
@@ -172,6 +173,7 @@ impl Stores {
 pub(crate) struct Core {
     pub(crate) sessions: Arc<Sessions>,
     calls: Arc<Calls>,
+    downloads: Arc<Downloads>,
     onboarding: Arc<Onboarding>,
     guard: Arc<AddressGuard>,
     directory: Arc<DeviceDirectory>,
@@ -187,6 +189,8 @@ pub(crate) struct Core {
     watching: JoinHandle<()>,
     /// Stores what tenants use; ends with the activity tracker.
     reporting: JoinHandle<()>,
+    /// Tells devices of their packages; ends with the activity tracker.
+    rolling_out: JoinHandle<()>,
     /// Keeps what changes with calls to devices; ends with the activity tracker.
     calling: JoinHandle<()>,
     housekeeping: JoinHandle<()>,
@@ -216,6 +220,11 @@ impl Core {
             stores.clock.clone(),
             config.calls.clone(),
         );
+        let downloads = Downloads::new(
+            entities.ota_packages.clone(),
+            entities.ota_updates.clone(),
+            &config.ota,
+        );
         let activity = ActivityTracker::new(
             entities,
             stores.live.clone(),
@@ -225,6 +234,18 @@ impl Core {
         stores.events.listen(directory.clone());
         stores.events.listen(sessions.clone());
         stores.events.listen(activity.clone());
+        let rollouts = Rollouts::new(
+            ota::Deps {
+                stores: stores.database.entity_stores(),
+                series: stores.live.clone(),
+                attributes: stores.live.clone(),
+                devices: sessions.clone(),
+                clock: stores.clock.clone(),
+            },
+            &config.ota,
+        );
+        stores.events.listen(rollouts.clone());
+        rollouts.restore().await?;
         let uplink = open_uplink(stores, config)?;
         let rest_calls = RestCallers::new(SERVICE_ID, WaitLimits::default());
         let rules = Engine::new(
@@ -266,6 +287,7 @@ impl Core {
         let housekeeping = Housekeeping {
             alarms: rules.common().services.rules.alarms.clone(),
             calls: rules.common().services.rules.calls.clone(),
+            packages: rules.common().services.rules.ota_packages.clone(),
             events: rules.common().services.stores.events.clone(),
             audit: rules.common().services.stores.audit.clone(),
             clock: stores.clock.clone(),
@@ -275,11 +297,13 @@ impl Core {
         let stop_activity = watch::Sender::new(false);
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
+        let rolling_out = tokio::spawn(rollouts.run(stop_activity.subscribe()));
         let calling = tokio::spawn(calls.clone().run(stop_activity.subscribe()));
         let reporting = tokio::spawn(usage.clone().run(config.usage.clone(), stop_activity.subscribe()));
         Ok(Self {
             sessions,
             calls,
+            downloads,
             onboarding,
             guard: Arc::new(AddressGuard::new(
                 config.address_guard.clone(),
@@ -296,6 +320,7 @@ impl Core {
             stop_activity,
             watching,
             reporting,
+            rolling_out,
             calling,
             housekeeping,
         })
@@ -308,6 +333,7 @@ impl Core {
             guard: self.guard.clone(),
             sessions: self.sessions.clone(),
             calls: self.calls.clone(),
+            downloads: self.downloads.clone(),
             onboarding: self.onboarding.clone(),
             uplink: self.uplink.clone(),
             attributes: stores.live.clone(),
@@ -367,6 +393,9 @@ impl Core {
         let writer = self.watching.abort_handle();
         deadline.step("activity", 0.5, self.watching).await;
         writer.abort();
+        let rollouts = self.rolling_out.abort_handle();
+        deadline.step("OTA rollouts", 0.5, self.rolling_out).await;
+        rollouts.abort();
         let caller = self.calling.abort_handle();
         deadline.step("calls", 0.5, self.calling).await;
         caller.abort();

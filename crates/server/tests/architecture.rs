@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each crate may depend on, of ours, outside of its tests.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("codec", &[]),
-    ("core", &["model"]),
+    ("protobuf", &["model"]),
+    ("core", &["model", "protobuf"]),
     ("journal", &["core", "model"]),
     ("storage", &["core", "model"]),
-    ("transport", &["core", "model", "codec"]),
+    ("transport", &["core", "model", "codec", "protobuf"]),
     ("api", &["core", "model"]),
     ("script", &[]),
     ("connectors", &["codec"]),

@@ -151,7 +151,7 @@ async fn ingest(
             let telemetry = read
                 .iter()
                 .map(|(subject, ts, values)| TelemetryRow {
-                    parts: RowParts::Both,
+                    parts: RowParts::ALL,
                     subject: *subject,
                     ts: *ts,
                     ttl_seconds: 0,
@@ -243,7 +243,7 @@ async fn ingest_alone(
         let telemetry = read
             .iter()
             .map(|(ts, values)| TelemetryRow {
-                parts: RowParts::Both,
+                parts: RowParts::ALL,
                 subject: meter.subject,
                 ts: *ts,
                 ttl_seconds: 0,

@@ -1,11 +1,12 @@
 //! The HTTP device API: `/api/v1/{token}/telemetry`, `…/attributes`, `…/attributes/updates`, `…/rpc`,
-//! `…/claim`, and `/api/v1/provision`.
+//! `…/claim`, `…/firmware`, `…/software`, and `/api/v1/provision`.
 //!
 //! The status codes are those that devices of this API know: 401 with an empty body for an unknown token, 500 with the
 //! parser's words for a malformed payload, 500 with an empty body when the message could not be taken. A tenant that has
 //! used up what its profile allows is told so with 429, and so is an address from which wrong credentials keep coming.
 
 mod body;
+mod firmware;
 mod intake;
 mod memory;
 mod onboarding;
@@ -76,6 +77,8 @@ pub fn router(services: Arc<Services>, limits: Limits) -> Router {
         .route("/api/v1/{token}/rpc", get(two_way::next_call).post(two_way::call))
         .route("/api/v1/{token}/rpc/{number}", post(two_way::answer_call))
         .route("/api/v1/{token}/claim", post(onboarding::claim))
+        .route("/api/v1/{token}/firmware", get(firmware::firmware))
+        .route("/api/v1/{token}/software", get(firmware::software))
         .route("/api/v1/provision", post(onboarding::provision))
         .with_state(Arc::new(shared))
 }

@@ -15,6 +15,7 @@ use fieldline_core::calls::Calls;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::ingest::Uplink;
+use fieldline_core::ota::Downloads;
 use fieldline_core::ports::AttributeStore;
 use fieldline_core::services::Onboarding;
 use fieldline_core::sessions::Sessions;
@@ -34,6 +35,8 @@ pub struct Services {
     pub calls: Arc<Calls>,
     /// How devices come to the platform by themselves.
     pub onboarding: Arc<Onboarding>,
+    /// What devices download.
+    pub downloads: Arc<Downloads>,
     /// Where messages go.
     pub uplink: Uplink,
     /// Where attribute requests are answered from.

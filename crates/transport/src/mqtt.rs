@@ -6,6 +6,7 @@
 
 mod chain;
 mod connection;
+mod firmware;
 mod gateway;
 mod incoming;
 mod keepalive;

@@ -9,6 +9,12 @@ use fieldline_model::timeseries::{Attribute, AttributeScope};
 
 use crate::Services;
 
+mod format;
+mod provision;
+
+pub(crate) use format::{Format, PayloadError, notification, response};
+pub(crate) use provision::Provision;
+
 /// Adds a telemetry message to the batch. A message that carries no point adds nothing.
 pub(crate) fn telemetry(
     services: &Services,
@@ -62,21 +68,40 @@ impl AttributeRequest {
         })
     }
 
-    /// Answers with `{"client": {…}, "shared": {…}}`; a scope without values is left out.
+    /// What the device is answered as JSON: see [`Found::to_json`].
     pub(crate) async fn answer(&self, services: &Services, device: &DeviceHandle) -> StoreResult<String> {
+        Ok(self.find(services, device).await?.to_json())
+    }
+
+    /// Reads the attributes that are asked for.
+    pub(crate) async fn find(&self, services: &Services, device: &DeviceHandle) -> StoreResult<Found> {
         let all = self.client_keys.is_none() && self.shared_keys.is_none();
-        let mut out = String::from("{");
-        for (scope, name, keys) in [
-            (AttributeScope::Client, "client", &self.client_keys),
-            (AttributeScope::Shared, "shared", &self.shared_keys),
+        let mut found = Found::default();
+        for (scope, keys, found) in [
+            (AttributeScope::Client, &self.client_keys, &mut found.client),
+            (AttributeScope::Shared, &self.shared_keys, &mut found.shared),
         ] {
-            if !all && keys.is_none() {
-                continue;
+            if all || keys.is_some() {
+                let attributes = &services.attributes;
+                *found = attributes.get(device.subject, scope, keys.as_deref()).await?;
             }
-            let found = services
-                .attributes
-                .get(device.subject, scope, keys.as_deref())
-                .await?;
+        }
+        Ok(found)
+    }
+}
+
+/// The attributes that a device has asked for, as far as there are any.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) client: Vec<Attribute>,
+    pub(crate) shared: Vec<Attribute>,
+}
+
+impl Found {
+    /// `{"client": {…}, "shared": {…}}`; a scope without values is left out.
+    pub(crate) fn to_json(&self) -> String {
+        let mut out = String::from("{");
+        for (name, found) in [("client", &self.client), ("shared", &self.shared)] {
             if found.is_empty() {
                 continue;
             }
@@ -85,10 +110,10 @@ impl AttributeRequest {
             }
             json::write_string(name, &mut out);
             out.push(':');
-            write_object(&found, &mut out);
+            write_object(found, &mut out);
         }
         out.push('}');
-        Ok(out)
+        out
     }
 }
 

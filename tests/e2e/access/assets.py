@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from access.rows import LIST, PAGE, call, customer, device_of, fetched, home_customer, named, row, thing
+from access.rows import LIST, assignable, call, device_of, fetched, home_customer, row, thing
 from access.things import entity_view, relation
 from harness.rest import unique
 
@@ -29,16 +29,7 @@ row(
         }
     ),
 )
-row("POST /api/customer/{customerId}/asset/{assetId}", "- + - - -", call(customerId=customer, assetId=thing("asset")))
-row("POST /api/customer/public/asset/{assetId}", "- + - - -", NEW_ASSET)
-row("DELETE /api/customer/asset/{assetId}", "- + - - -", NEW_ASSET)
-row("GET /api/customer/{customerId}/assets", "- + + - -", call(query=PAGE, customerId=customer), shows="asset")
-row("GET /api/customer/{customerId}/assetInfos", "- + + - -", call(query=PAGE, customerId=customer), shows="asset")
-row("GET /api/tenant/assets", "- + - - o", LIST, shows="asset")
-row("GET /api/tenant/assetInfos", "- + - - o", LIST, shows="asset")
-ASSET_NAME = call(query=lambda w, fresh: {"assetName": named("asset", "asset")(w)})
-row("GET /api/tenant/asset", "- + - - -", ASSET_NAME)
-row("GET /api/tenant/assets", "- + - - -", ASSET_NAME, shows="asset")
+assignable("asset", "asset", "make_asset")
 row("GET /api/assets", "- + + o o", call(query=lambda w, fresh: {"assetIds": w.asset}), shows="asset")
 row("GET /api/asset/types", "- + + + o", shows="default")
 
@@ -87,20 +78,7 @@ row(
     "- + - - !",
     call(lambda w, fresh: entity_view(w.device, customerId=home_customer(w))),
 )
-row(
-    "POST /api/customer/{customerId}/entityView/{entityViewId}",
-    "- + - - -",
-    call(customerId=customer, entityViewId=thing("view")),
-)
-row("POST /api/customer/public/entityView/{entityViewId}", "- + - - -", NEW_VIEW)
-row("DELETE /api/customer/entityView/{entityViewId}", "- + - - -", NEW_VIEW)
-row("GET /api/customer/{customerId}/entityViews", "- + + - -", call(query=PAGE, customerId=customer), shows="view")
-row("GET /api/customer/{customerId}/entityViewInfos", "- + + - -", call(query=PAGE, customerId=customer), shows="view")
-row("GET /api/tenant/entityViews", "- + - - o", LIST, shows="view")
-row("GET /api/tenant/entityViewInfos", "- + - - o", LIST, shows="view")
-VIEW_NAME = call(query=lambda w, fresh: {"entityViewName": named("entityView", "view")(w)})
-row("GET /api/tenant/entityView", "- + - - -", VIEW_NAME)
-row("GET /api/tenant/entityViews", "- + - - -", VIEW_NAME, shows="view")
+assignable("entityView", "view", "make_view")
 row("GET /api/entityViews", "- + + o o", call(query=lambda w, fresh: {"entityViewIds": w.view}), shows="view")
 row("GET /api/entityView/types", "- + + + o", shows="default")
 TELEMETRY = "/api/plugins/telemetry/{entityType}/{entityId}"

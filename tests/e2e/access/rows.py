@@ -158,3 +158,18 @@ def nodes(chain_of: Callable[[Any, bool], str], *steps: tuple[str, dict]):
 
 
 AT_DEVICE = {"entityType": "DEVICE", "entityId": thing("device")}
+
+
+def assignable(kind: str, name: str, make: str) -> None:
+    """The rows of a kind that is assigned to customers and listed; `name` and `make` are what the World calls it."""
+    new, of_customer = call(**{f"{kind}Id": thing(name, make)}), call(query=PAGE, customerId=customer)
+    assigned = call(customerId=customer, **{f"{kind}Id": thing(name)})
+    row(f"POST /api/customer/{{customerId}}/{kind}/{{{kind}Id}}", "- + - - -", assigned)
+    row(f"POST /api/customer/public/{kind}/{{{kind}Id}}", "- + - - -", new)
+    row(f"DELETE /api/customer/{kind}/{{{kind}Id}}", "- + - - -", new)
+    by_name = call(query=lambda w, fresh: {f"{kind}Name": named(kind, name)(w)})
+    row(f"GET /api/tenant/{kind}", "- + - - -", by_name)
+    row(f"GET /api/tenant/{kind}s", "- + - - -", by_name, shows=name)
+    for lists in (f"{kind}s", f"{kind}Infos"):
+        row(f"GET /api/customer/{{customerId}}/{lists}", "- + + - -", of_customer, shows=name)
+        row(f"GET /api/tenant/{lists}", "- + - - o", LIST, shows=name)

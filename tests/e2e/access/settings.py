@@ -14,6 +14,9 @@ row("POST /api/admin/settings", "+ - - - -", call(SETTINGS))
 # Nobody listens there.
 row("POST /api/admin/settings/testMail", "! - - - -", call(MAIL))
 row("GET /api/admin/featuresInfo", "+ - - - -")
+row("GET /api/admin/updates", "+ - - - -")
+row("GET /api/system/info", "+ + + + +")
+row("GET /api/system/params", "+ + + + +")
 row("GET /api/admin/securitySettings", "+ - - - -")
 row(
     "POST /api/admin/securitySettings",

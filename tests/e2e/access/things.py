@@ -9,6 +9,9 @@ from harness.people import activated
 from harness.rest import Rest, unique
 from harness.server import eventually
 
+OTA_PACKAGE = {"type": "FIRMWARE", "version": "1.0", "url": "https://example.org/pump.bin"}
+"""A package but for its title and its profile."""
+
 
 class Things:
     """What else the tenant has."""
@@ -17,6 +20,7 @@ class Things:
     sysadmin: Rest
     other: Rest
     device: str
+    profile: str
     customer_id: str
     customer_user: Rest
 
@@ -35,6 +39,7 @@ class Things:
         self.rule_node = self.node_of(self.chain)
         self.calling_chain = self.make_calling_chain()
         self.dashboard = self.make_dashboard()
+        self.package = self.make_package()
         self.key = self.make_key()
         self.queue = self.make_queue()
         self.queue_stats = queue_stats(self.tenant)
@@ -63,12 +68,19 @@ class Things:
         self.other_alarm = made("/api/alarm", alarm(self.other_device), type=unique("foreign"))
         self.other_field = made("/api/calculatedField", field(self.other_device), name=unique("foreign"))
         self.other_alarm_rule = made("/api/alarm/rule", alarm_rule(self.other_device), name=unique("foreign"))
+        package = {"deviceProfileId": {"entityType": "DEVICE_PROFILE", "id": self.other_profile}} | OTA_PACKAGE
+        self.other_package = made("/api/otaPackage", package, title=unique("foreign"))
         self.other_dashboard = made("/api/dashboard", {"title": unique("foreign")})
         chain = Chain()
         chain.connect(chain.node(SAVE, "foreign"), "Failure", chain.node(REPLY))
         self.other_chain = chain.save(self.other, unique("foreign"))["id"]["id"]
         chain.save(self.other, unique("foreign"), root=True)
         self.other_queue_stats = queue_stats(self.other)
+
+    def make_package(self) -> str:
+        profile = {"deviceProfileId": {"entityType": "DEVICE_PROFILE", "id": self.profile}}
+        package = OTA_PACKAGE | profile | {"title": unique("treasure")}
+        return self.tenant.post("/api/otaPackage", package).json()["id"]["id"]
 
     def make_asset_profile(self) -> str:
         return self.tenant.post("/api/assetProfile", {"name": unique("treasure")}).json()["id"]["id"]
@@ -173,6 +185,7 @@ class Things:
             "nodes": tenant.get(f"/api/ruleChain/{self.chain}/metadata").json(),
             "chains": tenant.get("/api/ruleChains", **PAGE).json()["totalElements"],
             "dashboard": tenant.get(f"/api/dashboard/{self.dashboard}").json(),
+            "package": tenant.get(f"/api/otaPackage/info/{self.package}").json(),
             "home dashboard": tenant.get("/api/tenant/dashboard/home/info").json(),
             "keys": tenant.get(f"/api/apiKeys/{self.customer_user.user['id']['id']}", **PAGE).json(),
             "queues": self.queues(self.sysadmin),

@@ -2,6 +2,7 @@
 
 use axum::http::Method;
 use fieldline_core::access::Principal;
+use fieldline_core::audit::hide_secrets;
 use fieldline_model::entity::ActionType;
 use fieldline_model::{EntityId, EntityType};
 use serde_json::{Map, Value, json};
@@ -108,6 +109,11 @@ impl Audited {
         !method.is_safe() || self.shape == Shape::RuleEngine
     }
 
+    /// Whether a request brings a file, which is not looked into.
+    pub(super) fn is_upload(&self, method: &Method) -> bool {
+        self.shape == Shape::Delete(EntityType::OtaPackage) && *method == Method::POST
+    }
+
     /// What a request tried to do; `None` for requests that change nothing.
     pub(super) fn describe(
         &self,
@@ -124,6 +130,15 @@ impl Audited {
                 let id = last(params)?;
                 let data = json!({ "entityId": id.to_string() });
                 found(ActionType::Deleted, EntityId::new(kind, id), data)
+            }
+            Shape::Delete(EntityType::OtaPackage) if posts => {
+                let id = last(params)?;
+                let data = json!({ "entityId": id.to_string() });
+                found(
+                    ActionType::Updated,
+                    EntityId::new(EntityType::OtaPackage, id),
+                    data,
+                )
             }
             Shape::Assign(kind) => assign(kind, posts, params)?,
             Shape::Alarm(action) => {
@@ -194,6 +209,12 @@ fn save(kind: EntityType, body: &Value) -> Found {
     if let Some(fields) = shown.as_object_mut().filter(|_| kind == EntityType::Dashboard) {
         fields.insert("configuration".to_owned(), "".into());
     }
+    // Nodes talk to others with credentials under any name.
+    let nodes = shown.get_mut("nodes").and_then(Value::as_array_mut);
+    for node in nodes.into_iter().flatten().filter_map(Value::as_object_mut) {
+        node.remove("configuration");
+    }
+    hide_secrets(&mut shown);
     let entity = known.unwrap_or_else(|| nothing(kind));
     found(action, entity, json!({ "entity": shown }))
 }

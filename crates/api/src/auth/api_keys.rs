@@ -1,5 +1,7 @@
 //! Who comes with an API key. Keys are cached, so that a request does not ask the database.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use fieldline_core::services::ApiKeys;
 use fieldline_model::entity::ApiKeyInfo;
 use quick_cache::sync::Cache;
@@ -19,6 +21,8 @@ pub(crate) struct KeyRing {
     keys: ApiKeys,
     /// By value; what is no key is not remembered.
     cache: Cache<String, (ApiKeyInfo, i64)>,
+    /// Counts the changes, so that what was read before one is not remembered after it.
+    changes: AtomicU64,
 }
 
 impl KeyRing {
@@ -26,6 +30,7 @@ impl KeyRing {
         Self {
             keys,
             cache: Cache::new(CACHED_KEYS),
+            changes: AtomicU64::new(0),
         }
     }
 
@@ -53,9 +58,15 @@ impl KeyRing {
         {
             return Ok(Some(key));
         }
+        let before = self.changes.load(Ordering::Acquire);
         let found = self.keys.find(value).await?;
         match &found {
-            Some(key) => self.cache.insert(value.to_owned(), (key.clone(), now_ms)),
+            Some(key) => {
+                self.cache.insert(value.to_owned(), (key.clone(), now_ms));
+                if self.changes.load(Ordering::Acquire) != before {
+                    self.cache.remove(value);
+                }
+            }
             None => {
                 self.cache.remove(value);
             }
@@ -65,6 +76,7 @@ impl KeyRing {
 
     /// Forgets what was read: a key was changed or deleted.
     pub(crate) fn forget(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
         self.cache.clear();
     }
 }

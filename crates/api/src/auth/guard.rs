@@ -1,4 +1,7 @@
-//! Keeps guessing passwords slow: a lock-out per user and a rate per address, both in bounded memory.
+//! Keeps guessing passwords slow: a lock-out per user and address, and a rate per address, both in bounded memory.
+//!
+//! Whoever guesses locks out their own address first, so that nobody keeps others out of their accounts with a few wrong
+//! passwords; only where so many come from many addresses, the user is locked out from everywhere.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,14 +14,19 @@ use crate::options::Options;
 /// Users and addresses that are remembered; beyond so many the least recently used are forgotten.
 const REMEMBERED: usize = 20_000;
 const MINUTE_MS: i64 = 60_000;
+/// From how many addresses a user may be guessed at as often as one may, before it is locked out for all.
+const ADDRESSES: u32 = 10;
+
+/// A lower-case login name, and the address that it was tried from; `None` for all addresses together.
+type Attempted = (String, Option<IpAddr>);
 
 /// Counts failed and attempted logins.
 pub(crate) struct LoginGuard {
     max_failures: u32,
     lockout_ms: i64,
     per_minute: u32,
-    /// Failures in a row and the time of the last one, by lower-case login name.
-    failures: Cache<String, (u32, i64)>,
+    /// Failures in a row and the time of the last one.
+    failures: Cache<Attempted, (u32, i64)>,
     /// Attempts and the start of the minute they were made in.
     attempts: Cache<IpAddr, (u32, i64)>,
     /// A read and a write of one entry belong together.
@@ -54,12 +62,17 @@ impl LoginGuard {
             }
             self.attempts.insert(peer, (count + 1, started));
         }
-        let locked = self
-            .failures
-            .get(&login.to_lowercase())
-            .is_some_and(|(count, last)| {
-                self.max_failures > 0 && count >= self.max_failures && self.counts(last, now_ms)
-            });
+        self.check(&attempted(peer, login), now_ms)
+    }
+
+    /// Refuses where too many wrong passwords have come.
+    fn check(&self, attempted: &[Attempted], now_ms: i64) -> ApiResult<()> {
+        let locked = attempted.iter().any(|key| {
+            let most = self.most(key, attempted.len());
+            self.failures
+                .get(key)
+                .is_some_and(|(count, last)| most > 0 && count >= most && self.counts(last, now_ms))
+        });
         if locked {
             return Err(ApiError::new(
                 ErrorCode::Authentication,
@@ -69,6 +82,14 @@ impl LoginGuard {
         Ok(())
     }
 
+    /// Wrong passwords that lock out; where addresses are not known, all come from one.
+    fn most(&self, (_, peer): &Attempted, kinds: usize) -> u32 {
+        match peer {
+            None if kinds > 1 => self.max_failures.saturating_mul(ADDRESSES),
+            _ => self.max_failures,
+        }
+    }
+
     /// Whether a failure still counts. One that lies in the future was noted before the clock was set back, and must not
     /// lock its user out until the clock has come there again.
     fn counts(&self, failed_ms: i64, now_ms: i64) -> bool {
@@ -76,20 +97,43 @@ impl LoginGuard {
     }
 
     /// Remembers that a password was wrong.
-    pub(crate) fn failed(&self, login: &str, now_ms: i64) {
+    pub(crate) fn failed(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) {
         let _turn = self.turn.lock();
-        let login = login.to_lowercase();
-        let count = match self.failures.get(&login) {
-            Some((count, last)) if self.counts(last, now_ms) => count.saturating_add(1),
-            _ => 1,
-        };
-        self.failures.insert(login, (count, now_ms));
+        for key in attempted(peer, login) {
+            let count = match self.failures.get(&key) {
+                Some((count, last)) if self.counts(last, now_ms) => count.saturating_add(1),
+                _ => 1,
+            };
+            self.failures.insert(key, (count, now_ms));
+        }
     }
 
-    /// Forgets the wrong passwords of a user who has logged in.
-    pub(crate) fn succeeded(&self, login: &str) {
-        self.failures.remove(&login.to_lowercase());
+    /// Forgets the wrong passwords of a user who has shown the right one. Refuses it where too many wrong ones have come
+    /// while it was checked: many guesses at the same time are not allowed more than one after the other.
+    pub(crate) fn succeeded(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
+        let _turn = self.turn.lock();
+        let attempted = attempted(peer, login);
+        self.check(&attempted, now_ms)?;
+        if let Some(own) = attempted.first() {
+            self.failures.remove(own);
+        }
+        Ok(())
     }
+
+    /// Forgets the wrong passwords of a user who has set another one.
+    pub(crate) fn forget(&self, peer: Option<IpAddr>, login: &str) {
+        let _turn = self.turn.lock();
+        for key in attempted(peer, login) {
+            self.failures.remove(&key);
+        }
+    }
+}
+
+/// What an attempt counts for: that of an address first, where it is known.
+fn attempted(peer: Option<IpAddr>, login: &str) -> Vec<Attempted> {
+    let login = login.to_lowercase();
+    let own = peer.map(network).map(|peer| (login.clone(), Some(peer)));
+    own.into_iter().chain([(login, None)]).collect()
 }
 
 /// Whoever has one IPv6 address usually has the 2⁶⁴ beside it, so those count as one.
@@ -117,16 +161,16 @@ mod tests {
     #[test]
     fn a_user_is_locked_out_for_a_while_after_too_many_wrong_passwords() {
         let guard = guard();
-        guard.failed("Ann@example.org", 0);
+        guard.failed(None, "Ann@example.org", 0);
         assert!(guard.attempt(None, "ann@example.org", 1).is_ok());
-        guard.failed("ann@example.org", 2);
+        guard.failed(None, "ann@example.org", 2);
         assert!(guard.attempt(None, "ANN@example.org", 3).is_err());
         assert!(guard.attempt(None, "bob@example.org", 3).is_ok());
         assert!(guard.attempt(None, "ann@example.org", 60_002).is_ok());
         // The clock was set back by an hour right after somebody was locked out.
         let later = 3_600_000;
-        guard.failed("eve@example.org", later);
-        guard.failed("eve@example.org", later);
+        guard.failed(None, "eve@example.org", later);
+        guard.failed(None, "eve@example.org", later);
         assert!(guard.attempt(None, "eve@example.org", later).is_err());
         assert!(guard.attempt(None, "eve@example.org", 1).is_ok());
     }
@@ -147,5 +191,44 @@ mod tests {
         }
         let neighbour = IpAddr::from([0x2001, 0xdb8, 0, 0, 9, 9, 9, 9]);
         assert!(guard.attempt(Some(neighbour), "a", 1).is_err());
+    }
+
+    #[test]
+    fn nobody_keeps_others_out_from_one_address() {
+        let guard = LoginGuard::new(&Options {
+            logins_per_minute: 0,
+            max_failed_logins: 2,
+            ..Options::default()
+        });
+        let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
+        for _ in 0..5 {
+            guard.failed(address(1), "ann", 0);
+        }
+        assert!(guard.attempt(address(1), "Ann", 1).is_err());
+        assert!(guard.attempt(address(2), "Ann", 1).is_ok(), "where she is");
+        // From many addresses it is another matter.
+        for last in 3..12 {
+            guard.failed(address(last), "ann", 1);
+            guard.failed(address(last), "ann", 1);
+        }
+        assert!(guard.attempt(address(2), "ann", 2).is_err());
+        assert!(guard.attempt(address(2), "bob", 2).is_ok());
+    }
+
+    #[test]
+    fn guesses_at_the_same_time_are_as_few_as_one_after_the_other() {
+        let guard = guard();
+        let peer = Some(IpAddr::from([192, 0, 2, 1]));
+        for _ in 0..3 {
+            assert!(guard.attempt(peer, "ann", 0).is_ok(), "none is answered yet");
+        }
+        guard.failed(peer, "ann", 1);
+        assert!(guard.succeeded(peer, "ann", 1).is_ok());
+        guard.failed(peer, "ann", 1);
+        guard.failed(peer, "ann", 1);
+        assert!(
+            guard.succeeded(peer, "ann", 1).is_err(),
+            "the third guess is right, and too late"
+        );
     }
 }

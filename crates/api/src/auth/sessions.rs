@@ -34,7 +34,8 @@ pub(crate) struct Sessions {
     users: Arc<dyn UserStore>,
     customers: Arc<dyn CustomerStore>,
     clock: SharedClock,
-    cache: Cache<UserId, Arc<KnownUser>>,
+    /// By id, and whether it is that of a public customer: the id of a person opens no public session.
+    cache: Cache<(UserId, bool), Arc<KnownUser>>,
     /// When a session was logged out, seconds.
     logged_out: Cache<Uuid, i64>,
     /// Counts the changes, so that what was read before one is not remembered after it.
@@ -89,8 +90,8 @@ impl Sessions {
     }
 
     async fn known(&self, id: UserId, public: bool) -> ApiResult<Option<Arc<KnownUser>>> {
-        let now = self.clock.now_ms();
-        if let Some(known) = self.cache.get(&id)
+        let (now, key) = (self.clock.now_ms(), (id, public));
+        if let Some(known) = self.cache.get(&key)
             && (known.read_at..known.read_at + CACHED_MS).contains(&now)
         {
             return Ok(Some(known));
@@ -107,12 +108,12 @@ impl Sessions {
             },
         };
         let Some(known) = found.map(Arc::new) else {
-            self.cache.remove(&id);
+            self.cache.remove(&key);
             return Ok(None);
         };
-        self.cache.insert(id, Arc::clone(&known));
+        self.cache.insert(key, Arc::clone(&known));
         if self.changes.load(Ordering::Acquire) != before {
-            self.cache.remove(&id);
+            self.cache.remove(&key);
         }
         Ok(Some(known))
     }
@@ -143,7 +144,7 @@ impl EntityListener for Sessions {
         match change {
             EntityChange::UserChanged(_, id) => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
-                self.cache.remove(&id);
+                self.cache.remove(&(id, false));
             }
             EntityChange::TenantDeleted(_) | EntityChange::CustomerDeleted(..) => {
                 self.changes.fetch_add(1, Ordering::AcqRel);

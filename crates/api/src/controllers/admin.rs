@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use fieldline_core::audit::{hide_secrets, is_secret};
 use fieldline_model::entity::AdminSettings;
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 use serde::Serialize;
@@ -17,16 +18,6 @@ use crate::state::{Api, ApiState};
 
 /// Settings that have endpoints of their own, with what must not be seen.
 const OF_THEIR_OWN: [&str; 2] = ["securitySettings", "jwt"];
-/// What is never shown of settings, by the names of fields.
-const SECRETS: [&str; 7] = [
-    "password",
-    "refreshToken",
-    "clientSecret",
-    "proxyPassword",
-    "secretAccessKey",
-    "accessToken",
-    "botToken",
-];
 /// Largest settings, in bytes.
 const MAX_SETTINGS: usize = 65_536;
 
@@ -66,17 +57,7 @@ fn default(api: &ApiState, key: &str) -> Option<Value> {
 
 /// The settings without passwords, at any depth.
 fn without_secrets(mut settings: AdminSettings) -> AdminSettings {
-    fn hide(value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                fields.retain(|name, _| !SECRETS.contains(&name.as_str()));
-                fields.values_mut().for_each(hide);
-            }
-            Value::Array(items) => items.iter_mut().for_each(hide),
-            _ => {}
-        }
-    }
-    hide(&mut settings.json_value);
+    hide_secrets(&mut settings.json_value);
     settings
 }
 
@@ -88,7 +69,7 @@ fn keep_secrets(new: &mut Value, old: &Value) {
     for (name, old) in old {
         match new.get_mut(name) {
             Some(inner) => keep_secrets(inner, old),
-            None if SECRETS.contains(&name.as_str()) => {
+            None if is_secret(name) => {
                 new.insert(name.clone(), old.clone());
             }
             None => {}
@@ -199,7 +180,7 @@ mod tests {
     fn secrets_are_hidden_and_kept() {
         let stored = json!({
             "smtpHost": "a", "password": "s1",
-            "configuration": { "type": "AWS_SNS", "secretAccessKey": "s2", "region": "x" },
+            "configuration": { "type": "TWILIO", "accountToken": "s2", "numberFrom": "+1" },
         });
         let shown = without_secrets(AdminSettings {
             json_value: stored.clone(),

@@ -79,7 +79,7 @@ async fn save(
 
 /// Deletes an alarm with its comments; tells whether there was one.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "deleteAlarm",
-    params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool)))]
+    params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool, content_type = "application/json")))]
 async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<bool>> {
     let alarm = api.load::<Alarm>(&caller, id, Operation::Delete).await?;
     Ok(Json(api.services.alarms.delete_by(&caller, alarm).await?))

@@ -29,7 +29,7 @@ async fn find(
 
 /// How many alarms the entities have that a filter stands for.
 #[utoipa::path(post, path = "/api/alarmsQuery/count", tag = "entity-query", operation_id = "countAlarmsByQuery",
-    request_body = AlarmCountQuery, responses((status = 200, body = u64)))]
+    request_body = AlarmCountQuery, responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count(
     State(api): State<Api>,
     Caller(caller): Caller,

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, parse_uuid};
+use crate::extract::{Body, Ids, PageParams, Query, missing, parse_flag, parse_uuid};
 use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
@@ -113,15 +113,9 @@ async fn enable(
     Path((id, enabled)): Path<(String, String)>,
 ) -> ApiResult<Json<ApiKeyInfo>> {
     let mut key = load(&api, &caller, parse_uuid(&id)?).await?;
-    key.enabled = match enabled.as_str() {
-        "true" => true,
-        "false" => false,
-        other => {
-            return Err(ApiError::bad_request(format!(
-                "\"{other}\" is neither true nor false!"
-            )));
-        }
-    };
+    key.enabled = parse_flag(&enabled)
+        .map_err(ApiError::bad_request)?
+        .ok_or_else(|| missing("enabledValue"))?;
     let changed = api.services.api_keys.update(&key).await?;
     api.keys.forget();
     Ok(Json(changed))

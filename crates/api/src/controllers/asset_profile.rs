@@ -113,7 +113,7 @@ struct InfoParams {
 
 /// A page of asset profiles in their short form, or with `assetProfileIds` those that the tenant has.
 #[utoipa::path(get, path = "/api/assetProfileInfos", tag = "asset-profile", operation_id = "getAssetProfileInfos",
-    params(PageParams, InfoParams), responses((status = 200, body = PageData<AssetProfileInfo>)))]
+    params(PageParams, InfoParams), responses((status = 200, body = inline(Either<PageData<AssetProfileInfo>, Vec<AssetProfileInfo>>))))]
 async fn infos(
     State(api): State<Api>,
     caller: Caller,

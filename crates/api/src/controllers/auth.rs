@@ -14,7 +14,7 @@ use crate::auth::TokenPair;
 use crate::caller::{Authenticated, Caller, PeerAddress};
 use crate::endpoint::{Access, Routes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query};
+use crate::extract::{Body, Query, flag};
 use crate::mails;
 use crate::state::Api;
 
@@ -70,10 +70,10 @@ async fn change_password(
     let credentials = api.services.users.credentials(principal.user).await?;
     let hash = credentials.password_hash.as_deref();
     if !api.passwords.verify(&request.current_password, hash).await? {
-        api.logins.failed(&user.email, now);
+        api.logins.failed(peer, &user.email, now);
         return Err(ApiError::bad_request("Current password doesn't match!"));
     }
-    api.logins.succeeded(&user.email);
+    api.logins.succeeded(peer, &user.email, now)?;
     api.services
         .security
         .check_new(&request.new_password, &credentials)
@@ -141,6 +141,7 @@ struct ActivateRequest {
 #[serde(rename_all = "camelCase")]
 struct ActivationMailParams {
     /// Whether the user is told by mail; `true` where absent.
+    #[serde(default, deserialize_with = "flag")]
     send_activation_mail: Option<bool>,
 }
 

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use fieldline_core::services::ImportLinks;
 use fieldline_model::entity::{ImportRequest, ImportResult};
 use utoipa_axum::routes;
 
@@ -9,10 +10,18 @@ use crate::caller::Caller;
 use crate::endpoint::{Routes, T};
 use crate::error::ApiResult;
 use crate::extract::Body;
-use crate::state::Api;
+use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
     Routes::default().add(T, routes!(devices)).add(T, routes!(assets))
+}
+
+fn links(api: &ApiState) -> ImportLinks<'_> {
+    ImportLinks {
+        usage: &api.usage,
+        devices: &*api.devices,
+        type_cast: api.options.json_type_cast,
+    }
 }
 
 /// Creates and changes devices, one a line. Lines that are wrong are named, and the rest is stored.
@@ -24,7 +33,7 @@ async fn devices(
     Body(request): Body<ImportRequest>,
 ) -> ApiResult<Json<ImportResult>> {
     let imports = &api.services.imports;
-    Ok(Json(imports.devices(&caller, &api.usage, request).await?))
+    Ok(Json(imports.devices(&caller, links(&api), request).await?))
 }
 
 /// Creates and changes assets, one a line. Lines that are wrong are named, and the rest is stored.
@@ -36,5 +45,5 @@ async fn assets(
     Body(request): Body<ImportRequest>,
 ) -> ApiResult<Json<ImportResult>> {
     let imports = &api.services.imports;
-    Ok(Json(imports.assets(&caller, &api.usage, request).await?))
+    Ok(Json(imports.assets(&caller, links(&api), request).await?))
 }

@@ -121,7 +121,7 @@ struct CustomerIds {
 
 /// A page of customers, or with `customerIds` those that the tenant has.
 #[utoipa::path(get, path = "/api/customers", tag = "customer", operation_id = "getCustomers",
-    params(PageParams, CustomerIds), responses((status = 200, body = PageData<Customer>)))]
+    params(PageParams, CustomerIds), responses((status = 200, body = inline(Either<PageData<Customer>, Vec<Customer>>))))]
 async fn list(
     State(api): State<Api>,
     caller: Caller,

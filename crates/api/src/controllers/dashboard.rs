@@ -12,11 +12,11 @@ use utoipa_axum::routes;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, STC, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, Query};
+use crate::extract::{Body, Ids, Query, flag};
 use crate::state::{Api, ApiState};
 
 /// Points that a widget may ask for at once, as user interfaces are told.
-const MAX_DATAPOINTS: u64 = 50_000;
+pub(super) const MAX_DATAPOINTS: u64 = 50_000;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -39,6 +39,7 @@ pub(super) async fn whole(api: &ApiState, caller: &Principal, id: DashboardId) -
 #[serde(rename_all = "camelCase")]
 struct ExportParams {
     /// Whether what came along with an import is given back, as for an export.
+    #[serde(default, deserialize_with = "flag")]
     include_resources: Option<bool>,
 }
 
@@ -107,14 +108,14 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 
 /// The time of the server, milliseconds.
 #[utoipa::path(get, path = "/api/dashboard/serverTime", tag = "dashboard", operation_id = "getServerTime",
-    responses((status = 200, body = i64)))]
+    responses((status = 200, body = i64, content_type = "application/json")))]
 async fn server_time(State(api): State<Api>) -> Json<i64> {
     Json(api.clock.now_ms())
 }
 
 /// How many points a widget may ask for at once.
 #[utoipa::path(get, path = "/api/dashboard/maxDatapointsLimit", tag = "dashboard",
-    operation_id = "getMaxDatapointsLimit", responses((status = 200, body = u64)))]
+    operation_id = "getMaxDatapointsLimit", responses((status = 200, body = u64, content_type = "application/json")))]
 async fn max_datapoints() -> Json<u64> {
     Json(MAX_DATAPOINTS)
 }

@@ -39,6 +39,12 @@ struct Change<'a> {
     dashboard: DashboardInfo,
 }
 
+/// Whom a dashboard is assigned to, or taken back from.
+enum To {
+    Customer(Uuid),
+    Public,
+}
+
 impl<'a> Change<'a> {
     async fn of(api: &'a ApiState, caller: &'a Principal, id: Uuid, operation: Operation) -> ApiResult<Self> {
         let dashboard = api.load::<DashboardInfo>(caller, id, operation).await?;
@@ -47,6 +53,31 @@ impl<'a> Change<'a> {
             caller,
             dashboard,
         })
+    }
+
+    /// Assigns a dashboard to one customer, or takes it back from there.
+    async fn one(
+        api: &'a ApiState,
+        caller: &'a Principal,
+        operation: Operation,
+        to: To,
+        id: Uuid,
+    ) -> ApiResult<Json<Dashboard>> {
+        let (change, customer) = match to {
+            To::Customer(customer) => {
+                let customer = api.load::<Customer>(caller, customer, Operation::Read).await?;
+                (Self::of(api, caller, id, operation).await?, customer)
+            }
+            To::Public => {
+                let change = Self::of(api, caller, id, operation).await?;
+                (change, api.services.customers.public(caller.tenant).await?)
+            }
+        };
+        match operation {
+            Operation::AssignToCustomer => change.assign(&customer).await?,
+            _ => change.unassign(&customer).await?,
+        }
+        change.done().await
     }
 
     fn id(&self) -> DashboardId {
@@ -115,10 +146,14 @@ async fn assign(
     Caller(caller): Caller,
     Ids([customer, dashboard]): Ids<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    let customer = api.load::<Customer>(&caller, customer, Operation::Read).await?;
-    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
-    change.assign(&customer).await?;
-    change.done().await
+    Change::one(
+        &api,
+        &caller,
+        Operation::AssignToCustomer,
+        To::Customer(customer),
+        dashboard,
+    )
+    .await
 }
 
 /// Takes a dashboard back from a customer.
@@ -130,10 +165,14 @@ async fn unassign(
     Caller(caller): Caller,
     Ids([customer, dashboard]): Ids<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    let customer = api.load::<Customer>(&caller, customer, Operation::Read).await?;
-    let change = Change::of(&api, &caller, dashboard, Operation::UnassignFromCustomer).await?;
-    change.unassign(&customer).await?;
-    change.done().await
+    Change::one(
+        &api,
+        &caller,
+        Operation::UnassignFromCustomer,
+        To::Customer(customer),
+        dashboard,
+    )
+    .await
 }
 
 /// Assigns a dashboard to the public customer: anybody who knows its address may look at it.
@@ -145,10 +184,7 @@ async fn assign_to_public(
     Caller(caller): Caller,
     Ids([dashboard]): Ids<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
-    let public = api.services.customers.public(caller.tenant).await?;
-    change.assign(&public).await?;
-    change.done().await
+    Change::one(&api, &caller, Operation::AssignToCustomer, To::Public, dashboard).await
 }
 
 /// Takes a dashboard back from the public customer.
@@ -160,10 +196,14 @@ async fn unassign_from_public(
     Caller(caller): Caller,
     Ids([dashboard]): Ids<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    let change = Change::of(&api, &caller, dashboard, Operation::UnassignFromCustomer).await?;
-    let public = api.services.customers.public(caller.tenant).await?;
-    change.unassign(&public).await?;
-    change.done().await
+    Change::one(
+        &api,
+        &caller,
+        Operation::UnassignFromCustomer,
+        To::Public,
+        dashboard,
+    )
+    .await
 }
 
 /// Assigns a dashboard to these customers and no others.

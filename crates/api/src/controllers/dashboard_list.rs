@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, S, T, TC};
 use crate::error::ApiResult;
-use crate::extract::{Ids, PageParams, Query, parse_uuids};
+use crate::extract::{Ids, PageParams, Query, flag, parse_uuids};
 use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
@@ -29,6 +29,7 @@ pub(super) fn routes() -> Routes {
 #[into_params(parameter_in = Query)]
 struct MobileParams {
     /// Only those that mobile applications show, in their order.
+    #[serde(default, deserialize_with = "flag")]
     mobile: Option<bool>,
 }
 

@@ -14,7 +14,7 @@ use super::{Either, EntitySubtype, profile};
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query, parse_uuid};
+use crate::extract::{Ids, PageParams, Query, parse_flag, parse_uuid};
 use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
@@ -50,16 +50,8 @@ impl Narrow<Device> for FilterParams {
             Some(id) => Some(DeviceProfileId(parse_uuid(&id)?)),
             None => None,
         };
-        let active = match present(self.active).as_deref() {
-            None => None,
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            Some(other) => {
-                return Err(ApiError::bad_request(format!(
-                    "Parameter 'active' must be true or false, not '{other}'"
-                )));
-            }
-        };
+        let active = parse_flag(&self.active.unwrap_or_default())
+            .map_err(|error| ApiError::bad_request(format!("Parameter 'active': {error}")))?;
         Ok(DeviceFilter {
             customer,
             device_type,

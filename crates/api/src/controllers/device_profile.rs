@@ -127,7 +127,7 @@ struct InfoParams {
 
 /// A page of device profiles in their short form, or with `deviceProfileIds` those that the tenant has.
 #[utoipa::path(get, path = "/api/deviceProfileInfos", tag = "device-profile", operation_id = "getDeviceProfileInfos",
-    params(PageParams, InfoParams), responses((status = 200, body = PageData<DeviceProfileInfo>)))]
+    params(PageParams, InfoParams), responses((status = 200, body = inline(Either<PageData<DeviceProfileInfo>, Vec<DeviceProfileInfo>>))))]
 async fn infos(
     State(api): State<Api>,
     caller: Caller,

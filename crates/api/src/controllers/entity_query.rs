@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, STC, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query};
+use crate::extract::{Body, Query, flag, required_flag};
 use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
@@ -32,7 +32,7 @@ const MAX_ENTITIES_OF_KEYS: i64 = 100;
 
 /// How many entities fit a query.
 #[utoipa::path(post, path = "/api/entitiesQuery/count", tag = "entity-query", operation_id = "countEntitiesByQuery",
-    request_body = EntityCountQuery, responses((status = 200, body = u64)))]
+    request_body = EntityCountQuery, responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count(
     State(api): State<Api>,
     Caller(caller): Caller,
@@ -56,8 +56,10 @@ async fn find(
 #[into_params(parameter_in = Query)]
 struct KeysParams {
     /// Whether names of series are asked for.
+    #[serde(deserialize_with = "required_flag")]
     timeseries: bool,
     /// Whether names of attributes are asked for.
+    #[serde(deserialize_with = "required_flag")]
     attributes: bool,
     /// Only attributes of this scope.
     scope: Option<String>,
@@ -102,12 +104,15 @@ async fn find_keys(
 #[serde(rename_all = "camelCase")]
 struct KeyInfosParams {
     /// Whether series are asked for; they are by default.
+    #[serde(default, deserialize_with = "flag")]
     include_timeseries: Option<bool>,
     /// Whether attributes are asked for; they are by default.
+    #[serde(default, deserialize_with = "flag")]
     include_attributes: Option<bool>,
     /// Only attributes of these scopes, with commas between them; all that the entities can have where absent.
     scopes: Option<String>,
     /// Whether each key comes with its newest value.
+    #[serde(default, deserialize_with = "flag")]
     include_samples: Option<bool>,
 }
 

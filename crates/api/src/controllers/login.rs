@@ -1,12 +1,17 @@
 //! Logging in, and buying new tokens.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use fieldline_core::ports::Login;
 use fieldline_core::services::{check_password, is_expired};
 use fieldline_model::CustomerId;
-use fieldline_model::entity::{ActionType, SecuritySettings, User, UserCredentials};
+use fieldline_model::entity::{ActionType, Authority, SecuritySettings, User, UserCredentials};
 use serde::Deserialize;
+use tokio::time::Instant;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
@@ -21,6 +26,8 @@ use crate::state::{Api, ApiState};
 
 /// Longest login name, in bytes; wrong ones are remembered, and must not take much room.
 const MAX_LOGIN: usize = 1_024;
+/// Refused log-ins are answered at multiples of this time, so that it does not tell whether there is such a user.
+const BEAT: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -43,13 +50,6 @@ fn wrong() -> ApiError {
     ApiError::new(ErrorCode::Authentication, "Invalid username or password")
 }
 
-fn locked() -> ApiError {
-    ApiError::new(
-        ErrorCode::Authentication,
-        "User account is locked due to security policy",
-    )
-}
-
 /// Logs a user in.
 #[utoipa::path(post, path = "/api/auth/login", tag = "login", request_body = LoginRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
@@ -59,6 +59,22 @@ async fn login(
     headers: HeaderMap,
     Body(request): Body<LoginRequest>,
 ) -> ApiResult<Json<TokenPair>> {
+    let begun = Instant::now();
+    let answer = log_in(&api, peer, &headers, &request).await;
+    if answer.is_err() {
+        let beats = begun.elapsed().as_millis() / BEAT.as_millis() + 1;
+        let whole = BEAT * u32::try_from(beats).unwrap_or(u32::MAX);
+        tokio::time::sleep_until(begun + whole).await;
+    }
+    answer.map(Json)
+}
+
+async fn log_in(
+    api: &Api,
+    peer: Option<IpAddr>,
+    headers: &HeaderMap,
+    request: &LoginRequest,
+) -> ApiResult<TokenPair> {
     let (login, now) = (request.username.trim(), api.clock.now_ms());
     if login.len() > MAX_LOGIN {
         api.logins.attempt(peer, "", now)?;
@@ -76,50 +92,56 @@ async fn login(
         .and_then(|known| known.password_hash.as_deref());
     let right = api.passwords.verify(&request.password, hash).await?;
     let (Some(user), Some(credentials)) = (user, credentials) else {
-        api.logins.failed(login, now);
+        api.logins.failed(peer, login, now);
         return Err(wrong());
     };
     let settings = api.services.security.settings().await?;
     if !right {
-        api.logins.failed(login, now);
-        let (action, error) = after_wrong_password(&api, &user, &credentials, &settings).await?;
-        let failure = Some(error.message());
-        audit::login(&api, &user, action, &headers, peer, failure).await;
-        return Err(error);
+        api.logins.failed(peer, login, now);
+        let (action, failure) = after_wrong_password(api, &user, &credentials, &settings).await?;
+        audit::login(api, &user, action, headers, peer, Some(failure)).await;
+        return Err(wrong());
     }
-    api.logins.succeeded(login);
-    let admitted = admit(&api, credentials.clone(), &settings, &request.password).await;
+    let admitted = match api.logins.succeeded(peer, login, now) {
+        Ok(()) => admit(api, credentials.clone(), &settings, &request.password).await,
+        Err(locked) => Err(locked),
+    };
     let failure = admitted.as_ref().err().map(ApiError::message);
-    audit::login(&api, &user, ActionType::Login, &headers, peer, failure).await;
+    audit::login(api, &user, ActionType::Login, headers, peer, failure).await;
     admitted?;
-    let session = Uuid::new_v4();
-    let pair = api
-        .tokens
-        .issue(&user, session, now, credentials.tokens_valid_from)?;
-    Ok(Json(pair))
+    api.tokens
+        .issue(&user, Uuid::new_v4(), now, credentials.tokens_valid_from)
 }
 
-/// The answer to a wrong password. With too many in a row the user is disabled, where that is set.
+/// Counts a wrong password; what the audit log says of it. With too many in a row the user is disabled, where that is set;
+/// but no system administrator, whom nobody could let in again: they are locked out for a while only, as everybody is. The
+/// answer is that to any wrong password, so that it does not tell whether there is such a user.
 async fn after_wrong_password(
     api: &ApiState,
     user: &User,
     credentials: &UserCredentials,
     settings: &SecuritySettings,
-) -> ApiResult<(ActionType, ApiError)> {
+) -> ApiResult<(ActionType, &'static str)> {
+    const WRONG: &str = "Invalid username or password";
+    let failures = api
+        .entities
+        .users
+        .note_login(credentials.user_id, Login::Wrong)
+        .await?;
     let most = settings.max_failed_login_attempts.unwrap_or(0);
-    if most == 0 || !credentials.enabled {
-        return Ok((ActionType::Login, wrong()));
-    }
-    let failures = api.entities.users.note_login(credentials.user_id, false).await?;
-    if failures <= most {
-        return Ok((ActionType::Login, wrong()));
+    let may_lock = most > 0 && credentials.enabled && user.authority != Authority::SysAdmin;
+    if !may_lock || failures <= most {
+        return Ok((ActionType::Login, WRONG));
     }
     api.services.users.set_enabled(user, false).await?;
     let told = settings.user_lockout_notification_email.as_deref();
     if let Some(to) = told.filter(|to| !to.trim().is_empty()) {
         api.mails.send_later(mails::locked_out(to, &user.email, most));
     }
-    Ok((ActionType::Lockout, locked()))
+    Ok((
+        ActionType::Lockout,
+        "User account is locked due to security policy",
+    ))
 }
 
 /// Whether somebody with the right password may come in.
@@ -144,10 +166,12 @@ async fn admit(
             "The entered password violates our policies. If this is your real password, please reset it.",
         ));
     }
-    if settings.max_failed_login_attempts.unwrap_or(0) > 0 {
-        api.entities.users.note_login(credentials.user_id, true).await?;
-    }
-    if is_expired(policy, credentials.password_time, api.clock.now_ms()) {
+    let now = api.clock.now_ms();
+    api.entities
+        .users
+        .note_login(credentials.user_id, Login::Right(now))
+        .await?;
+    if is_expired(policy, credentials.password_time, now) {
         let token = api.services.users.expired_reset(credentials).await?;
         return Err(ApiError::credentials_expired(token));
     }

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
+use fieldline_core::logging::LogGate;
 use fieldline_model::entity::User;
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -14,6 +15,9 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{Body, Query};
 use crate::mails;
 use crate::state::{Api, ApiState};
+
+/// Anybody may ask for a link.
+static FAILURES: LogGate = LogGate::new(2);
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -36,26 +40,32 @@ struct ResetPasswordEmailRequest {
 async fn request(
     State(api): State<Api>,
     PeerAddress(peer): PeerAddress,
-    headers: HeaderMap,
     Body(request): Body<ResetPasswordEmailRequest>,
 ) -> ApiResult<()> {
     api.logins.attempt(peer, "", api.clock.now_ms())?;
     // Nobody waits for it: the time taken must not tell whether there is such a user.
     tokio::spawn(async move {
-        if let Err(error) = mail_link(&api, request.email.trim(), &headers).await {
-            tracing::warn!(error = error.message(), "no link to reset a password was mailed");
+        if let Err(error) = mail_link(&api, request.email.trim()).await
+            && let Some(suppressed) = FAILURES.open()
+        {
+            let error = error.message();
+            tracing::warn!(error, suppressed, "no link to reset a password was mailed");
         }
     });
     Ok(())
 }
 
-async fn mail_link(api: &ApiState, email: &str, headers: &HeaderMap) -> ApiResult<()> {
+async fn mail_link(api: &ApiState, email: &str) -> ApiResult<()> {
     let Some(user) = api.entities.users.by_email(email).await? else {
         return Ok(());
     };
     if api.mails.server().await?.is_none() {
         return Err(ApiError::bad_request("no mail server is configured"));
     }
+    // Anybody may send this request with any `Host`, and the link goes to somebody else.
+    let base = trusted_url(api).await?.ok_or_else(|| {
+        ApiError::bad_request("neither api.public-url nor baseUrl of the general settings is set")
+    })?;
     let Some(reset) = api
         .services
         .users
@@ -63,12 +73,6 @@ async fn mail_link(api: &ApiState, email: &str, headers: &HeaderMap) -> ApiResul
         .await?
     else {
         return Ok(());
-    };
-    // Anybody may send this request with any `Host`, and the link goes to somebody else: it is used only where nothing
-    // better is known.
-    let base = match trusted_url(api).await? {
-        Some(url) => url,
-        None => base_url(api, headers).await?,
     };
     let link = format!("{base}/api/noauth/resetPassword?resetToken={}", reset.token);
     api.mails
@@ -125,7 +129,7 @@ async fn reset(
         .users
         .reset(&request.reset_token, &request.password, &services.security)
         .await?;
-    api.logins.succeeded(&user.email);
+    api.logins.forget(peer, &user.email);
     let login = format!("{}/login", base_url(&api, &headers).await?);
     api.mails.send_later(mails::was_reset(&user.email, &login));
     Ok(())

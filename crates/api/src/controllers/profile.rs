@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{EntityInfo, EntitySubtype};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{PageParams, parse_uuids};
+use crate::extract::{PageParams, parse_flag, parse_uuids};
 use crate::state::ApiState;
 
 /// A kind of profiles with its rules.
@@ -107,13 +107,13 @@ pub(super) async fn infos_by_ids<P: Governed>(
     Ok(found.into_iter().map(P::Info::from).collect())
 }
 
-/// Ids and names of the profiles, by name; only of those that an entity has, if `active_only` says `true`.
+/// Ids and names of the profiles, by name; only of those that an entity has, if `active_only` says so.
 pub(super) async fn names<P: Governed>(
     api: &ApiState,
     caller: &Principal,
     active_only: Option<String>,
 ) -> ApiResult<Json<Vec<EntityInfo>>> {
-    let active_only = active_only.as_deref() == Some("true");
+    let active_only = parse_flag(&active_only.unwrap_or_default()) == Ok(Some(true));
     let names = P::store(&api.entities).names(caller.tenant, active_only).await?;
     let mut infos: Vec<EntityInfo> = names
         .into_iter()

@@ -36,7 +36,7 @@ struct IdsParams {
 
 /// A page of the statistics of the tenant, or with `queueStatsIds` those of them.
 #[utoipa::path(get, path = "/api/queueStats", tag = "queue-stats", operation_id = "getTenantQueueStats",
-    params(PageParams, IdsParams), responses((status = 200, body = PageData<QueueStats>)))]
+    params(PageParams, IdsParams), responses((status = 200, body = inline(Either<PageData<QueueStats>, Vec<QueueStats>>))))]
 async fn list(
     State(api): State<Api>,
     Caller(caller): Caller,

@@ -21,7 +21,7 @@ use super::Either;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, missing, parse_uuids};
+use crate::extract::{Body, Ids, PageParams, Query, flag, missing, parse_uuids};
 use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
@@ -155,6 +155,7 @@ async fn metadata(
 #[serde(rename_all = "camelCase")]
 struct UpdateRelatedParams {
     /// Whether connections of other chains follow renamed labels; true where absent.
+    #[serde(default, deserialize_with = "flag")]
     update_related: Option<bool>,
 }
 
@@ -230,7 +231,7 @@ struct ListParams {
 
 /// A page of rule chains of one type, or with `ruleChainIds` those that the tenant has.
 #[utoipa::path(get, path = "/api/ruleChains", tag = "rule-chain", operation_id = "getRuleChains",
-    params(PageParams, ListParams), responses((status = 200, body = PageData<RuleChain>)))]
+    params(PageParams, ListParams), responses((status = 200, body = inline(Either<PageData<RuleChain>, Vec<RuleChain>>))))]
 async fn list(
     State(api): State<Api>,
     caller: Caller,
@@ -293,6 +294,7 @@ async fn export(
 #[into_params(parameter_in = Query)]
 struct ImportParams {
     /// Whether chains replace those of their names; false where absent.
+    #[serde(default, deserialize_with = "flag")]
     overwrite: Option<bool>,
 }
 

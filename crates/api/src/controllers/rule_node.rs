@@ -102,7 +102,7 @@ async fn by_types(
 
 /// Whether scripts may be written in TBEL: always.
 #[utoipa::path(get, path = "/api/ruleChain/tbelEnabled", tag = "rule-chain", operation_id = "isTbelEnabled",
-    responses((status = 200, body = bool)))]
+    responses((status = 200, body = bool, content_type = "application/json")))]
 async fn tbel_enabled() -> Json<bool> {
     Json(true)
 }

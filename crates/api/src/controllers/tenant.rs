@@ -82,7 +82,7 @@ struct TenantIds {
 
 /// A page of tenants, or with `tenantIds` those that the caller may see.
 #[utoipa::path(get, path = "/api/tenants", tag = "tenant", operation_id = "getTenants", params(PageParams, TenantIds),
-    responses((status = 200, body = PageData<Tenant>)))]
+    responses((status = 200, body = inline(Either<PageData<Tenant>, Vec<Tenant>>))))]
 async fn list(
     State(api): State<Api>,
     caller: Caller,

@@ -118,7 +118,7 @@ struct ProfileIds {
 
 /// A page of tenant profiles, or with `ids` those that exist.
 #[utoipa::path(get, path = "/api/tenantProfiles", tag = "tenant-profile", operation_id = "getTenantProfiles",
-    params(PageParams, ProfileIds), responses((status = 200, body = PageData<TenantProfile>)))]
+    params(PageParams, ProfileIds), responses((status = 200, body = inline(Either<PageData<TenantProfile>, Vec<TenantProfile>>))))]
 async fn list(
     State(api): State<Api>,
     Query(page): Query<PageParams>,

@@ -16,7 +16,7 @@ use crate::auth::TokenPair;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
-use crate::extract::{Body, Ids, Query, missing};
+use crate::extract::{Body, Ids, Query, flag, missing, parse_flag};
 use crate::mails;
 use crate::state::{Api, ApiState};
 
@@ -41,16 +41,32 @@ async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) 
     let credentials = api.services.users.credentials(UserId(id)).await?;
     let info = user.additional_info.get_or_insert_with(|| json!({}));
     if let Some(fields) = info.as_object_mut() {
-        fields.insert("userCredentialsEnabled".to_owned(), credentials.enabled.into());
+        let last = Some(credentials.last_login).filter(|last| *last > 0);
+        let shown: [Value; 4] = [
+            credentials.enabled.into(),
+            credentials.activate_token.is_none().into(),
+            last.into(),
+            credentials.failed_logins.into(),
+        ];
+        fields.extend(SHOWN.map(str::to_owned).into_iter().zip(shown));
     }
     Ok(Json(user))
 }
+
+/// What is shown with a user, but not part of it.
+const SHOWN: [&str; 4] = [
+    "userCredentialsEnabled",
+    "userActivated",
+    "lastLoginTs",
+    "failedLoginAttempts",
+];
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct MailParams {
     /// Whether a new user is sent the activation link; `true` where absent. Without a mail server none is sent.
+    #[serde(default, deserialize_with = "flag")]
     send_activation_mail: Option<bool>,
 }
 
@@ -120,9 +136,8 @@ async fn save(
             }
         }
     }
-    // Shown with a user, but not part of it.
     if let Some(fields) = user.additional_info.as_mut().and_then(Value::as_object_mut) {
-        fields.remove("userCredentialsEnabled");
+        fields.retain(|name, _| !SHOWN.contains(&name.as_str()));
     }
     let created = user.id.is_none();
     let saved = api.services.users.save(user).await?;
@@ -256,7 +271,8 @@ async fn activation_link_info(
 
 /// Whether administrators may get tokens of their users.
 #[utoipa::path(get, path = "/api/user/tokenAccessEnabled", tag = "user",
-    operation_id = "isUserTokenAccessEnabled", responses((status = 200, body = bool)))]
+    operation_id = "isUserTokenAccessEnabled",
+    responses((status = 200, body = bool, content_type = "application/json")))]
 async fn token_access_enabled(State(api): State<Api>) -> Json<bool> {
     Json(api.options.user_token_access)
 }
@@ -303,11 +319,9 @@ async fn set_enabled(
     Ids([id]): Ids<1>,
     Query(params): Query<EnabledParams>,
 ) -> ApiResult<()> {
-    let enabled = match params.user_credentials_enabled.as_deref() {
-        None | Some("true" | "") => true,
-        Some("false") => false,
-        Some(_) => return Err(missing("userCredentialsEnabled")),
-    };
+    let enabled = parse_flag(&params.user_credentials_enabled.unwrap_or_default())
+        .map_err(|_| missing("userCredentialsEnabled"))?
+        .unwrap_or(true);
     let user = api.load::<User>(&caller, id, Operation::Write).await?;
     if user.id == Some(caller.user) && !enabled {
         return Err(ApiError::bad_request("Users can't disable themselves!"));

@@ -45,7 +45,7 @@ struct UserIds {
 
 /// A page of the users that the caller may see, or with `userIds` those of them.
 #[utoipa::path(get, path = "/api/users", tag = "user", operation_id = "getUsers", params(PageParams, UserIds),
-    responses((status = 200, body = PageData<User>)))]
+    responses((status = 200, body = inline(Either<PageData<User>, Vec<User>>))))]
 async fn list(
     State(api): State<Api>,
     caller: Caller,

@@ -165,6 +165,10 @@ async fn note(
     Caller(caller): Caller,
     Path((id, action)): Path<(String, String)>,
 ) -> ApiResult<Json<UserDashboards>> {
+    // Although it is a `GET`, this changes something.
+    if caller.is_public() {
+        return Err(ApiError::denied());
+    }
     let action = match action.to_lowercase().as_str() {
         "visit" => DashboardAction::Visit,
         "star" => DashboardAction::Star,

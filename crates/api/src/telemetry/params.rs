@@ -14,6 +14,7 @@ use super::buckets::{BucketError, CalendarUnit, Interval, buckets};
 use super::render::Typing;
 use super::source::Window;
 use super::zone::Zone;
+use crate::extract::parse_flag;
 
 /// Raw points of a series given out where the request names no limit.
 const DEFAULT_LIMIT: usize = 100;
@@ -83,11 +84,9 @@ impl Params {
     fn flag(&self, name: &str, default: bool) -> Result<bool, BadInput> {
         match self.text(name) {
             None => Ok(default),
-            Some(text) => match text.to_ascii_lowercase().as_str() {
-                "true" | "on" | "yes" | "1" => Ok(true),
-                "false" | "off" | "no" | "0" => Ok(false),
-                _ => Err(invalid(name, text)),
-            },
+            Some(text) => parse_flag(text)
+                .map(|flag| flag.unwrap_or(default))
+                .map_err(|_| invalid(name, text)),
         }
     }
 

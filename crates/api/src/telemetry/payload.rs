@@ -16,8 +16,9 @@ use super::params::BadInput;
 /// Longest name, in UTF-16 units as clients count.
 const MAX_NAME_UNITS: usize = 255;
 
-fn rules() -> JsonRules {
+fn rules(type_cast: bool) -> JsonRules {
     JsonRules {
+        type_cast,
         nulls: Nulls::Reject,
         ..JsonRules::default()
     }
@@ -34,11 +35,12 @@ impl Points {
         subject: Subject,
         received_ms: i64,
         ttl_seconds: u32,
+        type_cast: bool,
         now: impl FnOnce() -> i64,
     ) -> Result<Self, BadInput> {
         let mut batch = RecordBatch::new();
         let mut writer = batch.telemetry(subject, received_ms, ttl_seconds);
-        json::telemetry(body, &rules(), now, &mut writer)
+        json::telemetry(body, &rules(type_cast), now, &mut writer)
             .map_err(|error| BadInput(format!("Invalid JSON body: {error}")))?;
         if writer.finish() == 0 {
             return Err(BadInput::new("The request body holds no time series data"));
@@ -65,7 +67,7 @@ impl Points {
             for row in rows(bytes) {
                 let row = row?;
                 all.push(TelemetryRow {
-                    parts: RowParts::Both,
+                    parts: RowParts::ALL,
                     subject: record.subject,
                     ts: row.ts,
                     ttl_seconds,
@@ -106,9 +108,9 @@ fn raw(text: String) -> Result<Box<RawValue>, Corrupt> {
 }
 
 /// Parses a body of attributes into packed key-values.
-pub(super) fn attributes(body: &[u8]) -> Result<Vec<u8>, BadInput> {
+pub(super) fn attributes(body: &[u8], type_cast: bool) -> Result<Vec<u8>, BadInput> {
     let mut values = Vec::new();
-    let count = json::attributes(body, &rules(), &mut values)
+    let count = json::attributes(body, &rules(type_cast), &mut values)
         .map_err(|error| BadInput(format!("Invalid JSON body: {error}")))?;
     if count == 0 {
         return Err(BadInput::new("The request body holds no attributes"));
@@ -171,7 +173,7 @@ mod tests {
 
     fn parse(body: &str) -> Result<Vec<(i64, String, String)>, BadInput> {
         let subject = Subject::device(TenantId::NULL, DeviceId::NULL);
-        let points = Points::parse(body.as_bytes(), subject, 5, 60, || 77)?;
+        let points = Points::parse(body.as_bytes(), subject, 5, 60, true, || 77)?;
         let mut all = Vec::new();
         for row in points.rows().unwrap() {
             assert_eq!((row.subject, row.ttl_seconds), (subject, 60));
@@ -230,9 +232,9 @@ mod tests {
             &long,
         ] {
             assert!(parse(body).is_err(), "{body}");
-            assert!(attributes(body.as_bytes()).is_err(), "{body}");
+            assert!(attributes(body.as_bytes(), true).is_err(), "{body}");
         }
-        assert!(attributes(br#"[{"a":1}]"#).is_err());
+        assert!(attributes(br#"[{"a":1}]"#, true).is_err());
         assert!(parse(&format!(r#"{{"{}":1}}"#, "ä".repeat(MAX_NAME_UNITS))).is_ok());
     }
 
@@ -251,7 +253,7 @@ mod tests {
 
     #[test]
     fn attributes_are_packed() {
-        let values = attributes(br#"{"on":true,"n":"12"}"#).unwrap();
+        let values = attributes(br#"{"on":true,"n":"12"}"#, true).unwrap();
         let unpacked: Vec<_> = unpack(&values).map(Result::unwrap).collect();
         assert_eq!(
             unpacked,

@@ -131,7 +131,7 @@ async fn attributes(
     let scope = target::writable_scope(scope)?;
     let entity = target::entity(api, caller, kind, id, Operation::WriteAttributes).await?;
     let body = body_bytes(request, &()).await?;
-    let values = payload::attributes(&body)?;
+    let values = payload::attributes(&body, api.options.json_type_cast)?;
     let subject = entity.subject();
     let row = AttributeRow {
         subject,
@@ -169,7 +169,7 @@ async fn points(
     let subject = entity.subject();
     let now = api.clock.now_ms();
     let next_time = || api.telemetry.next_time(subject.entity, now);
-    let points = Points::parse(&body, subject, now, ttl, next_time)?;
+    let points = Points::parse(&body, subject, now, ttl, api.options.json_type_cast, next_time)?;
     let rows = points.rows().map_err(unpackable)?;
     let usage = api.usage.of(subject.tenant);
     if !usage.allows(Feature::Storage) {

@@ -1,12 +1,18 @@
 //! Alarms and counts: what a query finds now, and again when it may have changed.
 
+use std::collections::HashSet;
+
 use fieldline_core::access::Operation;
-use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES};
+use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES, ValueSource};
 use fieldline_model::page::PageData;
 use fieldline_model::query::EntityCountQuery;
+use fieldline_model::{EntityId, Subject};
+use rustc_hash::FxHashSet;
 
-use super::commands::{AlarmCountCommand, AlarmDataCommand, AlarmStatusCommand, EntityCountCommand};
-use super::session::{Failed, Outcome, Scope};
+use super::commands::{AlarmStatusCommand, Asked};
+use super::latest::{self, subject_of};
+use super::mailbox::News;
+use super::running::{Failed, Outcome, Scope};
 use super::updates;
 use crate::alarm_data::{self, AlarmCountQuery, AlarmData, AlarmDataQuery};
 use crate::error::ApiError;
@@ -16,15 +22,34 @@ enum Kind {
     Entities(EntityCountQuery, u64),
     Page(AlarmDataQuery, PageData<AlarmData>),
     Count(Option<AlarmCountQuery>, u64),
-    Status(AlarmQuery, bool),
+    Status(EntityId, AlarmQuery, bool),
 }
 
 /// A query that is evaluated again and again.
-pub(super) struct AlarmWatch(Kind);
+pub(super) struct AlarmWatch {
+    kind: Kind,
+    /// Entities whose values are shown, or whose alarms alone are asked for.
+    watched: FxHashSet<Subject>,
+    /// Bytes of the page.
+    held: usize,
+}
+
+impl From<Kind> for AlarmWatch {
+    fn from(kind: Kind) -> Self {
+        Self {
+            kind,
+            watched: FxHashSet::default(),
+            held: 0,
+        }
+    }
+}
 
 impl AlarmWatch {
     /// Counts entities.
-    pub(super) async fn entities(scope: &mut Scope, command: EntityCountCommand) -> Result<Self, Failed> {
+    pub(super) async fn entities(
+        scope: &mut Scope,
+        command: Asked<EntityCountQuery>,
+    ) -> Result<Self, Failed> {
         let query = command.query.ok_or_else(|| Failed::bad("Query is empty!"))?;
         let count = scope
             .api
@@ -33,26 +58,34 @@ impl AlarmWatch {
             .await
             .map_err(ApiError::from)?;
         scope.out.push(updates::entity_count(command.cmd_id, count));
-        Ok(Self(Kind::Entities(query, count)))
+        Ok(Kind::Entities(query, count).into())
     }
 
     /// Shows a page of alarms.
-    pub(super) async fn page(scope: &mut Scope, command: AlarmDataCommand) -> Result<Self, Failed> {
+    pub(super) async fn page(scope: &mut Scope, command: Asked<AlarmDataQuery>) -> Result<Self, Failed> {
         let query = command.query.ok_or_else(|| Failed::bad("Query is empty!"))?;
         check_tenant(scope)?;
         let page = alarm_data::find(&scope.api, &scope.who, &query).await?;
-        scope
-            .out
-            .push(updates::alarms(command.cmd_id, Some(&page), None, totals(&page)));
-        Ok(Self(Kind::Page(query, page)))
+        let mut watch = Self::from(Kind::Page(query, page));
+        let outcome = watch.follow(scope, command.cmd_id).await;
+        if let Err(failed) = outcome {
+            watch.end(scope, command.cmd_id);
+            return Err(failed);
+        }
+        if let Kind::Page(_, page) = &watch.kind {
+            let text = updates::alarms(command.cmd_id, Some(page), None, totals(page));
+            watch.held = text.len();
+            scope.out.push(text);
+        }
+        Ok(watch)
     }
 
     /// Counts alarms.
-    pub(super) async fn count(scope: &mut Scope, command: AlarmCountCommand) -> Result<Self, Failed> {
+    pub(super) async fn count(scope: &mut Scope, command: Asked<AlarmCountQuery>) -> Result<Self, Failed> {
         check_tenant(scope)?;
         let count = count(scope, command.query.as_ref()).await?;
         scope.out.push(updates::alarm_count(command.cmd_id, count));
-        Ok(Self(Kind::Count(command.query, count)))
+        Ok(Kind::Count(command.query, count).into())
     }
 
     /// Says whether an entity has alarms.
@@ -60,11 +93,6 @@ impl AlarmWatch {
         let originator = command
             .originator_id
             .ok_or_else(|| Failed::bad("Originator id is empty!"))?;
-        scope
-            .api
-            .check(&scope.who, originator, Operation::Read)
-            .await
-            .map_err(ApiError::from)?;
         let query = AlarmQuery {
             scope: AlarmScope::Originators(vec![originator]),
             types: command.type_list,
@@ -72,19 +100,105 @@ impl AlarmWatch {
             cleared: Some(false),
             ..AlarmQuery::default()
         };
-        let active = is_active(scope, &query).await?;
+        let active = is_active(scope, originator, &query).await?;
         scope.out.push(updates::alarm_status(command.cmd_id, active));
-        Ok(Self(Kind::Status(query, active)))
+        let mut watch = Self::from(Kind::Status(originator, query, active));
+        watch.watch(scope, command.cmd_id, [originator].into(), 0);
+        Ok(watch)
     }
 
     /// Whether a changed alarm is a reason to look again.
     pub(super) const fn shows_alarms(&self) -> bool {
-        !matches!(self.0, Kind::Entities(..))
+        !matches!(self.kind, Kind::Entities(..))
+    }
+
+    /// Bytes that it keeps, about.
+    pub(super) const fn held(&self) -> usize {
+        self.held
+    }
+
+    pub(super) fn end(&self, scope: &Scope, command: i64) {
+        for subject in &self.watched {
+            scope.api.hub.unwatch(*subject, command, &scope.mailbox);
+        }
+    }
+
+    /// Tells nothing more of entities that may not be seen any more.
+    pub(super) fn lose(&mut self, scope: &Scope, command: i64, lost: &FxHashSet<EntityId>) {
+        let left = self.watched.iter().map(|subject| subject.entity);
+        let left: HashSet<EntityId> = left.filter(|entity| !lost.contains(entity)).collect();
+        self.watch(scope, command, left, 0);
+    }
+
+    /// Watches these entities and no others. Says whether any was not watched before.
+    fn watch(&mut self, scope: &Scope, command: i64, wanted: HashSet<EntityId>, sources: u8) -> bool {
+        let hub = &scope.api.hub;
+        self.watched.retain(|subject| {
+            let is_wanted = wanted.contains(&subject.entity);
+            if !is_wanted {
+                hub.unwatch(*subject, command, &scope.mailbox);
+            }
+            is_wanted
+        });
+        let before = self.watched.len();
+        for entity in wanted {
+            let subject = subject_of(scope, entity);
+            if self.watched.insert(subject) {
+                hub.watch(subject, sources, command, &scope.mailbox);
+            }
+        }
+        self.watched.len() > before
+    }
+
+    /// Watches the entities of the page whose values it shows.
+    async fn follow(&mut self, scope: &Scope, command: i64) -> Outcome {
+        // First who watches, then what there is: nothing is missed between the two.
+        for _ in 0..2 {
+            let Kind::Page(query, page) = &self.kind else {
+                return Ok(());
+            };
+            let sources = latest::sources(query.latest_keys());
+            if sources == 0 {
+                return Ok(());
+            }
+            let wanted = page.data.iter().filter_map(|alarm| alarm.entity_id).collect();
+            if !self.watch(scope, command, wanted, sources) {
+                return Ok(());
+            }
+            if let Kind::Page(query, page) = &mut self.kind {
+                *page = alarm_data::find(&scope.api, &scope.who, query).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a client is told of changed values of an entity, if anything.
+    pub(super) fn update(
+        &mut self,
+        command: i64,
+        subject: Subject,
+        source: ValueSource,
+        news: &News,
+    ) -> Option<String> {
+        let Kind::Page(query, page) = &mut self.kind else {
+            return None;
+        };
+        let keys = query.latest_keys();
+        let mut changed = Vec::new();
+        for (place, alarm) in page.data.iter_mut().enumerate() {
+            if alarm.entity_id == Some(subject.entity)
+                && !latest::change(&mut alarm.latest, source, news, keys, |_, _| false).is_empty()
+            {
+                changed.push(place);
+            }
+        }
+        let changed: Vec<&AlarmData> = changed.iter().filter_map(|place| page.data.get(*place)).collect();
+        (!changed.is_empty()).then(|| updates::alarms(command, None, Some(&changed), totals(page)))
     }
 
     /// Evaluates the query again, and sends what has changed.
     pub(super) async fn refresh(&mut self, scope: &mut Scope, id: i64) -> Outcome {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Entities(query, known) => {
                 let now = scope
                     .api
@@ -102,18 +216,22 @@ impl AlarmWatch {
                     scope.out.push(updates::alarm_count(id, now));
                 }
             }
-            Kind::Status(query, known) => {
-                let now = is_active(scope, query).await?;
+            Kind::Status(originator, query, known) => {
+                let now = is_active(scope, *originator, query).await?;
                 if std::mem::replace(known, now) != now {
                     scope.out.push(updates::alarm_status(id, now));
                 }
             }
             Kind::Page(query, known) => {
                 let now = alarm_data::find(&scope.api, &scope.who, query).await?;
-                if let Some(text) = difference(id, known, &now) {
+                let before = std::mem::replace(known, now);
+                self.follow(scope, id).await?;
+                if let Kind::Page(_, now) = &self.kind
+                    && let Some(text) = difference(id, &before, now)
+                {
+                    self.held = self.held.max(text.len());
                     scope.out.push(text);
                 }
-                *known = now;
             }
         }
         Ok(())
@@ -133,7 +251,10 @@ async fn count(scope: &Scope, query: Option<&AlarmCountQuery>) -> Result<u64, Fa
     Ok(alarm_data::count(&scope.api, &scope.who, query.unwrap_or(&all)).await?)
 }
 
-async fn is_active(scope: &Scope, query: &AlarmQuery) -> Result<bool, Failed> {
+/// Whether an entity that may be seen has alarms.
+async fn is_active(scope: &Scope, originator: EntityId, query: &AlarmQuery) -> Result<bool, Failed> {
+    let seen = scope.api.check(&scope.who, originator, Operation::Read).await;
+    seen.map_err(ApiError::from)?;
     let found = scope.api.entities.alarms.count(scope.tenant(), query).await;
     let count = found.map_err(|error| Failed::internal(&error, "Failed to fetch alarms!"))?;
     Ok(count > 0)

@@ -3,6 +3,7 @@
 use fieldline_model::EntityId;
 use fieldline_model::query::{EntityCountQuery, EntityDataQuery, EntityKey};
 use serde::{Deserialize, Deserializer};
+use uuid::Uuid;
 
 use crate::alarm_data::{AlarmCountQuery, AlarmDataQuery};
 
@@ -13,10 +14,14 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D)
 
 /// Proof of who is there.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct AuthCommand {
     /// An access token.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) token: String,
+    /// An API key, which counts where both are there.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) api_key: String,
 }
 
 /// A message to the general endpoint.
@@ -43,23 +48,23 @@ pub(super) struct TelemetryWrapper {
     #[serde(deserialize_with = "or_default")]
     entity_data_cmds: Vec<EntityDataCommand>,
     #[serde(deserialize_with = "or_default")]
-    entity_data_unsubscribe_cmds: Vec<Unsubscribe>,
+    entity_data_unsubscribe_cmds: Vec<Numbered>,
     #[serde(deserialize_with = "or_default")]
-    alarm_data_cmds: Vec<AlarmDataCommand>,
+    alarm_data_cmds: Vec<Asked<AlarmDataQuery>>,
     #[serde(deserialize_with = "or_default")]
-    alarm_data_unsubscribe_cmds: Vec<Unsubscribe>,
+    alarm_data_unsubscribe_cmds: Vec<Numbered>,
     #[serde(deserialize_with = "or_default")]
-    entity_count_cmds: Vec<EntityCountCommand>,
+    entity_count_cmds: Vec<Asked<EntityCountQuery>>,
     #[serde(deserialize_with = "or_default")]
-    entity_count_unsubscribe_cmds: Vec<Unsubscribe>,
+    entity_count_unsubscribe_cmds: Vec<Numbered>,
     #[serde(deserialize_with = "or_default")]
-    alarm_count_cmds: Vec<AlarmCountCommand>,
+    alarm_count_cmds: Vec<Asked<AlarmCountQuery>>,
     #[serde(deserialize_with = "or_default")]
-    alarm_count_unsubscribe_cmds: Vec<Unsubscribe>,
+    alarm_count_unsubscribe_cmds: Vec<Numbered>,
     #[serde(deserialize_with = "or_default")]
     alarm_status_cmds: Vec<AlarmStatusCommand>,
     #[serde(deserialize_with = "or_default")]
-    alarm_status_unsubscribe_cmds: Vec<Unsubscribe>,
+    alarm_status_unsubscribe_cmds: Vec<Numbered>,
 }
 
 impl TelemetryWrapper {
@@ -96,6 +101,31 @@ impl TelemetryWrapper {
     }
 }
 
+/// A message to the older endpoint of notifications.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct NotificationWrapper {
+    unread_count_sub_cmd: Option<Numbered>,
+    unread_sub_cmd: Option<Numbered>,
+    mark_as_read_cmd: Option<MarkAsRead>,
+    mark_all_as_read_cmd: Option<Numbered>,
+    unsub_cmd: Option<Numbered>,
+}
+
+impl NotificationWrapper {
+    /// The same commands as the general endpoint has them.
+    pub(super) fn into_commands(self) -> Vec<Command> {
+        let all = [
+            self.unread_count_sub_cmd.map(Command::NotificationsCount),
+            self.unread_sub_cmd.map(Command::Notifications),
+            self.mark_as_read_cmd.map(Command::MarkNotificationsAsRead),
+            self.mark_all_as_read_cmd.map(Command::MarkAllNotificationsAsRead),
+            self.unsub_cmd.map(Command::NotificationsUnsubscribe),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
 /// A command.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE")]
@@ -104,15 +134,20 @@ pub(super) enum Command {
     Timeseries(Watch),
     TimeseriesHistory(Watch),
     EntityData(Box<EntityDataCommand>),
-    EntityCount(EntityCountCommand),
-    AlarmData(Box<AlarmDataCommand>),
-    AlarmCount(AlarmCountCommand),
+    EntityCount(Asked<EntityCountQuery>),
+    AlarmData(Box<Asked<AlarmDataQuery>>),
+    AlarmCount(Asked<AlarmCountQuery>),
     AlarmStatus(AlarmStatusCommand),
-    EntityDataUnsubscribe(Unsubscribe),
-    EntityCountUnsubscribe(Unsubscribe),
-    AlarmDataUnsubscribe(Unsubscribe),
-    AlarmCountUnsubscribe(Unsubscribe),
-    AlarmStatusUnsubscribe(Unsubscribe),
+    Notifications(Numbered),
+    NotificationsCount(Numbered),
+    MarkNotificationsAsRead(MarkAsRead),
+    MarkAllNotificationsAsRead(Numbered),
+    EntityDataUnsubscribe(Numbered),
+    EntityCountUnsubscribe(Numbered),
+    AlarmDataUnsubscribe(Numbered),
+    AlarmCountUnsubscribe(Numbered),
+    AlarmStatusUnsubscribe(Numbered),
+    NotificationsUnsubscribe(Numbered),
 }
 
 impl Command {
@@ -126,11 +161,16 @@ impl Command {
             Self::AlarmData(command) => command.cmd_id,
             Self::AlarmCount(command) => command.cmd_id,
             Self::AlarmStatus(command) => command.cmd_id,
-            Self::EntityDataUnsubscribe(ended)
-            | Self::EntityCountUnsubscribe(ended)
-            | Self::AlarmDataUnsubscribe(ended)
-            | Self::AlarmCountUnsubscribe(ended)
-            | Self::AlarmStatusUnsubscribe(ended) => ended.cmd_id,
+            Self::MarkNotificationsAsRead(command) => command.cmd_id,
+            Self::Notifications(command)
+            | Self::NotificationsCount(command)
+            | Self::MarkAllNotificationsAsRead(command)
+            | Self::EntityDataUnsubscribe(command)
+            | Self::EntityCountUnsubscribe(command)
+            | Self::AlarmDataUnsubscribe(command)
+            | Self::AlarmCountUnsubscribe(command)
+            | Self::AlarmStatusUnsubscribe(command)
+            | Self::NotificationsUnsubscribe(command) => command.cmd_id,
         }
     }
 }
@@ -180,11 +220,23 @@ impl Watch {
     }
 }
 
-/// Ends a command.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Unsubscribe {
+/// A command of which no more than its number counts.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Numbered {
+    #[serde(deserialize_with = "or_default")]
     pub(super) cmd_id: i64,
+}
+
+/// Marks notifications as read.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct MarkAsRead {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) cmd_id: i64,
+    #[serde(deserialize_with = "or_default")]
+    #[allow(dead_code, reason = "part of the shape: ids that are none are refused")]
+    notifications: Vec<Uuid>,
 }
 
 /// Latest values to be followed.
@@ -250,6 +302,7 @@ pub(super) struct AggregateCommand {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EntityDataCommand {
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) cmd_id: i64,
     #[serde(default)]
     pub(super) query: Option<EntityDataQuery>,
@@ -275,33 +328,25 @@ impl EntityDataCommand {
     }
 }
 
+/// A query that is evaluated again and again.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EntityCountCommand {
+pub(super) struct Asked<Q> {
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) cmd_id: i64,
-    #[serde(default)]
-    pub(super) query: Option<EntityCountQuery>,
+    #[serde(default = "none")]
+    pub(super) query: Option<Q>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AlarmDataCommand {
-    pub(super) cmd_id: i64,
-    #[serde(default)]
-    pub(super) query: Option<AlarmDataQuery>,
+fn none<Q>() -> Option<Q> {
+    None
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AlarmCountCommand {
-    pub(super) cmd_id: i64,
-    #[serde(default)]
-    pub(super) query: Option<AlarmCountQuery>,
-}
-
+/// Whether an entity has alarms.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AlarmStatusCommand {
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) cmd_id: i64,
     #[serde(default)]
     pub(super) originator_id: Option<EntityId>,

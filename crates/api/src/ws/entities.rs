@@ -7,17 +7,18 @@ use fieldline_core::ports::ValueSource;
 use fieldline_model::entity::Authority;
 use fieldline_model::page::PageData;
 use fieldline_model::query::{EntityData, EntityDataQuery, EntityKey, KeyType, TsValue};
-use fieldline_model::timeseries::{AttributeScope, Point};
+use fieldline_model::timeseries::Point;
 use fieldline_model::{EntityId, EntityType, Subject};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::commands::{AggregateCommand, EntityDataCommand, PointsCommand};
-use super::hub::{ATTRIBUTES, bit};
-use super::mailbox::{NewValue, News};
-use super::session::{Failed, Outcome, Scope};
+use super::hub::bit;
+use super::latest::{self, subject_of};
+use super::mailbox::News;
+use super::running::{Failed, Outcome, Scope};
 use super::updates::{self, EntityUpdate};
-use super::values::failed;
+use super::values::{MAX_POINTS, failed, left_of};
 use crate::error::ApiError;
 use crate::telemetry::{PointsQuery, Source, one, points};
 
@@ -25,8 +26,8 @@ use crate::telemetry::{PointsQuery, Source, one, points};
 pub(super) const MAX_ENTITIES: usize = 10_000;
 /// Most series of entities that a command reads.
 const MAX_SERIES: usize = 50_000;
-/// Most points that a command reads.
-const MAX_POINTS: usize = 500_000;
+/// What an entity takes besides its values, bytes.
+const ENTITY_COST: usize = 256;
 /// How far back the point before a window is looked for, milliseconds.
 const PREVIOUS_MS: i64 = 365 * 86_400_000;
 
@@ -48,6 +49,8 @@ pub(super) struct EntityWatch {
     /// Keys whose changes are sent.
     keys: Vec<EntityKey>,
     followed: Followed,
+    /// The newest points that were read, which may come again as they were stored meanwhile.
+    read: FxHashMap<(EntityId, String), TsValue>,
     /// Entities that are watched.
     watched: FxHashSet<Subject>,
     is_sent: bool,
@@ -72,6 +75,7 @@ impl EntityWatch {
             places: FxHashMap::default(),
             keys: Vec::new(),
             followed: Followed::default(),
+            read: FxHashMap::default(),
             watched: FxHashSet::default(),
             is_sent: false,
         };
@@ -86,7 +90,9 @@ impl EntityWatch {
     pub(super) async fn change(&mut self, scope: &mut Scope, mut command: EntityDataCommand) -> Outcome {
         if command.asks_for_values() {
             self.end(scope, self.command);
+            scope.mailbox.forget(self.command);
             self.watched.clear();
+            self.read.clear();
             self.keys.clear();
             self.followed = Followed::default();
         }
@@ -121,17 +127,10 @@ impl EntityWatch {
             self.followed.latest = values.keys.iter().map(|key| key.key.clone()).collect();
         }
         if is_new || command.latest_cmd.is_some() {
-            self.find(scope).await?;
+            let page = self.find(scope).await?;
+            self.show(page);
         }
-        let sources = self.sources();
-        if sources != 0 {
-            self.watch(scope, sources).await;
-            if !self.keys.is_empty() {
-                // First who watches, then what there is: nothing is missed between the two.
-                self.find(scope).await?;
-                self.watch(scope, sources).await;
-            }
-        }
+        self.follow(scope).await?;
         self.read(scope, &command).await?;
         if !self.is_sent {
             self.send_page(scope);
@@ -151,35 +150,36 @@ impl EntityWatch {
     }
 
     /// Finds the entities and what is shown of them.
-    async fn find(&mut self, scope: &Scope) -> Outcome {
+    async fn find(&self, scope: &Scope) -> Result<PageData<EntityData>, Failed> {
         let mut query = self.query.clone();
         query.page_link.page_size = query.page_link.page_size.min(MAX_ENTITIES as i64);
         let found = scope.api.queries.find(&scope.who, &query).await;
-        self.page = found.map_err(ApiError::from)?;
+        Ok(found.map_err(ApiError::from)?)
+    }
+
+    fn show(&mut self, page: PageData<EntityData>) {
+        self.page = page;
         let places = self.page.data.iter().enumerate();
         self.places = places.map(|(place, data)| (data.entity_id, place)).collect();
+    }
+
+    /// Watches the entities of the page.
+    async fn follow(&mut self, scope: &Scope) -> Outcome {
+        let latest = bit(ValueSource::Latest);
+        let of_points = !self.followed.points.is_empty() || !self.followed.latest.is_empty();
+        let sources = latest::sources(&self.keys) | if of_points { latest } else { 0 };
+        if sources != 0 && self.watch(scope, sources).await && !self.keys.is_empty() {
+            // First who watches, then what there is: nothing is missed between the two.
+            let page = self.find(scope).await?;
+            self.show(page);
+            self.watch(scope, sources).await;
+        }
         Ok(())
     }
 
-    /// Where what is followed is kept, as bits.
-    fn sources(&self) -> u8 {
-        let latest = bit(ValueSource::Latest);
-        let of_points = !self.followed.points.is_empty() || !self.followed.latest.is_empty();
-        self.keys
-            .iter()
-            .fold(if of_points { latest } else { 0 }, |bits, key| {
-                bits | match key.key_type {
-                    KeyType::TimeSeries => latest,
-                    KeyType::Attribute => ATTRIBUTES,
-                    KeyType::ClientAttribute => bit(ValueSource::Attribute(AttributeScope::Client)),
-                    KeyType::SharedAttribute => bit(ValueSource::Attribute(AttributeScope::Shared)),
-                    KeyType::ServerAttribute => bit(ValueSource::Attribute(AttributeScope::Server)),
-                    KeyType::EntityField | KeyType::AlarmField => 0,
-                }
-            })
-    }
-
-    async fn watch(&mut self, scope: &Scope, sources: u8) {
+    /// Says whether any entity was not watched before.
+    async fn watch(&mut self, scope: &Scope, sources: u8) -> bool {
+        let mut is_any_new = false;
         for data in &self.page.data {
             let subject = subject_of(scope, data.entity_id);
             if !self.watched.contains(&subject) && may_read(scope, data.entity_id).await {
@@ -188,6 +188,7 @@ impl EntityWatch {
                     .hub
                     .watch(subject, sources, self.command, &scope.mailbox);
                 self.watched.insert(subject);
+                is_any_new = true;
             }
         }
         // Those who are no longer found are watched no longer.
@@ -201,6 +202,33 @@ impl EntityWatch {
             scope.api.hub.unwatch(subject, self.command, &scope.mailbox);
             self.watched.remove(&subject);
         }
+        is_any_new
+    }
+
+    /// Tells nothing more of entities that may not be seen any more.
+    pub(super) fn lose(&mut self, scope: &Scope, lost: &FxHashSet<EntityId>) {
+        let command = self.command;
+        self.watched.retain(|subject| {
+            let is_lost = lost.contains(&subject.entity);
+            if is_lost {
+                scope.api.hub.unwatch(*subject, command, &scope.mailbox);
+            }
+            !is_lost
+        });
+        self.places.retain(|entity, _| !lost.contains(entity));
+    }
+
+    /// Bytes that it keeps, about.
+    pub(super) fn held(&self) -> usize {
+        let entities = self.page.data.iter();
+        let entities: usize = entities
+            .map(|data| ENTITY_COST + latest::cost(&data.latest))
+            .sum();
+        let read = self
+            .read
+            .iter()
+            .map(|((_, name), value)| ENTITY_COST + name.len() + value.value.len());
+        entities + read.sum::<usize>()
     }
 
     fn send_page(&mut self, scope: &mut Scope) {
@@ -221,12 +249,12 @@ impl EntityWatch {
             self.aggregate(scope, values, (values.start_ts, end)).await?;
         }
         if let Some(points) = &command.history_cmd {
-            self.points(scope, points, (points.start_ts, points.end_ts))
+            self.points(scope, points, (points.start_ts, points.end_ts), false)
                 .await?;
         }
         if let Some(points) = &command.ts_cmd {
             let end = points.start_ts.saturating_add(points.time_window);
-            self.points(scope, points, (points.start_ts, end)).await?;
+            self.points(scope, points, (points.start_ts, end), true).await?;
         }
         Ok(())
     }
@@ -236,6 +264,7 @@ impl EntityWatch {
         scope: &mut Scope,
         command: &PointsCommand,
         (start, end): (i64, i64),
+        is_followed: bool,
     ) -> Outcome {
         check_series(self.page.data.len(), command.keys.len())?;
         let query = PointsQuery {
@@ -274,9 +303,13 @@ impl EntityWatch {
                         );
                     }
                 }
-                left = left.checked_sub(found.len()).ok_or_else(|| {
-                    Failed::bad(format!("A command must not read more than {MAX_POINTS} points!"))
-                })?;
+                left = left_of(left, found.len())?;
+                let newest = found.iter().max_by_key(|point| point.ts).map(shown);
+                if let Some(newest) = newest.filter(|newest| newest.value.len() <= updates::MAX_REMEMBERED)
+                    && is_followed
+                {
+                    self.read.insert((data.entity_id, key.clone()), newest);
+                }
                 let shown = found.into_iter().map(|point| shown(&point)).collect();
                 data.timeseries.insert(key.clone(), shown);
             }
@@ -351,52 +384,19 @@ impl EntityWatch {
     ) -> Option<EntityUpdate> {
         let place = *self.places.get(&subject.entity)?;
         let data = self.page.data.get_mut(place)?;
-        let mut latest = BTreeMap::<KeyType, BTreeMap<String, TsValue>>::new();
+        let followed = &self.followed;
+        let also =
+            |key_type: KeyType, name: &str| key_type == KeyType::TimeSeries && followed.latest.contains(name);
+        let latest = latest::change(&mut data.latest, source, news, &self.keys, also);
         let mut series = BTreeMap::<String, Vec<TsValue>>::new();
-        let types = key_types(source);
-        if news.all_deleted {
-            let of_source = self.keys.iter().filter(|key| types.contains(&key.key_type));
-            for key in of_source {
-                let value = TsValue::default();
-                data.latest
-                    .entry(key.key_type)
-                    .or_default()
-                    .insert(key.key.clone(), value.clone());
-                latest
-                    .entry(key.key_type)
-                    .or_default()
-                    .insert(key.key.clone(), value);
-            }
-        }
         for (name, value) in &news.values {
-            let shown = told(value);
-            let is_latest = self.followed.latest.contains(name) && source == ValueSource::Latest;
-            for key_type in types {
-                let is_asked = self
-                    .keys
-                    .iter()
-                    .any(|key| key.key_type == *key_type && key.key == *name);
-                if !(is_asked || is_latest && *key_type == KeyType::TimeSeries) {
-                    continue;
+            let is_point = source == ValueSource::Latest && value.1.is_some();
+            if is_point && followed.points.contains(name) {
+                let shown = latest::told(value);
+                let read = self.read.get(&(subject.entity, name.clone()));
+                if read != Some(&shown) {
+                    series.entry(name.clone()).or_default().push(shown);
                 }
-                let held = data
-                    .latest
-                    .entry(*key_type)
-                    .or_default()
-                    .entry(name.clone())
-                    .or_default();
-                // An older point is no latest value; a deletion has no time.
-                if value.1.is_some() && (shown.ts < held.ts || shown == *held) {
-                    continue;
-                }
-                held.clone_from(&shown);
-                latest
-                    .entry(*key_type)
-                    .or_default()
-                    .insert(name.clone(), shown.clone());
-            }
-            if source == ValueSource::Latest && value.1.is_some() && self.followed.points.contains(name) {
-                series.entry(name.clone()).or_default().push(shown);
             }
         }
         let has_news = !latest.is_empty() || !series.is_empty();
@@ -408,21 +408,21 @@ impl EntityWatch {
         })
     }
 
-    /// Finds the entities again where the query is dynamic, and sends the page if others are found.
-    pub(super) async fn refresh(&mut self, scope: &mut Scope, _id: i64) -> Outcome {
-        if !self.query.page_link.dynamic {
-            return Ok(());
-        }
+    /// Whether the page is found again and again.
+    pub(super) const fn is_dynamic(&self) -> bool {
+        self.query.page_link.dynamic
+    }
+
+    /// Finds the entities again, and sends the page if others are found.
+    pub(super) async fn refresh(&mut self, scope: &mut Scope) -> Outcome {
         let ids = |page: &PageData<EntityData>| -> Vec<EntityId> {
             page.data.iter().map(|data| data.entity_id).collect()
         };
-        let (known, total) = (ids(&self.page), self.page.total_elements);
-        self.find(scope).await?;
-        if known != ids(&self.page) || total != self.page.total_elements {
-            let sources = self.sources();
-            if sources != 0 {
-                self.watch(scope, sources).await;
-            }
+        let page = self.find(scope).await?;
+        // Where they are the same, what the client knows stays: what has changed is on its way.
+        if ids(&page) != ids(&self.page) || page.total_elements != self.page.total_elements {
+            self.show(page);
+            self.follow(scope).await?;
             self.send_page(scope);
         }
         Ok(())
@@ -438,40 +438,11 @@ fn check_series(entities: usize, keys: usize) -> Outcome {
     Ok(())
 }
 
-/// Under which types of keys values of a source are shown.
-const fn key_types(source: ValueSource) -> &'static [KeyType] {
-    match source {
-        ValueSource::Latest => &[KeyType::TimeSeries],
-        ValueSource::Attribute(AttributeScope::Client) => &[KeyType::ClientAttribute, KeyType::Attribute],
-        ValueSource::Attribute(AttributeScope::Shared) => &[KeyType::SharedAttribute, KeyType::Attribute],
-        ValueSource::Attribute(AttributeScope::Server) => &[KeyType::ServerAttribute, KeyType::Attribute],
-    }
-}
-
-fn told((ts, value): &NewValue) -> TsValue {
-    match value {
-        Some(value) => TsValue {
-            ts: *ts,
-            value: value.to_text(),
-        },
-        None => TsValue::default(),
-    }
-}
-
 fn shown(point: &Point) -> TsValue {
     TsValue {
         ts: point.ts,
         value: point.value.to_text(),
     }
-}
-
-/// Whose values an entity shows: a tenant belongs to itself.
-fn subject_of(scope: &Scope, entity: EntityId) -> Subject {
-    let tenant = match entity.entity_type {
-        EntityType::Tenant => fieldline_model::TenantId(entity.id),
-        _ => scope.tenant(),
-    };
-    Subject { tenant, entity }
 }
 
 /// Whether values may be read of an entity that was found. A customer's users find some that they see in part only.

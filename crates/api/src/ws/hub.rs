@@ -1,19 +1,23 @@
 //! Who watches which entities, and how they are told: whoever stores a value puts it into the mailboxes of those who watch
-//! its entity, and goes on.
+//! its entity, and goes on. Whoever saves or deletes an entity or a user has those asked again who may see it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use fieldline_core::access::Principal;
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_core::ports::{ValueChange, ValueListener, ValueSource};
+use fieldline_core::ports::{Hears, ValueChange, ValueListener, ValueSource};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{EntityId, Subject, TenantId};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
+use tokio::sync::Semaphore;
 
-use super::mailbox::{Change, Mailbox, What};
+use super::mailbox::{Change, Mailbox, Slack, What};
 
 const SHARDS: usize = 32;
+/// Queries of sockets that are evaluated again at the same time.
+const LOOKS_AT_ONCE: usize = 4;
 
 /// The bit of a source in what somebody watches.
 pub(super) const fn bit(source: ValueSource) -> u8 {
@@ -39,7 +43,11 @@ pub(crate) struct Hub {
     watches: [RwLock<FxHashMap<Subject, Vec<Watch>>>; SHARDS],
     count: AtomicUsize,
     alarms: RwLock<FxHashMap<TenantId, FxHashMap<u64, Arc<Mailbox>>>>,
+    sessions: RwLock<FxHashMap<u64, (Principal, Arc<Mailbox>)>>,
     next: AtomicU64,
+    slack: Arc<Slack>,
+    /// Held while a query is evaluated again: however many sockets there are, they leave room for others.
+    pub(super) looks: Semaphore,
 }
 
 impl Hub {
@@ -48,13 +56,25 @@ impl Hub {
             watches: std::array::from_fn(|_| RwLock::default()),
             count: AtomicUsize::new(0),
             alarms: RwLock::default(),
+            sessions: RwLock::default(),
             next: AtomicU64::new(0),
+            slack: Arc::default(),
+            looks: Semaphore::new(LOOKS_AT_ONCE),
         })
     }
 
-    /// A number for a session.
-    pub(super) fn session(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed)
+    /// A number and a mailbox for a session of somebody.
+    pub(super) fn open(&self, who: Principal) -> (u64, Arc<Mailbox>) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mailbox = Arc::new(Mailbox::new(Arc::clone(&self.slack)));
+        let mut sessions = self.sessions.write();
+        sessions.insert(number, (who, Arc::clone(&mailbox)));
+        (number, mailbox)
+    }
+
+    /// Ends that.
+    pub(super) fn close(&self, number: u64) {
+        self.sessions.write().remove(&number);
     }
 
     fn shard(&self, subject: Subject) -> &RwLock<FxHashMap<Subject, Vec<Watch>>> {
@@ -62,7 +82,7 @@ impl Hub {
         &self.watches[place]
     }
 
-    /// Has changes of an entity put into a mailbox, for a command.
+    /// Has changes of an entity put into a mailbox, for a command. Without sources it is told of the entity itself only.
     pub(super) fn watch(&self, subject: Subject, sources: u8, command: i64, mailbox: &Arc<Mailbox>) {
         let mut shard = self.shard(subject).write();
         let watches = shard.entry(subject).or_default();
@@ -115,6 +135,10 @@ impl Hub {
 }
 
 impl ValueListener for Hub {
+    fn hears(&self) -> Hears {
+        Hears::Shown
+    }
+
     fn is_listening(&self) -> bool {
         self.count.load(Ordering::Acquire) > 0
     }
@@ -139,13 +163,51 @@ impl ValueListener for Hub {
     }
 }
 
+impl Hub {
+    /// Has those who watch an entity ask again whether they may.
+    fn saved(&self, tenant: TenantId, entity: EntityId) {
+        let subject = Subject { tenant, entity };
+        if let Some(watches) = self.shard(subject).read().get(&subject) {
+            for watch in watches {
+                watch.mailbox.put_saved(entity);
+            }
+        }
+    }
+
+    /// Has those ask again who they are whom this is about.
+    fn person(&self, is_about: impl Fn(&Principal) -> bool) {
+        for (who, mailbox) in self.sessions.read().values() {
+            if is_about(who) {
+                mailbox.put_person();
+            }
+        }
+    }
+}
+
 impl EntityListener for Hub {
     fn on_change(&self, change: EntityChange) {
-        if let EntityChange::AlarmChanged(tenant, _) = change {
-            let alarms = self.alarms.read();
-            for mailbox in alarms.get(&tenant).into_iter().flat_map(FxHashMap::values) {
-                mailbox.put_alarm();
+        use EntityChange as Change;
+        match change {
+            Change::AlarmChanged(tenant, _) => {
+                let alarms = self.alarms.read();
+                for mailbox in alarms.get(&tenant).into_iter().flat_map(FxHashMap::values) {
+                    mailbox.put_alarm();
+                }
             }
+            Change::UserChanged(_, id) => self.person(|who| who.user == id),
+            Change::CustomerSaved(_, id) | Change::CustomerDeleted(_, id) => {
+                self.person(|who| who.customer == id);
+            }
+            Change::TenantDeleted(id) => self.person(|who| who.tenant == id),
+            Change::DeviceSaved(tenant, id) | Change::DeviceDeleted(tenant, id) => {
+                self.saved(tenant, id.into());
+            }
+            Change::AssetSaved(tenant, id) | Change::AssetDeleted(tenant, id) => {
+                self.saved(tenant, id.into());
+            }
+            Change::EntityViewChanged(tenant, id) => self.saved(tenant, id.into()),
+            Change::DashboardChanged(tenant, id) => self.saved(tenant, id.into()),
+            _ => {}
         }
     }
 }

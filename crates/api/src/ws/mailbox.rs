@@ -1,11 +1,12 @@
 //! What has changed and a session has not sent yet. Of what becomes too much for a slow client, only the newest value a
-//! key is kept; where even that is too much, the client is given up.
+//! key is kept; where even that is too much, for it or for all slow clients together, the client is given up.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fieldline_core::ports::{ValueChange, ValueSource};
-use fieldline_model::Subject;
 use fieldline_model::kv::{Value, unpack};
+use fieldline_model::{EntityId, Subject};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Notify;
@@ -16,8 +17,34 @@ const MAX_CHANGES: usize = 1_024;
 const MAX_BYTES: usize = 512 << 10;
 /// Bytes of the newest values of a client that is slow.
 const MAX_KEPT: usize = 8 << 20;
+/// Bytes of the newest values of all clients that are slow.
+const MAX_KEPT_OF_ALL: usize = 256 << 20;
 /// What a value takes besides its name and text.
 const VALUE_COST: usize = 64;
+
+/// Bytes that slow clients make the server keep.
+pub(super) struct Slack {
+    kept: AtomicUsize,
+    most: usize,
+}
+
+impl Default for Slack {
+    fn default() -> Self {
+        Self {
+            kept: AtomicUsize::new(0),
+            most: MAX_KEPT_OF_ALL,
+        }
+    }
+}
+
+impl Slack {
+    /// Counts what one client has kept before and now; says whether there is room for it.
+    fn count(&self, before: usize, now: usize) -> bool {
+        let all = self.kept.fetch_add(now, Ordering::AcqRel) + now;
+        self.kept.fetch_sub(before, Ordering::AcqRel);
+        all - before <= self.most
+    }
+}
 
 /// What has happened to values.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +97,7 @@ pub(super) struct News {
     /// Whether all values of the source were deleted before.
     pub(super) all_deleted: bool,
     /// Bytes when it was compacted last.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl News {
@@ -127,6 +154,10 @@ struct Pending {
     /// Whether that was too much as well.
     is_lost: bool,
     alarms: bool,
+    /// Entities that were saved or deleted, so that it has to be asked again who may see them.
+    saved: FxHashSet<EntityId>,
+    /// Whether the one who is told may have changed.
+    person: bool,
 }
 
 impl Pending {
@@ -140,7 +171,8 @@ impl Pending {
     }
 
     /// The same, keeping the newest values alone, and none where they are too much.
-    fn shrink(&mut self) {
+    fn shrink(&mut self, slack: &Slack) {
+        let kept_before = self.kept;
         let changed: FxHashSet<Place> = self
             .changes
             .iter()
@@ -154,8 +186,9 @@ impl Pending {
                 self.kept = self.kept - before + news.bytes;
             }
         }
-        if self.kept > MAX_KEPT {
+        if !slack.count(kept_before, self.kept) || self.kept > MAX_KEPT {
             self.newest = FxHashMap::default();
+            slack.count(self.kept, 0);
             self.kept = 0;
             self.is_lost = true;
         }
@@ -167,6 +200,10 @@ pub(super) struct Delivery {
     pub(super) news: Vec<(Place, News)>,
     /// Whether alarms have changed.
     pub(super) alarms: bool,
+    /// Entities that were saved or deleted.
+    pub(super) saved: FxHashSet<EntityId>,
+    /// Whether the one who is told may have changed.
+    pub(super) person: bool,
     /// Whether changes were lost, because there were too many.
     pub(super) is_lost: bool,
 }
@@ -176,9 +213,19 @@ pub(super) struct Delivery {
 pub(super) struct Mailbox {
     pending: Mutex<Pending>,
     notify: Notify,
+    slack: Arc<Slack>,
 }
 
 impl Mailbox {
+    /// One whose client is counted with all others.
+    pub(super) fn new(slack: Arc<Slack>) -> Self {
+        Self {
+            pending: Mutex::default(),
+            notify: Notify::new(),
+            slack,
+        }
+    }
+
     /// Puts a change in.
     pub(super) fn put(&self, command: i64, change: Arc<Change>) {
         let mut pending = self.pending.lock();
@@ -188,7 +235,7 @@ impl Mailbox {
         pending.bytes += change.what.bytes();
         pending.changes.push((command, change));
         if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES {
-            pending.shrink();
+            pending.shrink(&self.slack);
         }
         drop(pending);
         self.notify.notify_one();
@@ -198,6 +245,33 @@ impl Mailbox {
     pub(super) fn put_alarm(&self) {
         self.pending.lock().alarms = true;
         self.notify.notify_one();
+    }
+
+    /// Notes that an entity was saved or deleted.
+    pub(super) fn put_saved(&self, entity: EntityId) {
+        self.pending.lock().saved.insert(entity);
+        self.notify.notify_one();
+    }
+
+    /// Notes that the one who is told may have changed.
+    pub(super) fn put_person(&self) {
+        self.pending.lock().person = true;
+        self.notify.notify_one();
+    }
+
+    /// Drops what is there for a command that has ended, so that another one of its number is not told.
+    pub(super) fn forget(&self, command: i64) {
+        let mut pending = self.pending.lock();
+        let before = pending.kept;
+        pending.changes.retain(|(of, _)| *of != command);
+        pending.newest.retain(|(of, ..), _| *of != command);
+        pending.bytes = pending
+            .changes
+            .iter()
+            .map(|(_, change)| change.what.bytes())
+            .sum();
+        pending.kept = pending.newest.values().map(|news| news.bytes).sum();
+        self.slack.count(before, pending.kept);
     }
 
     /// Waits until there is something.
@@ -210,15 +284,24 @@ impl Mailbox {
         let mut pending = self.pending.lock();
         pending.fold();
         let mut news: Vec<(Place, News)> = std::mem::take(&mut pending.newest).into_iter().collect();
-        pending.kept = 0;
-        let (alarms, is_lost) = (std::mem::take(&mut pending.alarms), pending.is_lost);
+        self.slack.count(std::mem::take(&mut pending.kept), 0);
+        let mut delivery = Delivery {
+            news: Vec::new(),
+            alarms: std::mem::take(&mut pending.alarms),
+            saved: std::mem::take(&mut pending.saved),
+            person: std::mem::take(&mut pending.person),
+            is_lost: pending.is_lost,
+        };
         drop(pending);
         news.sort_unstable_by_key(|(place, _)| *place);
-        Delivery {
-            news,
-            alarms,
-            is_lost,
-        }
+        delivery.news = news;
+        delivery
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        self.slack.count(self.pending.get_mut().kept, 0);
     }
 }
 
@@ -290,6 +373,49 @@ mod tests {
         }
         let delivery = mailbox.take();
         assert!(delivery.is_lost && delivery.news.is_empty());
+    }
+
+    #[test]
+    fn slow_clients_share_their_memory_and_give_it_back() {
+        let slack = Arc::new(Slack {
+            kept: AtomicUsize::new(0),
+            most: 1 << 20,
+        });
+        let text = "x".repeat(300 << 10);
+        let mut values = Vec::new();
+        pack("t", ValueRef::Text(&text), &mut values);
+        let fill = |mailbox: &Mailbox, command: i64| {
+            for _ in 0..2 {
+                let change = Change {
+                    subject: Subject::device(TenantId::new(), DeviceId::new()),
+                    source: ValueSource::Latest,
+                    what: What::Stored(1, values.clone().into()),
+                };
+                mailbox.put(command, Arc::new(change));
+            }
+        };
+        let [slow, slower, later] = [(); 3].map(|()| Mailbox::new(Arc::clone(&slack)));
+        fill(&slow, 1);
+        fill(&slower, 1);
+        assert!(slower.take().is_lost && slack.kept.load(Ordering::Acquire) > 0);
+        slow.forget(1);
+        assert_eq!(slack.kept.load(Ordering::Acquire), 0);
+        fill(&later, 1);
+        drop(later);
+        fill(&slow, 1);
+        assert!(!slow.take().is_lost && slack.kept.load(Ordering::Acquire) == 0);
+    }
+
+    #[test]
+    fn a_command_is_not_told_what_one_before_it_has_asked_for() {
+        let subject = Subject::device(TenantId::new(), DeviceId::new());
+        let mailbox = Mailbox::default();
+        for command in [1, 2] {
+            mailbox.put(command, change(subject, 5, 5));
+        }
+        mailbox.forget(1);
+        let told: Vec<i64> = mailbox.take().news.iter().map(|(place, _)| place.0).collect();
+        assert_eq!(told, [2]);
     }
 
     #[test]

@@ -4,116 +4,57 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use fieldline_core::access::Principal;
-use fieldline_model::TenantId;
-use rustc_hash::FxHashMap;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, timeout, timeout_at};
+use fieldline_core::access::{self, Operation};
+use fieldline_model::EntityId;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, timeout};
 use tracing::debug;
 
 use super::alarms::AlarmWatch;
-use super::commands::{Command, TelemetryWrapper, Wrapper};
+use super::commands::{Command, NotificationWrapper, TelemetryWrapper, Wrapper};
 use super::entities::EntityWatch;
 use super::limits::Allowance;
-use super::mailbox::Mailbox;
+use super::login::{self, Proof};
+use super::running::{Failed, Outcome, Running, Scope};
 use super::updates;
 use super::values::ValueWatch;
-use crate::auth::Ticket;
-use crate::error::ApiError;
 use crate::state::Api;
 
 /// The token of the query does not count, or something failed.
 const SERVER_ERROR: u16 = 1011;
 /// The first message cannot be understood, or its token does not count.
-const BAD_DATA: u16 = 1007;
+pub(super) const BAD_DATA: u16 = 1007;
 /// Not logged in in time, too many sessions or commands.
-const POLICY: u16 = 1008;
+pub(super) const POLICY: u16 = 1008;
 /// The peer does not answer pings.
 const NOT_RELIABLE: u16 = 4_500;
 
-/// How long a socket may stay without proof of who is there.
-const AUTH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between pings. A peer that has answered none of three is gone.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 const MOST_UNANSWERED: u32 = 3;
 /// How long a message may take to be sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between looks at alarms that have changed, at least; and at least so many times what the last look took.
+/// Between looks at alarms that have changed, at least.
 const ALARM_PAUSE: Duration = Duration::from_millis(200);
-const ALARM_REST: u32 = 10;
+/// Between looks at least so many times what the last one took, the wait for others included.
+const REST: u32 = 10;
 /// Commands of a session at most, whatever the profile says.
 const MAX_COMMANDS: usize = 1_000;
+/// Bytes that pages which a session follows may take.
+const MAX_HELD: usize = 64 << 20;
+/// Bytes of a reason that fit into a control frame beside its code.
+const MAX_REASON: usize = 123;
 
 /// Which endpoint was connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Endpoint {
     General,
     Telemetry,
+    Notifications,
 }
 
 /// Why a session ends.
-pub(super) struct Close(u16, String);
-
-/// What became of a command.
-pub(super) type Outcome = Result<(), Failed>;
-
-/// Why a command failed.
-pub(super) struct Failed {
-    pub(super) code: u16,
-    pub(super) message: String,
-}
-
-impl Failed {
-    pub(super) fn bad(message: impl Into<String>) -> Self {
-        Self {
-            code: updates::BAD_REQUEST,
-            message: message.into(),
-        }
-    }
-
-    pub(super) fn unauthorized() -> Self {
-        Self {
-            code: updates::UNAUTHORIZED,
-            message: "Unauthorized".to_owned(),
-        }
-    }
-
-    pub(super) fn internal(error: &dyn std::fmt::Display, message: &str) -> Self {
-        debug!(%error, "a command of a socket has failed");
-        Self {
-            code: updates::INTERNAL,
-            message: message.to_owned(),
-        }
-    }
-}
-
-impl From<ApiError> for Failed {
-    fn from(error: ApiError) -> Self {
-        let status = error.status();
-        if status.is_server_error() {
-            return Self::internal(&error.message(), "Internal Server error!");
-        }
-        match status.as_u16() {
-            401 | 403 | 404 => Self::unauthorized(),
-            _ => Self::bad(error.message()),
-        }
-    }
-}
-
-/// A command that goes on.
-pub(super) enum Running {
-    Values(ValueWatch),
-    Entities(Box<EntityWatch>),
-    Alarms(Box<AlarmWatch>),
-}
-
-/// What commands work with.
-pub(super) struct Scope {
-    pub(super) api: Api,
-    pub(super) who: Principal,
-    pub(super) mailbox: Arc<Mailbox>,
-    /// What is to be sent.
-    pub(super) out: Vec<String>,
-}
+pub(super) struct Close(pub(super) u16, pub(super) String);
 
 /// A session of somebody known.
 pub(super) struct Session {
@@ -121,7 +62,7 @@ pub(super) struct Session {
     socket: WebSocket,
     endpoint: Endpoint,
     number: u64,
-    ticket: Ticket,
+    proof: Proof,
     allowance: Allowance,
     running: FxHashMap<i64, Running>,
     unanswered: u32,
@@ -136,7 +77,7 @@ impl Session {
             return end(&mut socket, Close(POLICY, "Too many sockets".to_owned())).await;
         };
         let known = match &token {
-            Some(token) => authenticate(&api, token)
+            Some(token) => login::by_token(&api, token)
                 .await
                 .map_err(|error| Close(SERVER_ERROR, error.message().to_owned())),
             None => Err(Close(POLICY, String::new())),
@@ -144,13 +85,13 @@ impl Session {
         let (known, first) = match (known, token) {
             (Ok(known), _) => (known, Vec::new()),
             (Err(close), Some(_)) => return end(&mut socket, close).await,
-            (Err(_), None) => match log_in(&api, &mut socket).await {
+            (Err(_), None) => match login::log_in(&api, &mut socket).await {
                 Ok(known) => known,
                 Err(Some(close)) => return end(&mut socket, close).await,
                 Err(None) => return,
             },
         };
-        let (who, ticket) = known;
+        let (who, proof) = known;
         drop(unknown);
         let opened = api.socket_limits.open(&api.entities, &api.clock, who).await;
         let allowance = match opened {
@@ -165,18 +106,18 @@ impl Session {
                 .await;
             }
         };
-        let number = api.hub.session();
+        let (number, mailbox) = api.hub.open(who);
         let mut session = Self {
             scope: Scope {
                 api,
                 who,
-                mailbox: Arc::default(),
+                mailbox,
                 out: Vec::new(),
             },
             socket,
             endpoint,
             number,
-            ticket,
+            proof,
             allowance,
             running: FxHashMap::default(),
             unanswered: 0,
@@ -184,6 +125,7 @@ impl Session {
         };
         let ended = session.serve(first).await;
         session.end_all();
+        session.scope.api.hub.close(number);
         if let Err(Some(close)) = ended {
             end(&mut session.socket, close).await;
         }
@@ -192,8 +134,11 @@ impl Session {
     /// Ends with why the session is closed, or nothing where the peer has gone.
     async fn serve(&mut self, first: Vec<Command>) -> Result<(), Option<Close>> {
         self.handle(first).await?;
+        // Who this is may have changed before the mailbox was there.
+        self.check_person().await?;
         let mut pings = ticks(PING_INTERVAL);
-        let mut refreshes = ticks(self.scope.api.options.live_refresh.0);
+        let refresh_pause = self.scope.api.options.live_refresh.0;
+        let mut refresh_due = Instant::now() + refresh_pause;
         let mut alarms_due: Option<Instant> = None;
         let mut alarm_pause = ALARM_PAUSE;
         loop {
@@ -213,6 +158,12 @@ impl Session {
                     if delivery.is_lost {
                         return Err(Some(Close(POLICY, "Max pending updates limit reached!".to_owned())));
                     }
+                    if delivery.person {
+                        self.check_person().await?;
+                    }
+                    if !delivery.saved.is_empty() {
+                        self.check_rights(delivery.saved).await;
+                    }
                     if delivery.alarms {
                         alarms_due.get_or_insert_with(|| Instant::now() + alarm_pause);
                     }
@@ -220,11 +171,13 @@ impl Session {
                 }
                 () = alarms => {
                     alarms_due = None;
-                    let begun = Instant::now();
-                    self.refresh(false).await;
-                    alarm_pause = ALARM_PAUSE.max(begun.elapsed() * ALARM_REST);
+                    let took = self.refresh(false).await;
+                    alarm_pause = ALARM_PAUSE.max(took * REST);
                 }
-                _ = refreshes.tick() => self.refresh(true).await,
+                () = tokio::time::sleep_until(refresh_due) => {
+                    let took = self.refresh(true).await;
+                    refresh_due = Instant::now() + refresh_pause.max(took * REST);
+                }
                 _ = pings.tick() => self.ping().await?,
             }
             self.flush(true).await?;
@@ -234,7 +187,7 @@ impl Session {
     async fn on_message(&mut self, message: Message) -> Result<(), Option<Close>> {
         match message {
             Message::Text(text) => match parse(self.endpoint, &text) {
-                Ok(wrapper) => self.handle(wrapper.cmds).await,
+                Ok(commands) => self.handle(commands).await,
                 Err(_) => {
                     let error = updates::error(1, updates::BAD_REQUEST, "Failed to parse the payload");
                     self.scope.out.push(error);
@@ -271,8 +224,13 @@ impl Session {
             | Command::EntityCountUnsubscribe(_)
             | Command::AlarmDataUnsubscribe(_)
             | Command::AlarmCountUnsubscribe(_)
-            | Command::AlarmStatusUnsubscribe(_) => {
+            | Command::AlarmStatusUnsubscribe(_)
+            | Command::NotificationsUnsubscribe(_) => {
                 self.stop(id);
+                return Ok(Ok(()));
+            }
+            // There are none that could be unread.
+            Command::MarkNotificationsAsRead(_) | Command::MarkAllNotificationsAsRead(_) => {
                 return Ok(Ok(()));
             }
             Command::Attributes(watch) | Command::Timeseries(watch) if watch.unsubscribe => {
@@ -288,6 +246,9 @@ impl Session {
         if id < 0 {
             return Ok(Err(Failed::bad("Cmd id is negative value!")));
         }
+        if let Command::TimeseriesHistory(watch) = command {
+            return Ok(super::values::history(&mut self.scope, watch).await);
+        }
         if let Command::EntityData(command) = &command
             && let Some(Running::Entities(_)) = self.running.get(&id)
         {
@@ -296,9 +257,6 @@ impl Session {
             }
         } else {
             self.stop(id);
-        }
-        if let Command::TimeseriesHistory(watch) = command {
-            return Ok(super::values::history(&mut self.scope, watch).await);
         }
         let is_new = !self.running.contains_key(&id);
         if is_new {
@@ -315,6 +273,14 @@ impl Session {
         let outcome = self.begin(id, command).await;
         if is_new && !self.running.contains_key(&id) {
             self.allowance.end_command();
+        }
+        let held: usize = self.running.values().map(Running::held).sum();
+        if outcome.is_ok() && held > MAX_HELD {
+            self.stop(id);
+            let most = MAX_HELD >> 20;
+            return Ok(Err(Failed::bad(format!(
+                "A session must not follow more than {most} MiB of entities and values!"
+            ))));
         }
         Ok(outcome)
     }
@@ -340,9 +306,17 @@ impl Session {
             Command::AlarmStatus(command) => {
                 Running::Alarms(Box::new(AlarmWatch::status(scope, command).await?))
             }
+            Command::Notifications(_) => {
+                scope.out.push(updates::no_notifications(id));
+                Running::Inbox
+            }
+            Command::NotificationsCount(_) => {
+                scope.out.push(updates::no_notifications_count(id));
+                Running::Inbox
+            }
             _ => return Ok(()),
         };
-        if matches!(running, Running::Alarms(_)) {
+        if running.shows_alarms() {
             let api = &self.scope.api;
             api.hub
                 .watch_alarms(self.scope.who.tenant, self.number, &self.scope.mailbox);
@@ -356,12 +330,9 @@ impl Session {
             return;
         };
         running.end(&self.scope, id);
+        self.scope.mailbox.forget(id);
         self.allowance.end_command();
-        if !self
-            .running
-            .values()
-            .any(|running| matches!(running, Running::Alarms(_)))
-        {
+        if running.shows_alarms() && !self.running.values().any(Running::shows_alarms) {
             self.scope
                 .api
                 .hub
@@ -388,7 +359,12 @@ impl Session {
                     let changed = entities.update(subject, source, &news);
                     changes.entry(command).or_default().extend(changed);
                 }
-                Some(Running::Alarms(_)) | None => {}
+                Some(Running::Alarms(alarms)) => {
+                    self.scope
+                        .out
+                        .extend(alarms.update(command, subject, source, &news));
+                }
+                Some(Running::Inbox) | None => {}
             }
         }
         for (command, changes) in changes {
@@ -401,30 +377,94 @@ impl Session {
         }
     }
 
-    /// Evaluates again what may have changed: at intervals everything, else what shows alarms.
-    async fn refresh(&mut self, all: bool) {
+    /// Evaluates again what may have changed: at intervals everything, else what shows alarms. Says how long that took.
+    async fn refresh(&mut self, all: bool) -> Duration {
+        let begun = Instant::now();
         let scope = &mut self.scope;
+        let mut denied = Vec::new();
         for (id, running) in &mut self.running {
+            let again = match running {
+                Running::Alarms(alarms) => all || alarms.shows_alarms(),
+                Running::Entities(entities) => all && entities.is_dynamic(),
+                Running::Values(_) | Running::Inbox => false,
+            };
+            if !again {
+                continue;
+            }
+            let hub = Arc::clone(&scope.api.hub);
+            let _look = hub.looks.acquire().await;
             let outcome = match running {
-                Running::Alarms(alarms) if all || alarms.shows_alarms() => alarms.refresh(scope, *id).await,
-                Running::Entities(entities) if all => entities.refresh(scope, *id).await,
-                _ => Ok(()),
+                Running::Alarms(alarms) => alarms.refresh(scope, *id).await,
+                Running::Entities(entities) => entities.refresh(scope).await,
+                Running::Values(_) | Running::Inbox => Ok(()),
             };
             if let Err(failed) = outcome {
                 scope.out.push(updates::error(*id, failed.code, &failed.message));
+                if failed.code == updates::UNAUTHORIZED {
+                    denied.push(*id);
+                }
             }
         }
+        for id in denied {
+            self.stop(id);
+        }
+        begun.elapsed()
+    }
+
+    /// Ends the session of somebody who was deleted, disabled or logged out, or is somebody else now.
+    async fn check_person(&mut self) -> Result<(), Option<Close>> {
+        let is_same = match self.proof.redeem(&self.scope.api).await {
+            Ok(who) => who == self.scope.who,
+            Err(error) => error.status().is_server_error(),
+        };
+        if is_same {
+            return Ok(());
+        }
+        Err(Some(Close(POLICY, "Session is no longer valid".to_owned())))
+    }
+
+    /// Ends what is told of entities that the one who is told may not see any more.
+    async fn check_rights(&mut self, saved: FxHashSet<EntityId>) {
+        let api = &self.scope.api;
+        let asked = saved.iter().copied();
+        let permitted =
+            access::permitted(&api.entities, &self.scope.who, Operation::ReadTelemetry, asked).await;
+        let lost: FxHashSet<EntityId> = match permitted {
+            Ok(permitted) => saved.into_iter().filter(|id| !permitted.contains(id)).collect(),
+            Err(error) => {
+                debug!(%error, "rights cannot be looked up");
+                // Nobody is told what may not be theirs.
+                saved
+            }
+        };
+        if lost.is_empty() {
+            return;
+        }
+        let mut ended = Vec::new();
+        for (id, running) in &mut self.running {
+            match running {
+                Running::Values(watch) if lost.contains(&watch.entity) => ended.push(*id),
+                Running::Entities(entities) => entities.lose(&self.scope, &lost),
+                Running::Alarms(alarms) => alarms.lose(&self.scope, *id, &lost),
+                Running::Values(_) | Running::Inbox => {}
+            }
+        }
+        for id in ended {
+            self.stop(id);
+            let failed = Failed::unauthorized();
+            self.scope
+                .out
+                .push(updates::error(id, failed.code, &failed.message));
+        }
+        self.refresh(false).await;
     }
 
     async fn ping(&mut self) -> Result<(), Option<Close>> {
         if self.unanswered >= MOST_UNANSWERED {
             return Err(Some(Close(NOT_RELIABLE, "Session not reliable".to_owned())));
         }
-        // Who was deleted, disabled or logged out is told nothing any more; a token that expires meanwhile is no reason.
-        let known = self.scope.api.sessions.redeem(self.ticket).await;
-        if known.is_err_and(|error| !error.status().is_server_error()) {
-            return Err(Some(Close(POLICY, "Session is no longer valid".to_owned())));
-        }
+        // What no change tells of: who has logged out, and a key that has expired.
+        self.check_person().await?;
         self.unanswered += 1;
         self.send(Message::Ping(axum::body::Bytes::new())).await
     }
@@ -455,63 +495,12 @@ impl Session {
     }
 }
 
-impl Running {
-    fn end(&self, scope: &Scope, id: i64) {
-        match self {
-            Self::Values(watch) => watch.end(scope, id),
-            Self::Entities(entities) => entities.end(scope, id),
-            Self::Alarms(_) => {}
-        }
-    }
-}
-
-impl Scope {
-    /// The tenant whose entities these are.
-    pub(super) fn tenant(&self) -> TenantId {
-        self.who.tenant
-    }
-}
-
-type Known = (Principal, Ticket);
-
-async fn authenticate(api: &Api, token: &str) -> Result<Known, ApiError> {
-    let claims = api.tokens.read_access(token, api.clock.now_ms())?;
-    let ticket = claims.ticket();
-    let known = api.sessions.redeem(ticket).await?;
-    Ok((Principal::of(&known.user), ticket))
-}
-
-/// Waits for the message that says who is there; gives the commands that came with it, too.
-async fn log_in(api: &Api, socket: &mut WebSocket) -> Result<(Known, Vec<Command>), Option<Close>> {
-    let deadline = Instant::now() + AUTH_TIMEOUT;
-    loop {
-        let message = timeout_at(deadline, socket.recv()).await;
-        let text = match message {
-            Err(_) => return Err(Some(Close(POLICY, "Authentication timeout".to_owned()))),
-            Ok(Some(Ok(Message::Text(text)))) => text,
-            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(None),
-            Ok(Some(Ok(_))) => continue,
-        };
-        let wrapper: Wrapper = serde_json::from_str(&text)
-            .map_err(|_| Some(Close(BAD_DATA, "Failed to parse the payload".to_owned())))?;
-        let Some(proof) = wrapper.auth_cmd else {
-            return Err(Some(Close(POLICY, "Auth cmd is missing".to_owned())));
-        };
-        return match authenticate(api, &proof.token).await {
-            Ok(known) => Ok((known, wrapper.cmds)),
-            Err(error) => Err(Some(Close(BAD_DATA, error.message().to_owned()))),
-        };
-    }
-}
-
-fn parse(endpoint: Endpoint, text: &str) -> serde_json::Result<Wrapper> {
-    match endpoint {
-        Endpoint::General => serde_json::from_str(text),
-        Endpoint::Telemetry => Ok(Wrapper {
-            auth_cmd: None,
-            cmds: serde_json::from_str::<TelemetryWrapper>(text)?.into_commands(),
-        }),
-    }
+fn parse(endpoint: Endpoint, text: &str) -> serde_json::Result<Vec<Command>> {
+    Ok(match endpoint {
+        Endpoint::General => serde_json::from_str::<Wrapper>(text)?.cmds,
+        Endpoint::Telemetry => serde_json::from_str::<TelemetryWrapper>(text)?.into_commands(),
+        Endpoint::Notifications => serde_json::from_str::<NotificationWrapper>(text)?.into_commands(),
+    })
 }
 
 fn ticks(every: Duration) -> Interval {
@@ -523,8 +512,7 @@ fn ticks(every: Duration) -> Interval {
 /// Says why, and waits a moment for the peer to hear it.
 async fn end(socket: &mut WebSocket, Close(code, reason): Close) {
     const PATIENCE: Duration = Duration::from_secs(1);
-    // A reason must fit into a control frame.
-    let reason: String = reason.chars().take(40).collect();
+    let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
     let frame = CloseFrame {
         code,
         reason: reason.into(),

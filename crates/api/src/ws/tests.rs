@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
+use fieldline_core::access::Principal;
 use fieldline_core::events::{EntityChange, EntityListener as _};
 use fieldline_core::ports::{RowParts, TelemetryRow, ValueChange, ValueListener as _, ValueSource};
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::entity::Authority;
+use fieldline_model::kv::{Value, ValueRef, pack};
+use fieldline_model::query::{EntityKey, KeyType, LatestValues};
+use fieldline_model::{CustomerId, DeviceId, EntityId, Subject, TenantId, UserId};
 
 use super::commands::{Command, TelemetryWrapper, Wrapper};
 use super::hub::{ATTRIBUTES, Hub, bit};
-use super::mailbox::Mailbox;
+use super::latest;
+use super::mailbox::{Mailbox, News};
 
 fn store(hub: &Hub, subject: Subject) {
     let mut values = Vec::new();
@@ -18,7 +22,7 @@ fn store(hub: &Hub, subject: Subject) {
         subject,
         ts: 1,
         ttl_seconds: 0,
-        parts: RowParts::Both,
+        parts: RowParts::ALL,
         values: &values,
     };
     hub.on_value(ValueChange::Points(&row));
@@ -91,4 +95,74 @@ fn both_wrappers_give_the_same_commands() {
         assert_eq!(watch.names().unwrap(), ["a", "b"]);
     }
     assert!(serde_json::from_str::<Wrapper>(r#"{"cmds":[{"type":"NONSENSE","cmdId":1}]}"#).is_err());
+}
+
+#[test]
+fn whoever_watches_is_asked_again_when_entities_and_people_change() {
+    let hub = Hub::new();
+    let (tenant, id) = (TenantId::new(), DeviceId::new());
+    let who = Principal {
+        user: UserId::new(),
+        authority: Authority::CustomerUser,
+        tenant,
+        customer: CustomerId::new(),
+    };
+    let (number, mailbox) = hub.open(who);
+    hub.watch(Subject::device(tenant, id), 0, 1, &mailbox);
+    store(&hub, Subject::device(tenant, id));
+    for change in [
+        EntityChange::DeviceSaved(tenant, DeviceId::new()),
+        EntityChange::DeviceSaved(TenantId::new(), id),
+        EntityChange::UserChanged(tenant, UserId::new()),
+        EntityChange::CustomerDeleted(tenant, CustomerId::new()),
+    ] {
+        hub.on_change(change);
+    }
+    let delivery = mailbox.take();
+    assert!(delivery.news.is_empty() && delivery.saved.is_empty() && !delivery.person);
+    for change in [
+        EntityChange::DeviceSaved(tenant, id),
+        EntityChange::DeviceDeleted(tenant, id),
+    ] {
+        hub.on_change(change);
+        assert!(mailbox.take().saved.contains(&EntityId::from(id)));
+    }
+    for change in [
+        EntityChange::UserChanged(tenant, who.user),
+        EntityChange::CustomerDeleted(tenant, who.customer),
+        EntityChange::TenantDeleted(tenant),
+    ] {
+        hub.on_change(change);
+        assert!(mailbox.take().person);
+    }
+    hub.close(number);
+    hub.on_change(EntityChange::TenantDeleted(tenant));
+    assert!(!mailbox.take().person);
+}
+
+#[test]
+fn what_a_client_knows_is_not_told_again() {
+    let key = EntityKey::new(KeyType::TimeSeries, "t");
+    let mut known = LatestValues::new();
+    let mut tell = |ts: i64, value: Option<i64>| {
+        let news = News {
+            values: vec![
+                ("t".to_owned(), (ts, value.map(Value::Long))),
+                ("other".to_owned(), (ts, Some(Value::Long(1)))),
+            ],
+            ..News::default()
+        };
+        let keys = std::slice::from_ref(&key);
+        let changed = latest::change(&mut known, ValueSource::Latest, &news, keys, |_, _| false);
+        changed.get(&KeyType::TimeSeries).map(|values| {
+            assert_eq!(values.len(), 1);
+            values["t"].value.clone()
+        })
+    };
+    assert_eq!(tell(5, Some(1)).as_deref(), Some("1"));
+    assert_eq!(tell(5, Some(1)), None, "it knows that");
+    assert_eq!(tell(4, Some(2)), None, "that is older");
+    assert_eq!(tell(5, Some(3)).as_deref(), Some("3"));
+    assert_eq!(tell(0, None).as_deref(), Some(""), "it was deleted");
+    assert_eq!(tell(1, Some(4)).as_deref(), Some("4"));
 }

@@ -20,6 +20,9 @@ pub(super) const UNAUTHORIZED: u16 = 3;
 /// More updates than the tenant's profile allows.
 pub(super) const TOO_MANY: u16 = 34;
 
+/// Longer values are told twice where they were stored while a command began.
+pub(super) const MAX_REMEMBERED: usize = 256;
+
 /// A command failed.
 pub(super) fn error(command: i64, code: u16, message: &str) -> String {
     json!({
@@ -63,6 +66,16 @@ impl SubscriptionUpdate {
             .iter()
             .map(|(name, ts)| (name.clone(), *ts))
             .collect()
+    }
+
+    /// The newest value of each, without those that are long to keep.
+    pub(super) fn newest(&self) -> FxHashMap<String, (i64, String)> {
+        let newest = |(name, points): (&String, &Vec<(i64, String)>)| {
+            let newest = points.iter().max_by_key(|(ts, _)| *ts);
+            let newest = newest.filter(|(_, text)| text.len() <= MAX_REMEMBERED)?;
+            Some((name.clone(), newest.clone()))
+        };
+        self.data.iter().filter_map(newest).collect()
     }
 
     pub(super) fn text(&self) -> String {
@@ -127,4 +140,22 @@ pub(super) fn alarm_count(command: i64, count: u64) -> String {
 pub(super) fn alarm_status(command: i64, active: bool) -> String {
     json!({ "cmdId": command, "errorCode": 0, "errorMsg": null, "active": active, "cmdUpdateType": "ALARM_STATUS" })
         .to_string()
+}
+
+/// Unread notifications of the one who is told: none, as long as there is nothing that makes any.
+pub(super) fn no_notifications(command: i64) -> String {
+    json!({
+        "cmdId": command, "errorCode": 0, "errorMsg": null, "notifications": [], "update": null,
+        "totalUnreadCount": 0, "sequenceNumber": 1, "cmdUpdateType": "NOTIFICATIONS",
+    })
+    .to_string()
+}
+
+/// How many of them there are.
+pub(super) fn no_notifications_count(command: i64) -> String {
+    json!({
+        "cmdId": command, "errorCode": 0, "errorMsg": null, "totalUnreadCount": 0, "sequenceNumber": 1,
+        "cmdUpdateType": "NOTIFICATIONS_COUNT",
+    })
+    .to_string()
 }

@@ -10,15 +10,20 @@ use uuid::Uuid;
 use super::commands::Watch;
 use super::hub::{ATTRIBUTES, bit};
 use super::mailbox::News;
-use super::session::{Failed, Outcome, Scope};
+use super::running::{Failed, Outcome, Scope};
 use super::updates::SubscriptionUpdate;
 use crate::telemetry::{PointsError, PointsQuery, Source, points};
 
 /// Series of one command at most.
 const MAX_KEYS: usize = 1_000;
+/// Most points that a command reads.
+pub(super) const MAX_POINTS: usize = 500_000;
 
 /// Follows series or attributes of an entity.
 pub(super) struct ValueWatch {
+    /// The entity that was asked for.
+    pub(super) entity: EntityId,
+    /// Whose values it shows: its own, or those of what an entity view shows.
     subject: Subject,
     /// `None` for all.
     names: Option<Vec<String>>,
@@ -26,6 +31,8 @@ pub(super) struct ValueWatch {
     window: (i64, i64),
     /// Where only the latest values are asked for: their times.
     newest: Option<FxHashMap<String, i64>>,
+    /// The newest values that were sent first, which may come again as they were stored meanwhile.
+    first: FxHashMap<String, (i64, String)>,
 }
 
 /// The entity, if the one who asks may do that with it.
@@ -96,10 +103,12 @@ impl ValueWatch {
         }
         scope.out.push(update.text());
         Ok(Self {
+            entity: subject.entity,
             subject,
             names,
             window: (i64::MIN, i64::MAX),
             newest: None,
+            first: update.newest(),
         })
     }
 
@@ -112,29 +121,41 @@ impl ValueWatch {
             Some(names) => Some(source.shown(names)),
             None => source.all().map(<[String]>::to_vec),
         };
-        let subject = source.subject;
+        let (own, subject) = (entity.subject(), source.subject);
         let command = watch.cmd_id;
         scope
             .api
             .hub
             .watch(subject, bit(ValueSource::Latest), command, &scope.mailbox);
-        let update = first(scope, &watch, &source, shown.as_deref())
-            .await
-            .inspect_err(|_| {
-                scope.api.hub.unwatch(subject, command, &scope.mailbox);
-            })?;
-        let newest = (watch.scope == "LATEST_TELEMETRY").then(|| update.times());
-        scope.out.push(update.text());
-        Ok(Self {
+        let mut started = Self {
+            entity: own.entity,
             subject,
             names: shown,
             window: (source.window.start, source.window.end),
-            newest,
-        })
+            newest: None,
+            first: FxHashMap::default(),
+        };
+        if own != subject {
+            // A view is told of for itself, not for its values.
+            scope.api.hub.watch(own, 0, command, &scope.mailbox);
+        }
+        let update = first(scope, &watch, &source, started.names.as_deref())
+            .await
+            .inspect_err(|_| started.end(scope, command))?;
+        started.newest = (watch.scope == "LATEST_TELEMETRY").then(|| update.times());
+        started.first = update.newest();
+        scope.out.push(update.text());
+        Ok(started)
     }
 
     pub(super) fn end(&self, scope: &Scope, command: i64) {
-        scope.api.hub.unwatch(self.subject, command, &scope.mailbox);
+        let own = Subject {
+            entity: self.entity,
+            ..self.subject
+        };
+        for subject in [self.subject, own] {
+            scope.api.hub.unwatch(subject, command, &scope.mailbox);
+        }
     }
 
     /// What a client is told of a change, if anything.
@@ -166,7 +187,14 @@ impl ValueWatch {
                     newest.insert(name.clone(), *ts);
                 }
             }
-            update.add(name, *ts, value.to_text());
+            let text = value.to_text();
+            let is_known = self
+                .first
+                .get(name)
+                .is_some_and(|(at, first)| at == ts && *first == text);
+            if !is_known {
+                update.add(name, *ts, text);
+            }
         }
         (!update.is_empty()).then(|| update.text())
     }
@@ -213,13 +241,22 @@ async fn add_points(
         limit: watch.limit,
         ..PointsQuery::default()
     };
+    let mut left = MAX_POINTS;
     for name in names {
         let found = points(scope.api.series.as_ref(), source.subject, name, query).await;
-        for point in found.map_err(failed)? {
+        let found = found.map_err(failed)?;
+        left = left_of(left, found.len())?;
+        for point in found {
             update.add(name, point.ts, point.value.to_text());
         }
     }
     Ok(())
+}
+
+/// How many points may still be read.
+pub(super) fn left_of(left: usize, found: usize) -> Result<usize, Failed> {
+    let left = left.checked_sub(found);
+    left.ok_or_else(|| Failed::bad(format!("A command must not read more than {MAX_POINTS} points!")))
 }
 
 pub(super) fn failed(error: PointsError) -> Failed {

@@ -221,3 +221,41 @@ async fn log_ins_are_kept_for_those_they_concern() {
     let none = "/api/audit/logs?pageSize=1&page=0&endTime=1";
     assert_eq!(count(&admin, none).await, 0);
 }
+
+#[tokio::test]
+async fn secrets_are_not_kept() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let mut profile = json!({
+        "name": "Provisioned", "type": "DEFAULT", "transportType": "DEFAULT",
+        "provisionType": "ALLOW_CREATE_NEW_DEVICES", "provisionDeviceKey": "a key",
+        "profileData": {
+            "configuration": { "type": "DEFAULT" }, "transportConfiguration": { "type": "DEFAULT" },
+            "provisionConfiguration": {
+                "type": "ALLOW_CREATE_NEW_DEVICES", "provisionDeviceSecret": "very secret",
+            },
+        },
+    });
+    admin.post("/api/deviceProfile", &profile).await;
+    let added = newest(&admin, "ADDED").await;
+    let shown = &added["actionData"]["entity"];
+    assert_eq!(shown["name"], "Provisioned");
+    assert!(shown["profileData"]["provisionConfiguration"]["type"].is_string());
+    assert!(!added.to_string().contains("very secret"), "{added}");
+    profile["profileData"]["provisionConfiguration"]["provisionDeviceSecret"] = json!("secret, too");
+    admin.refused("POST", "/api/deviceProfile", &profile).await;
+    let chain = json!({
+        "ruleChainId": { "entityType": "RULE_CHAIN", "id": "b3a1f0a0-0000-11ee-8000-000000000001" },
+        "nodes": [{
+            "type": "org.thingsboard.rule.engine.mqtt.TbMqttNode", "name": "out",
+            "configuration": { "credentials": { "type": "basic", "password": "secret, too" } },
+        }],
+        "connections": [],
+    });
+    admin.refused("POST", "/api/ruleChain/metadata", &chain).await;
+    newest(&admin, "UPDATED").await;
+    let all = admin.get("/api/audit/logs?pageSize=50&page=0").await;
+    let failures = all["data"].as_array().unwrap().iter();
+    assert_eq!(failures.filter(|one| one["actionStatus"] == "FAILURE").count(), 2);
+    assert!(!all.to_string().contains("secret, too"), "{all}");
+}

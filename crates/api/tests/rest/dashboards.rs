@@ -241,6 +241,40 @@ async fn what_is_public_is_seen_without_a_password() {
     ] {
         assert_eq!(visitor.refused("GET", &path, &Value::Null).await.0, 403, "{path}");
     }
+    let find = json!({
+        "entityFilter": { "type": "deviceType", "deviceTypes": ["default"] },
+        "pageLink": { "pageSize": 9, "page": 0 },
+    });
+    assert_eq!(
+        visitor.post("/api/entitiesQuery/find", &find).await["totalElements"],
+        1
+    );
+    let attributes = format!(
+        "/api/plugins/telemetry/DEVICE/{}/attributes/SERVER_SCOPE",
+        id(&device)
+    );
+    let alarm = json!({ "type": "Prank", "originator": device["id"], "severity": "MAJOR" });
+    let call = json!({ "method": "open", "params": {} });
+    for (method, path, body) in [
+        ("POST", attributes.as_str(), &json!({ "a": 1 })),
+        ("POST", "/api/device", &device),
+        ("POST", "/api/alarm", &alarm),
+        ("POST", "/api/user/settings", &json!({ "a": 1 })),
+        ("POST", "/api/rule-engine/", &json!({})),
+        ("POST", &format!("/api/rpc/oneway/{}", id(&device)), &call),
+        (
+            "GET",
+            &format!("/api/device/{}/credentials", id(&device)),
+            &Value::Null,
+        ),
+        (
+            "GET",
+            &format!("/api/user/dashboards/{}/star", id(&shown)),
+            &Value::Null,
+        ),
+    ] {
+        assert_eq!(visitor.refused(method, path, body).await.0, 403, "{path}");
+    }
     let again = json!({ "refreshToken": pair["refreshToken"] });
     let again = nobody.post("/api/auth/token", &again).await;
     let again = world.with_token(again["token"].as_str().unwrap());

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use fieldline_api::Options;
+
 use crate::world::{World, id};
 
 #[tokio::test]
@@ -115,4 +117,40 @@ async fn lines_become_assets() {
         admin.get("/api/tenant/asset?assetName=Barn").await["type"],
         "default"
     );
+}
+
+#[tokio::test]
+async fn texts_stay_texts_where_that_is_set() {
+    for (json_type_cast, expected) in [(true, json!(12)), (false, json!("12"))] {
+        let world = World::with(Options {
+            json_type_cast,
+            ..Options::default()
+        })
+        .await;
+        let admin = world.admin().await;
+        let columns = json!([
+            { "type": "NAME" }, { "type": "SERVER_ATTRIBUTE", "key": "a" }, { "type": "TIMESERIES", "key": "t" },
+        ]);
+        let body = json!({ "file": "typed,12,12", "mapping": { "columns": columns } });
+        admin.post("/api/device/bulk_import", &body).await;
+        let device = admin.get("/api/tenant/device?deviceName=typed").await;
+        let telemetry = format!("/api/plugins/telemetry/DEVICE/{}", id(&device));
+        admin
+            .post(
+                &format!("{telemetry}/attributes/SERVER_SCOPE"),
+                &json!({ "b": "12" }),
+            )
+            .await;
+        admin
+            .post(&format!("{telemetry}/timeseries/ANY"), &json!({ "u": "12" }))
+            .await;
+        for key in ["a", "b"] {
+            let path = format!("{telemetry}/values/attributes/SERVER_SCOPE?keys={key}");
+            assert_eq!(admin.get(&path).await[0]["value"], expected, "{key}");
+        }
+        for key in ["t", "u"] {
+            let path = format!("{telemetry}/values/timeseries?keys={key}&useStrictDataTypes=true");
+            assert_eq!(admin.get(&path).await[key][0]["value"], expected, "{key}");
+        }
+    }
 }

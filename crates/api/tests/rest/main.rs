@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod actions;
+mod alarm_queries;
 mod alarms;
 mod api_keys;
 mod assets;
@@ -15,6 +16,7 @@ mod entity_queries;
 mod events;
 mod imports;
 mod login;
+mod meters;
 mod nodes;
 mod owners;
 mod profiles;

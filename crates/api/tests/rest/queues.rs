@@ -353,7 +353,7 @@ async fn statistics_of_queues_are_found_and_read() {
         subject,
         ts: NOW,
         ttl_seconds: 0,
-        parts: RowParts::Both,
+        parts: RowParts::ALL,
         values: &values,
     };
     world.context.series.save(&[row]).await.unwrap();

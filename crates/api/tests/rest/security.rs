@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, id, no};
+use crate::world::{NOW, World, id, no};
 
 const SETTINGS: &str = "/api/admin/securitySettings";
 
@@ -123,14 +123,19 @@ async fn too_many_wrong_passwords_disable_a_user_until_an_administrator_helps() 
         );
     }
     nobody.post("/api/auth/login", &login("customer")).await;
-    for _ in 0..2 {
-        nobody.refused("POST", "/api/auth/login", &login("wrong")).await;
+    let path = format!("/api/user/{}", id(&user.get("/api/auth/user").await));
+    for failures in 0..3 {
+        let shown = &admin.get(&path).await["additionalInfo"];
+        assert_eq!(
+            (&shown["failedLoginAttempts"], &shown["lastLoginTs"]),
+            (&json!(failures), &json!(NOW))
+        );
+        assert_eq!(
+            nobody.refused("POST", "/api/auth/login", &login("wrong")).await,
+            no(401, 10, "Invalid username or password"),
+            "the same as for somebody who does not exist"
+        );
     }
-    let locked = no(401, 10, "User account is locked due to security policy");
-    assert_eq!(
-        nobody.refused("POST", "/api/auth/login", &login("wrong")).await,
-        locked
-    );
     let told = world.mails.next().await;
     assert!(told.to == "guard@example.org" && told.body.contains("customer@thingsboard.org"));
     assert_eq!(
@@ -153,6 +158,44 @@ async fn too_many_wrong_passwords_disable_a_user_until_an_administrator_helps() 
     );
     admin.post(&path, &Value::Null).await;
     world.customer_user().await;
+
+    let login = json!({ "username": "sysadmin@thingsboard.org", "password": "wrong" });
+    for _ in 0..4 {
+        nobody.refused("POST", "/api/auth/login", &login).await;
+    }
+    world.sysadmin().await;
+    sysadmin.get(SETTINGS).await;
+}
+
+#[tokio::test]
+async fn a_session_without_a_password_is_opened_for_the_public_customer_alone() {
+    let world = World::demo().await;
+    for client in [
+        world.admin().await,
+        world.sysadmin().await,
+        world.customer_user().await,
+    ] {
+        let user = client.get("/api/auth/user").await;
+        let nobody = world.nobody();
+        for id in [id(&user), user["customerId"]["id"].as_str().unwrap()] {
+            let login = json!({ "publicId": id });
+            assert_eq!(
+                nobody.refused("POST", "/api/auth/login/public", &login).await,
+                no(401, 10, "Invalid username or password"),
+                "{user}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_has_to_prove_anything_for_takes_small_bodies_only() {
+    let world = World::demo().await;
+    let login = json!({ "username": "x", "password": "y".repeat(100_000) });
+    assert_eq!(
+        world.nobody().refused("POST", "/api/auth/login", &login).await.0,
+        413
+    );
 }
 
 #[tokio::test]

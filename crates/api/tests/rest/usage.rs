@@ -7,7 +7,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::{Order, RangeQuery};
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id};
+use crate::world::{Client, World, id, no};
 
 async fn tenant_of(client: &Client<'_>) -> TenantId {
     let user = client.get("/api/auth/user").await;
@@ -166,4 +166,82 @@ async fn what_is_used_up_is_refused() {
     assert_eq!(admin.refused("POST", "/api/alarm", &alarm("two")).await.0, 429);
     limit(&world, "maxCreatedAlarms", json!(0)).await;
     admin.post("/api/alarm", &alarm("two")).await;
+}
+
+#[tokio::test]
+async fn requests_are_as_many_as_the_profile_allows() {
+    let world = World::demo().await;
+    let (sysadmin, admin, user) = (
+        world.sysadmin().await,
+        world.admin().await,
+        world.customer_user().await,
+    );
+    let limit = async |tenant: &str, customer: &str| {
+        let info = sysadmin.get("/api/tenantProfileInfo/default").await;
+        let mut profile = sysadmin.get(&format!("/api/tenantProfile/{}", id(&info))).await;
+        let configuration = &mut profile["profileData"]["configuration"];
+        configuration["tenantServerRestLimitsConfiguration"] = json!(tenant);
+        configuration["customerServerRestLimitsConfiguration"] = json!(customer);
+        sysadmin.post("/api/tenantProfile", &profile).await;
+    };
+    limit("5:60", "2:60").await;
+    let path = "/api/auth/user";
+    for _ in 0..2 {
+        user.get(path).await;
+    }
+    let refused = async |who: &Client<'_>| who.refused("GET", path, &Value::Null).await;
+    assert_eq!(
+        refused(&user).await,
+        no(429, 33, "Too many requests for current customer!")
+    );
+    for _ in 0..2 {
+        admin.get(path).await;
+    }
+    assert_eq!(
+        refused(&admin).await,
+        no(429, 33, "Too many requests for current tenant!")
+    );
+    sysadmin.get(path).await;
+    world.clock.advance(12_000);
+    admin.get(path).await;
+    limit("", "").await;
+    for _ in 0..9 {
+        user.get(path).await;
+    }
+}
+
+#[tokio::test]
+async fn clients_are_told_what_there_is_when_they_start() {
+    let world = World::demo().await;
+    let (sysadmin, admin, user) = (
+        world.sysadmin().await,
+        world.admin().await,
+        world.customer_user().await,
+    );
+    assert_eq!(user.get("/api/system/info").await["artifact"], "fieldline");
+    user.post("/api/user/settings", &json!({ "theme": "dark" })).await;
+    let params = user.get("/api/system/params").await;
+    assert_eq!(
+        params["userSettings"],
+        json!({ "theme": "dark", "openedMenuSections": [] })
+    );
+    assert_eq!(
+        (
+            &params["userTokenAccessEnabled"],
+            &params["maxDatapointsLimit"],
+            &params["maxArgumentsPerCF"]
+        ),
+        (&json!(false), &json!(50_000), &json!(10))
+    );
+    let params = admin.get("/api/system/params").await;
+    assert_eq!(
+        (&params["userTokenAccessEnabled"], &params["tbelEnabled"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(sysadmin.get("/api/system/params").await["tbelEnabled"], false);
+    let updates = sysadmin.get("/api/admin/updates").await;
+    assert_eq!(
+        updates["currentVersion"],
+        user.get("/api/system/info").await["version"]
+    );
 }

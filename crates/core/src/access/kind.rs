@@ -4,11 +4,12 @@ use std::fmt;
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile, EntityView,
-    Queue, RuleChain, Tenant, TenantProfile, User,
+    OtaPackageInfo, Queue, RuleChain, Tenant, TenantProfile, User,
 };
 use fieldline_model::{
     AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
-    EntityId, EntityType, EntityViewId, QueueId, RuleChainId, TenantId, TenantProfileId, UserId,
+    EntityId, EntityType, EntityViewId, OtaPackageId, QueueId, RuleChainId, TenantId, TenantProfileId,
+    UserId,
 };
 use uuid::Uuid;
 
@@ -68,6 +69,7 @@ kinds! {
     Device Device DeviceId;
     DeviceProfile DeviceProfile DeviceProfileId;
     EntityView EntityView EntityViewId;
+    OtaPackageInfo OtaPackage OtaPackageId;
     Queue Queue QueueId;
     RuleChain RuleChain RuleChainId;
     Tenant Tenant TenantId;

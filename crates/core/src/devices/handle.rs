@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantProfileId};
+use fieldline_protobuf::Payloads;
 use parking_lot::RwLock;
 
 use crate::clock::MonotonicTimes;
@@ -32,6 +33,10 @@ pub struct DeviceSettings {
     pub attributes_topic: Option<String>,
     /// Further filter that subscribes to changes of shared attributes.
     pub attributes_subscription: Option<String>,
+    /// What payloads over MQTT look like, where they are Protobuf.
+    pub mqtt_payloads: Option<Arc<Payloads>>,
+    /// The same over CoAP.
+    pub coap_payloads: Option<Arc<Payloads>>,
     /// Rate limits of a device.
     pub of_device: MessageLimits,
     /// Rate limits of what a gateway sends for itself.
@@ -361,6 +366,7 @@ pub(super) fn meaning(
         | EntityChange::AssetProfileChanged(..)
         | EntityChange::EntityViewChanged(..)
         | EntityChange::DashboardChanged(..)
+        | EntityChange::OtaPackageChanged(..)
         | EntityChange::RelationChanged(..)
         | EntityChange::AlarmChanged(..)
         | EntityChange::AttributesChanged(..) => return None,

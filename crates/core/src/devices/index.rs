@@ -94,6 +94,7 @@ impl Index {
             | EntityChange::AssetProfileChanged(..)
             | EntityChange::EntityViewChanged(..)
             | EntityChange::DashboardChanged(..)
+            | EntityChange::OtaPackageChanged(..)
             | EntityChange::RelationChanged(..)
             | EntityChange::AlarmChanged(..)
             | EntityChange::AttributesChanged(..) => return,

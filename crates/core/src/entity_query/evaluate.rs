@@ -2,23 +2,19 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::ops::Deref;
-use std::sync::atomic::Ordering as Atomic;
 
 use fieldline_model::EntityId;
 use fieldline_model::entity::Authority;
 use fieldline_model::kv::{Value, ValueRef};
 use fieldline_model::page::SortOrder;
 use fieldline_model::query::{EntityData, EntityKey, KeyType, TsValue};
-use fieldline_model::timeseries::AttributeScope;
-use parking_lot::{RwLockReadGuard, RwLockUpgradableReadGuard};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 use super::plan::{Candidates, Part, Plan};
+use super::prepare::{Held, Limits, Source, columns, prepare, sources, too_much};
 use super::row::{Field, Row};
-use super::table::{Column, ColumnKey, Slot, TableData, source_bit};
-use super::tables::Table;
+use super::table::{Column, ColumnKey, Slot, TableData};
 use super::test::Operand;
 use crate::access::{Operation, Principal, allows};
 use crate::ports::{StoreResult, ValueReader, ValueSource};
@@ -30,92 +26,11 @@ pub(super) struct Owners {
     pub(super) customers: FxHashMap<Uuid, String>,
 }
 
-/// Where the entities of a part are.
-pub(super) enum Source {
-    /// In memory for all queries.
-    Shared(std::sync::Arc<Table>),
-    /// Read for this query alone.
-    Own(Box<TableData>),
-}
-
-/// The columns that keys need.
-pub(super) fn columns<'a>(keys: impl Iterator<Item = &'a EntityKey>) -> Vec<ColumnKey> {
-    let mut columns: Vec<ColumnKey> = keys
-        .flat_map(|key| {
-            sources(key.key_type)
-                .iter()
-                .map(|source| (*source, key.key.clone()))
-        })
-        .collect();
-    columns.sort_unstable();
-    columns.dedup();
-    columns
-}
-
-const fn sources(kind: KeyType) -> &'static [ValueSource] {
-    match kind {
-        KeyType::TimeSeries => &[ValueSource::Latest],
-        KeyType::ClientAttribute => &[ValueSource::Attribute(AttributeScope::Client)],
-        KeyType::SharedAttribute => &[ValueSource::Attribute(AttributeScope::Shared)],
-        KeyType::ServerAttribute => &[ValueSource::Attribute(AttributeScope::Server)],
-        KeyType::Attribute => &[
-            ValueSource::Attribute(AttributeScope::Client),
-            ValueSource::Attribute(AttributeScope::Shared),
-            ValueSource::Attribute(AttributeScope::Server),
-        ],
-        KeyType::EntityField | KeyType::AlarmField => &[],
-    }
-}
-
-enum Held<'a> {
-    Shared(RwLockReadGuard<'a, TableData>),
-    Own(&'a TableData),
-}
-
-impl Deref for Held<'_> {
-    type Target = TableData;
-
-    fn deref(&self) -> &TableData {
-        match self {
-            Self::Shared(data) => data,
-            Self::Own(data) => data,
-        }
-    }
-}
-
-/// Brings a table up to date, with the columns that are wanted.
-fn prepare<'a>(
-    source: &'a mut Source,
-    wanted: &[ColumnKey],
-    reader: &dyn ValueReader,
-) -> StoreResult<Held<'a>> {
-    let table = match source {
-        Source::Own(data) => {
-            data.fill(wanted, reader)?;
-            return Ok(Held::Own(data));
-        }
-        Source::Shared(table) => table,
-    };
-    let data = table.data.upgradable_read();
-    if data.has_columns(wanted) && !table.has_notes() {
-        return Ok(Held::Shared(RwLockUpgradableReadGuard::downgrade(data)));
-    }
-    let mut data = RwLockUpgradableReadGuard::upgrade(data);
-    // From here on what is written is noted, so that nothing is missed between reading a value and having its column.
-    let bits = wanted
-        .iter()
-        .fold(data.sources(), |bits, (source, _)| bits | source_bit(*source));
-    table.sources.store(bits, Atomic::Release);
-    let notes = table.take_notes();
-    let outcome = data
-        .refresh(&notes, reader)
-        .and_then(|()| data.fill(wanted, reader));
-    data.touch(wanted);
-    table.sources.store(data.sources(), Atomic::Release);
-    table.bytes.store(data.cost(), Atomic::Relaxed);
-    outcome?;
-    Ok(Held::Shared(parking_lot::RwLockWriteGuard::downgrade(data)))
-}
+/// Pages of so many entities are shown from columns; the values of shorter ones are looked up, so that what is shown
+/// only takes no column over all entities.
+const LONG_PAGE: usize = 1_000;
+/// What a shown value takes besides its name and text, bytes.
+const SHOWN_COST: usize = 96;
 
 /// What a key means in one table.
 enum Bound<'a> {
@@ -128,6 +43,17 @@ enum Bound<'a> {
     /// A field that the kind does not have.
     Blank,
     Values(Vec<&'a Column>),
+    /// Values without a column, which are looked up.
+    LookedUp(Vec<ColumnKey>),
+}
+
+/// The same for what is shown.
+fn bind_shown<'a>(data: &'a TableData, key: &EntityKey) -> Bound<'a> {
+    let wanted = columns(std::iter::once(key));
+    match wanted.is_empty() || data.has_columns(&wanted) {
+        true => bind(data, key),
+        false => Bound::LookedUp(wanted),
+    }
 }
 
 fn bind<'a>(data: &'a TableData, key: &EntityKey) -> Bound<'a> {
@@ -192,12 +118,14 @@ pub(super) fn evaluate(
     owners: &Owners,
     reader: &dyn ValueReader,
     now: i64,
+    limits: Limits,
 ) -> StoreResult<(Vec<EntityData>, u64)> {
-    let wanted = columns(plan.keys());
+    let shown = (plan.search.is_some() || plan.page_size > LONG_PAGE).then_some(&plan.shown);
+    let wanted = columns(plan.looked_at().chain(shown.into_iter().flatten()));
     // In the order of kinds for all queries, so that no two wait for each other.
     let tables: Vec<Held<'_>> = sources
         .iter_mut()
-        .map(|source| prepare(source, &wanted, reader))
+        .map(|source| prepare(source, &wanted, reader, limits))
         .collect::<StoreResult<_>>()?;
     let views: Vec<View<'_>> = tables
         .iter()
@@ -206,7 +134,7 @@ pub(super) fn evaluate(
             data,
             part,
             conditions: plan.conditions.iter().map(|one| bind(data, &one.key)).collect(),
-            shown: plan.shown.iter().map(|key| bind(data, key)).collect(),
+            shown: plan.shown.iter().map(|key| bind_shown(data, key)).collect(),
             sort: plan.sort.as_ref().map(|(key, _)| bind(data, key)),
         })
         .collect();
@@ -235,11 +163,52 @@ pub(super) fn evaluate(
         });
     }
     let page = query.page(&views, hits);
-    let data = page
-        .iter()
-        .filter_map(|hit| query.show(views.get(hit.view)?, hit.place))
-        .collect();
+    let mut found = Vec::with_capacity(views.len());
+    for (index, view) in views.iter().enumerate() {
+        let places = page.iter().filter(|hit| hit.view == index).map(|hit| hit.place);
+        found.push(view.look_up(places.collect(), reader)?);
+    }
+    let mut data = Vec::with_capacity(page.len());
+    let mut bytes = 0;
+    for hit in &page {
+        let (Some(view), Some(found)) = (views.get(hit.view), found.get(hit.view)) else {
+            continue;
+        };
+        let shown = query.show(view, found, hit.place);
+        let values = shown.iter().flat_map(|shown| shown.latest.values().flatten());
+        bytes += SHOWN_COST;
+        bytes += values
+            .map(|(name, value)| SHOWN_COST + name.len() + value.value.len())
+            .sum::<usize>();
+        if bytes > limits.page {
+            return Err(too_much(
+                "The page would be too large: ask for fewer entities or keys!",
+            ));
+        }
+        data.extend(shown);
+    }
     Ok((data, total))
+}
+
+/// Values that no column has, by their keys and the places of their entities.
+type LookedUp = FxHashMap<(ColumnKey, usize), Slot>;
+
+impl View<'_> {
+    /// Looks up what is shown of some entities and no column has.
+    fn look_up(&self, places: Vec<usize>, reader: &dyn ValueReader) -> StoreResult<LookedUp> {
+        let mut wanted: Vec<ColumnKey> = Vec::new();
+        for bound in &self.shown {
+            if let Bound::LookedUp(keys) = bound {
+                wanted.extend(keys.iter().cloned());
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        match wanted.is_empty() || places.is_empty() {
+            true => Ok(LookedUp::default()),
+            false => self.data.look_up(&places, &wanted, reader),
+        }
+    }
 }
 
 impl<'a> Query<'a> {
@@ -324,7 +293,7 @@ impl<'a> Query<'a> {
     ) -> impl Iterator<Item = Operand<'v>> {
         let (one, columns): (Option<Operand<'v>>, &[&Column]) = match bound {
             Bound::Values(columns) if sight == Sight::Values => (None, columns),
-            Bound::Values(_) => (None, &[]),
+            Bound::Values(_) | Bound::LookedUp(_) => (None, &[]),
             Bound::CreatedTime => (Some(Operand::Time(row.created_time)), &[]),
             field => (Some(Operand::Text(self.field(field, row))), &[]),
         };
@@ -372,24 +341,25 @@ impl<'a> Query<'a> {
                     .map(|title| title.as_str().into()),
             },
             Bound::Blank => Some("".into()),
-            Bound::Values(_) => None,
+            Bound::Values(_) | Bound::LookedUp(_) => None,
         }
     }
 
-    /// Whether what is shown contains a text, which is in lower case.
+    /// Whether what is shown contains a text, which is in lower case; where nothing is shown nothing is searched.
     fn contains(&self, view: &View<'_>, place: usize, row: &Row, sight: Sight, text: &str) -> bool {
-        view.shown.iter().any(|bound| match bound {
-            Bound::Text(Field::AdditionalInfo) => false,
-            Bound::Values(columns) => {
-                let slot = (sight == Sight::Values)
-                    .then(|| self.newest(columns, place))
-                    .flatten();
-                slot.is_some_and(|slot| plain(&slot.value).to_lowercase().contains(text))
-            }
-            field => self
-                .field(field, row)
-                .is_some_and(|shown| shown.to_lowercase().contains(text)),
-        })
+        view.shown.is_empty()
+            || view.shown.iter().any(|bound| match bound {
+                Bound::Text(Field::AdditionalInfo) => false,
+                Bound::Values(columns) => {
+                    let slot = (sight == Sight::Values)
+                        .then(|| self.newest(columns, place))
+                        .flatten();
+                    slot.is_some_and(|slot| plain(&slot.value).to_lowercase().contains(text))
+                }
+                field => self
+                    .field(field, row)
+                    .is_some_and(|shown| shown.to_lowercase().contains(text)),
+            })
     }
 
     fn sort_key<'v>(&'v self, bound: &'v Bound<'_>, place: usize, row: &'v Row, sight: Sight) -> SortKey<'v> {
@@ -451,20 +421,24 @@ impl<'a> Query<'a> {
         hits
     }
 
-    fn show(&self, view: &View<'_>, place: usize) -> Option<EntityData> {
+    fn show(&self, view: &View<'_>, found: &LookedUp, place: usize) -> Option<EntityData> {
         let row = view.data.rows.get(place)?.as_ref()?;
         let sight = self.sight(view, row);
         let mut shown = EntityData::of(EntityId::new(view.data.kind, row.id));
         for (key, bound) in self.plan.shown.iter().zip(&view.shown) {
+            let slot_shown = |slot: Option<&Slot>| {
+                let slot = slot.filter(|_| sight == Sight::Values);
+                slot.map_or_else(TsValue::default, |slot| TsValue {
+                    ts: slot.ts,
+                    value: plain(&slot.value),
+                })
+            };
             let value = match bound {
-                Bound::Values(columns) => {
-                    let slot = (sight == Sight::Values)
-                        .then(|| self.newest(columns, place))
-                        .flatten();
-                    slot.map_or_else(TsValue::default, |slot| TsValue {
-                        ts: slot.ts,
-                        value: plain(&slot.value),
-                    })
+                Bound::Values(columns) => slot_shown(self.newest(columns, place)),
+                Bound::LookedUp(keys) => {
+                    let slots = keys.iter().filter_map(|key| found.get(&(key.clone(), place)));
+                    let slots = slots.filter(|slot| !slot.is_expired(self.now));
+                    slot_shown(slots.max_by_key(|slot| slot.ts))
                 }
                 field => TsValue {
                     ts: self.now,

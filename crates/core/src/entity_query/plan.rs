@@ -87,12 +87,15 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Every key that is looked at.
+    /// Every key that is named.
     pub(super) fn keys(&self) -> impl Iterator<Item = &EntityKey> {
+        self.looked_at().chain(&self.shown)
+    }
+
+    /// The keys that are looked at to find the entities of the page.
+    pub(super) fn looked_at(&self) -> impl Iterator<Item = &EntityKey> {
         let conditions = self.conditions.iter().map(|condition| &condition.key);
-        conditions
-            .chain(&self.shown)
-            .chain(self.sort.as_ref().map(|(key, _)| key))
+        conditions.chain(self.sort.as_ref().map(|(key, _)| key))
     }
 
     /// Adds what is shown and which page.
@@ -394,7 +397,7 @@ impl EntityQueries {
             filters: &filters,
             negate: false,
         };
-        let types = (!search.types.is_empty()).then(|| search.types.iter().cloned().collect());
+        let types = (!search.types.any_of.is_empty()).then(|| search.types.any_of.iter().cloned().collect());
         let root = resolve(who, search.root_entity);
         let mut parts = self.related(who, &[root], walk, types).await?;
         parts.retain(|part| part.kind == kind);

@@ -48,7 +48,21 @@ pub(super) struct Slot {
     pub(super) value: Value,
 }
 
+fn names_of<'a>(keys: impl Iterator<Item = &'a ColumnKey>, source: ValueSource) -> Vec<String> {
+    keys.filter(|key| key.0 == source)
+        .map(|(_, name)| name.clone())
+        .collect()
+}
+
 impl Slot {
+    fn of(stored: &StoredValue<'_>) -> Self {
+        Self {
+            ts: stored.ts,
+            ttl_seconds: stored.ttl_seconds,
+            value: stored.value.to_value(),
+        }
+    }
+
     /// Whether the value is past its time.
     pub(super) fn is_expired(&self, now: i64) -> bool {
         self.ttl_seconds > 0
@@ -117,17 +131,17 @@ impl TableData {
         }
     }
 
-    /// Inserts or replaces an entity. Returns whether it is new.
-    pub(super) fn put(&mut self, entity: &Entity) -> bool {
+    /// Inserts or replaces an entity. Returns when it was created, and whether it is new.
+    pub(super) fn put(&mut self, entity: &Entity) -> (i64, bool) {
         let row = Row::of(entity);
         self.row_bytes += row.cost();
-        let id = row.id;
+        let (id, created_time) = (row.id, row.created_time);
         if let Some(place) = self.places.get(&id)
             && let Some(held) = self.rows.get_mut(*place)
         {
             self.row_bytes -= held.as_ref().map_or(0, Row::cost);
             *held = Some(row);
-            return false;
+            return (created_time, false);
         }
         let free = self.free.pop();
         let place = match free.and_then(|place| Some((place, self.rows.get_mut(place)?))) {
@@ -141,7 +155,7 @@ impl TableData {
             }
         };
         self.places.insert(id, place);
-        true
+        (created_time, true)
     }
 
     /// Takes an entity out.
@@ -174,6 +188,40 @@ impl TableData {
         wanted.iter().all(|key| self.columns.contains_key(key))
     }
 
+    /// Bytes that the columns would take which are not there yet, without the texts in them.
+    pub(super) fn cost_of(&self, wanted: &[ColumnKey]) -> usize {
+        let missing = wanted
+            .iter()
+            .filter(|key| !self.columns.contains_key(*key))
+            .count();
+        missing * self.rows.len() * size_of::<Option<Slot>>()
+    }
+
+    /// Values of entities at some places, read past the columns.
+    pub(super) fn look_up(
+        &self,
+        places: &[usize],
+        wanted: &[ColumnKey],
+        reader: &dyn ValueReader,
+    ) -> StoreResult<FxHashMap<(ColumnKey, usize), Slot>> {
+        let id = |place: &usize| Some((self.rows.get(*place)?.as_ref()?.id, *place));
+        let entities: Vec<(Uuid, usize)> = places.iter().filter_map(id).collect();
+        let ids: Vec<Uuid> = entities.iter().map(|(id, _)| *id).collect();
+        let mut found = FxHashMap::default();
+        for source in SOURCES {
+            let names = names_of(wanted.iter(), source);
+            let mut take = |entity: usize, name: usize, stored: StoredValue<'_>| {
+                if let (Some((_, place)), Some(name)) = (entities.get(entity), names.get(name)) {
+                    found.insert(((source, name.clone()), *place), Slot::of(&stored));
+                }
+            };
+            if !names.is_empty() {
+                self.visit(source, &names, &ids, reader, &mut take)?;
+            }
+        }
+        Ok(found)
+    }
+
     pub(super) fn column(&self, key: &ColumnKey) -> Option<&Column> {
         self.columns.get(key)
     }
@@ -189,11 +237,8 @@ impl TableData {
     pub(super) fn fill(&mut self, wanted: &[ColumnKey], reader: &dyn ValueReader) -> StoreResult<()> {
         let ids: Vec<(Uuid, usize)> = self.all();
         for source in SOURCES {
-            let names: Vec<String> = wanted
-                .iter()
-                .filter(|key| key.0 == source && !self.columns.contains_key(*key))
-                .map(|(_, name)| name.clone())
-                .collect();
+            let missing = wanted.iter().filter(|key| !self.columns.contains_key(*key));
+            let names = names_of(missing, source);
             if !names.is_empty() {
                 let mut columns: Vec<Column> = names.iter().map(|_| Column::default()).collect();
                 self.read(source, &names, &ids, reader, &mut columns)?;
@@ -217,12 +262,7 @@ impl TableData {
                 .filter(|(_, bits)| **bits & bit != 0)
                 .filter_map(|(id, _)| Some((*id, self.place(*id)?)))
                 .collect();
-            let names: Vec<String> = self
-                .columns
-                .keys()
-                .filter(|key| key.0 == source)
-                .map(|(_, name)| name.clone())
-                .collect();
+            let names = names_of(self.columns.keys(), source);
             if ids.is_empty() || names.is_empty() {
                 continue;
             }
@@ -257,23 +297,30 @@ impl TableData {
         }
         let mut take = |entity: usize, name: usize, stored: StoredValue<'_>| {
             if let (Some((_, place)), Some(column)) = (entities.get(entity), columns.get_mut(name)) {
-                let slot = Slot {
-                    ts: stored.ts,
-                    ttl_seconds: stored.ttl_seconds,
-                    value: stored.value.to_value(),
-                };
-                column.set(*place, Some(slot));
+                column.set(*place, Some(Slot::of(&stored)));
             }
         };
+        self.visit(source, names, &ids, reader, &mut take)
+    }
+
+    /// Hands over the values of entities under some names.
+    fn visit(
+        &self,
+        source: ValueSource,
+        names: &[String],
+        ids: &[Uuid],
+        reader: &dyn ValueReader,
+        take: &mut dyn FnMut(usize, usize, StoredValue<'_>),
+    ) -> StoreResult<()> {
         let values = ValuesOf {
             tenant: self.tenant,
             kind: self.kind,
-            ids: &ids,
+            ids,
             source,
             names,
         };
         if self.kind != EntityType::Tenant {
-            return reader.read(values, &mut take);
+            return reader.read(values, take);
         }
         // A tenant belongs to itself.
         for (entity, id) in ids.iter().enumerate() {

@@ -45,7 +45,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    fn new(tenant: TenantId, kind: EntityType) -> Self {
+    pub(super) fn new(tenant: TenantId, kind: EntityType) -> Self {
         Self {
             data: RwLock::new(TableData::new(tenant, kind)),
             reading: tokio::sync::Mutex::default(),
@@ -112,6 +112,11 @@ impl Tables {
             next_check_ms: AtomicI64::new(0),
             budget,
         }
+    }
+
+    /// Bytes that all tables together may take.
+    pub(super) const fn budget(&self) -> usize {
+        self.budget
     }
 
     /// The table, if it is in memory.
@@ -304,6 +309,7 @@ impl EntityListener for Tables {
             | Change::CalculatedFieldChanged(..)
             | Change::RelationChanged(..)
             | Change::AlarmChanged(..)
+            | Change::OtaPackageChanged(..)
             | Change::AttributesChanged(..) => {}
         }
     }

@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use fieldline_model::entity::Device;
+use fieldline_model::entity::{Authority, Device};
 use fieldline_model::kv::Value;
-use fieldline_model::{DeviceId, EntityType, TenantId};
+use fieldline_model::query::{EntityKey, KeyType, NumericOperation};
+use fieldline_model::{CustomerId, DeviceId, EntityType, TenantId, UserId};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
+use super::evaluate::{Owners, evaluate};
+use super::plan::{Candidates, Condition, Part, Plan};
+use super::prepare::{Limits, Source};
 use super::table::{ALL_SOURCES, ColumnKey, SOURCES, TableData, source_bit};
-use crate::access::Entity;
-use crate::ports::{StoreResult, StoredValue, ValueReader, ValueSource, ValuesOf};
+use super::tables::Table;
+use super::test::Test;
+use crate::access::{Entity, Principal};
+use crate::ports::{StoreErrorKind, StoreResult, StoredValue, ValueReader, ValueSource, ValuesOf};
 
 #[derive(Default)]
 struct Store(Mutex<BTreeMap<(Uuid, ValueSource, String), i64>>);
@@ -86,7 +92,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Add(entity) => {
-                    if table.put(&device(entity)) {
+                    if table.put(&device(entity)).1 {
                         notes.insert(id(entity), ALL_SOURCES);
                     }
                 }
@@ -119,4 +125,71 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_a_query_may_take_is_bounded_and_what_it_only_shows_takes_no_column() {
+    let tenant = TenantId::new();
+    let store = Store::default();
+    let mut data = TableData::new(tenant, EntityType::Device);
+    for value in 0..100 {
+        let id = DeviceId::new();
+        data.put(&Entity::Device(Device {
+            id: Some(id),
+            tenant_id: tenant,
+            ..Device::default()
+        }));
+        for name in ["tested", "shown"] {
+            let key = (id.0, ValueSource::Latest, name.to_owned());
+            store.0.lock().insert(key, value);
+        }
+    }
+    let key = |name: &str| EntityKey::new(KeyType::TimeSeries, name);
+    let plan = Plan {
+        parts: vec![Part {
+            kind: EntityType::Device,
+            candidates: Candidates::All,
+            types: None,
+        }],
+        conditions: vec![Condition {
+            key: key("tested"),
+            test: Test::Number(NumericOperation::Less, 10.0),
+        }],
+        shown: vec![key("shown")],
+        page_size: 100,
+        ..Plan::default()
+    };
+    let who = Principal {
+        user: UserId::new(),
+        authority: Authority::TenantAdmin,
+        tenant,
+        customer: CustomerId::default(),
+    };
+    let table = std::sync::Arc::new(Table::new(tenant, EntityType::Device));
+    *table.data.write() = data;
+    let ask = |limits: Limits| {
+        let mut sources = [Source::Shared(std::sync::Arc::clone(&table))];
+        evaluate(&who, &plan, &mut sources, &Owners::default(), &store, 1, limits)
+    };
+    let room = Limits::default();
+    for tight in [
+        Limits {
+            memory: 1_000,
+            ..room
+        },
+        Limits { page: 500, ..room },
+    ] {
+        assert_eq!(ask(tight).unwrap_err().kind(), StoreErrorKind::Invalid);
+    }
+    let (found, total) = ask(room).unwrap();
+    assert_eq!((found.len(), total), (10, 10));
+    let mut values: Vec<&str> = found
+        .iter()
+        .map(|entity| entity.latest[&KeyType::TimeSeries]["shown"].value.as_str())
+        .collect();
+    values.sort_unstable();
+    assert_eq!(values, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+    let held = table.data.read();
+    assert!(held.has_columns(&[(ValueSource::Latest, "tested".to_owned())]));
+    assert!(!held.has_columns(&[(ValueSource::Latest, "shown".to_owned())]));
 }

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::absent;
 use crate::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
-    EntityViewStore, ImportRow, ProfileStore, RelationEnds, RelationKey, RelationStore, StoreResult,
+    AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
+    EntityViewStore, ImportRow, ImportedValues, ProfileStore, RelationEnds, RelationKey, RelationStore,
+    StoreResult,
 };
 
 /// See the module.
@@ -23,7 +24,7 @@ impl<E: Assignable> AssignableStore<E> for Absent {
     async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<E>> {
         absent()
     }
-    async fn import(&self, _: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>> {
+    async fn import(&self, _: Vec<ImportRow<E>>, _: &dyn ImportedValues) -> StoreResult<Vec<StoreResult<E>>> {
         absent()
     }
     async fn save(&self, _: E, _: bool) -> StoreResult<E> {
@@ -117,31 +118,19 @@ impl RelationStore for Absent {
 
 #[async_trait]
 impl AlarmStore for Absent {
-    async fn create_or_update_active(&self, _: AlarmDraft) -> StoreResult<Option<AlarmApiResult>> {
+    async fn create_or_update_active(&self, _: AlarmDraft) -> AlarmChange {
         absent()
     }
-    async fn update(&self, _: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>> {
+    async fn update(&self, _: AlarmUpdate) -> AlarmChange {
         absent()
     }
-    async fn acknowledge(&self, _: TenantId, _: AlarmId, _: i64) -> StoreResult<Option<AlarmApiResult>> {
+    async fn acknowledge(&self, _: TenantId, _: AlarmId, _: i64) -> AlarmChange {
         absent()
     }
-    async fn clear(
-        &self,
-        _: TenantId,
-        _: AlarmId,
-        _: i64,
-        _: Option<&Value>,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn clear(&self, _: TenantId, _: AlarmId, _: i64, _: Option<&Value>) -> AlarmChange {
         absent()
     }
-    async fn assign(
-        &self,
-        _: TenantId,
-        _: AlarmId,
-        _: Option<UserId>,
-        _: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn assign(&self, _: TenantId, _: AlarmId, _: Option<UserId>, _: i64) -> AlarmChange {
         absent()
     }
     async fn touch(&self, _: &[AlarmTouch]) -> StoreResult<()> {

@@ -10,9 +10,10 @@ use tracing::{error, warn};
 
 use super::metrics;
 use super::service::{Shared, Stopping};
+use super::worker::RETRY_PAUSE;
 use crate::logging::LogGate;
 use crate::ports::{
-    AttributeRow, Effects, IngestStore, Offset, Partition, Records, RowParts, StateRow, StoreError,
+    AttributeEffect, AttributeRow, Effects, Offset, Partition, Records, RowParts, StateRow, StoreError,
     StoreErrorKind, StoreResult, TelemetryRow,
 };
 
@@ -58,24 +59,29 @@ pub trait Processor {
 /// Makes the processor of each worker, on the worker's thread.
 pub type Processors = Arc<dyn Fn() -> Box<dyn Processor> + Send + Sync>;
 
+/// Takes what messages do that no journal has.
+#[async_trait]
+pub trait EffectSink: Send + Sync {
+    /// Takes effects; their states mean nothing.
+    async fn take(&self, effects: &Effects<'_>) -> StoreResult<()>;
+}
+
 /// The store as processors see it: it applies effects until they are stored or refused for good.
-pub struct Applier {
-    store: Arc<dyn IngestStore>,
-    /// `None` where no journal is read.
-    shared: Option<Arc<Shared>>,
+pub struct Applier(Target);
+
+enum Target {
+    Store(Arc<Shared>),
+    Sink(Arc<dyn EffectSink>),
 }
 
 impl Applier {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self {
-            store: shared.store.clone(),
-            shared: Some(shared.clone()),
-        }
+        Self(Target::Store(shared.clone()))
     }
 
-    /// A store that nothing from a journal goes to: positions and figures mean nothing, what the store refuses is lost.
-    pub fn detached(store: Arc<dyn IngestStore>) -> Self {
-        Self { store, shared: None }
+    /// Hands effects on where no journal is read: positions and figures mean nothing, what the sink refuses is lost.
+    pub fn detached(sink: Arc<dyn EffectSink>) -> Self {
+        Self(Target::Sink(sink))
     }
 
     /// Applies the effects of the records before `next`, trying as long as the store is the reason why it fails. What the
@@ -90,7 +96,7 @@ impl Applier {
         effects: &Effects<'_>,
     ) -> Result<(), Stopping> {
         self.store(partition, Some(next), effects).await?;
-        if let Some(shared) = &self.shared {
+        if let Target::Store(shared) = &self.0 {
             shared.arrived_at(partition, next);
             shared.show_lag(partition);
         }
@@ -111,36 +117,71 @@ impl Applier {
         next: Option<Offset>,
         effects: &Effects<'_>,
     ) -> Result<(), Stopping> {
-        if self.shared.is_none() {
-            if let Err(error) = self.call(partition, next, effects).await {
-                warn!(%partition, %error, "the store refuses what records do");
+        let shared = match &self.0 {
+            Target::Store(shared) => shared,
+            Target::Sink(sink) => {
+                if let Err(error) = sink.take(effects).await {
+                    warn!(%partition, %error, "what messages do is refused");
+                }
+                return Ok(());
             }
-            return Ok(());
-        }
-        match self.try_store(partition, next, effects).await? {
+        };
+        match shared.try_store(partition, next, effects).await? {
             Ok(()) => {
                 ::metrics::counter!(metrics::POINTS).increment(effects.telemetry.len() as u64);
                 Ok(())
             }
             Err(error) => {
                 warn!(%partition, %error, "the store refuses what records do, storing it one by one");
-                self.store_one_by_one(partition, next, effects).await
+                shared.store_one_by_one(partition, next, effects).await
             }
         }
     }
 
-    async fn call(
-        &self,
-        partition: Partition,
-        next: Option<Offset>,
-        effects: &Effects<'_>,
-    ) -> StoreResult<()> {
-        match next {
-            Some(next) => self.store.apply(partition, next, effects).await,
-            None => self.store.amend(partition, effects).await,
+    /// The state rows that were stored with a partition's positions.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn states(&self, partition: Partition) -> Result<Vec<StateRow>, Stopping> {
+        let Target::Store(shared) = &self.0 else {
+            return Ok(Vec::new());
+        };
+        loop {
+            match shared.store.states(partition).await {
+                Ok(states) => return Ok(states),
+                Err(error) => {
+                    error!(%partition, %error, "cannot read what the rule engine has kept");
+                    self.pause().await?;
+                }
+            }
         }
     }
 
+    /// Waits before another try of what has failed for reasons of its own.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn pause(&self) -> Result<(), Stopping> {
+        self.pause_for(RETRY_PAUSE).await
+    }
+
+    /// The same for a time.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn pause_for(&self, time: std::time::Duration) -> Result<(), Stopping> {
+        match &self.0 {
+            Target::Store(shared) => shared.pause(time).await,
+            Target::Sink(_) => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Storing what records do.
+impl Shared {
     async fn store_one_by_one(
         &self,
         partition: Partition,
@@ -156,11 +197,11 @@ impl Applier {
                 },
             )
         });
-        let attributes = effects.attributes.iter().map(|row| {
+        let attributes = effects.attributes.iter().map(|effect| {
             (
-                row.subject,
+                effect.row.subject,
                 Effects {
-                    attributes: vec![*row],
+                    attributes: vec![*effect],
                     ..Effects::default()
                 },
             )
@@ -190,7 +231,11 @@ impl Applier {
     ) -> Result<Result<(), StoreError>, Stopping> {
         loop {
             let started = Instant::now();
-            let error = match self.call(partition, next, effects).await {
+            let applied = match next {
+                Some(next) => self.store.apply(partition, next, effects).await,
+                None => self.store.amend(partition, effects).await,
+            };
+            let error = match applied {
                 Ok(()) => {
                     ::metrics::histogram!(metrics::APPLY_SECONDS).record(started.elapsed());
                     return Ok(Ok(()));
@@ -205,45 +250,7 @@ impl Applier {
             if let Some(suppressed) = RETRY_GATE.open() {
                 warn!(%partition, %error, suppressed, "cannot store, trying again");
             }
-            self.pause().await?;
-        }
-    }
-
-    /// The state rows that were stored with a partition's positions.
-    ///
-    /// # Errors
-    /// The program stops.
-    pub async fn states(&self, partition: Partition) -> Result<Vec<StateRow>, Stopping> {
-        loop {
-            match self.store.states(partition).await {
-                Ok(states) => return Ok(states),
-                Err(error) => {
-                    error!(%partition, %error, "cannot read what the rule engine has kept");
-                    self.pause().await?;
-                }
-            }
-        }
-    }
-
-    /// Waits before another try of what has failed for reasons of its own.
-    ///
-    /// # Errors
-    /// The program stops.
-    pub async fn pause(&self) -> Result<(), Stopping> {
-        self.pause_for(super::worker::RETRY_PAUSE).await
-    }
-
-    /// The same for a time.
-    ///
-    /// # Errors
-    /// The program stops.
-    pub async fn pause_for(&self, time: std::time::Duration) -> Result<(), Stopping> {
-        match &self.shared {
-            Some(shared) => shared.pause(time).await,
-            None => {
-                tokio::time::sleep(time).await;
-                Ok(())
-            }
+            self.pause(RETRY_PAUSE).await?;
         }
     }
 }
@@ -308,17 +315,18 @@ fn collect<'a>(record: &Record<'a>, effects: &mut Effects<'a>) {
                 subject,
                 ts: row.ts,
                 ttl_seconds,
-                parts: RowParts::Both,
+                parts: RowParts::ALL,
                 values: row.values,
             }));
         }
         RecordBody::Attributes { scope, values } => {
-            effects.attributes.push(AttributeRow {
+            let row = AttributeRow {
                 subject,
                 scope,
                 ts: record.received_ms,
                 values,
-            });
+            };
+            effects.attributes.push(AttributeEffect::from(row));
         }
         RecordBody::Message(_) => {}
     }

@@ -169,6 +169,9 @@ pub struct AlarmQuery {
     pub from: Option<i64>,
     /// At or before this time, milliseconds.
     pub to: Option<i64>,
+    /// A list has them in the order of the entities that the scope names, the newest of each first; a sort property
+    /// counts no more then.
+    pub by_entity: bool,
 }
 
 impl AlarmQuery {
@@ -214,40 +217,24 @@ pub struct AlarmTouch {
     pub details: Option<Value>,
 }
 
+/// What a change of an alarm leads to; `None` where the tenant has no such alarm.
+pub type AlarmChange = StoreResult<Option<AlarmApiResult>>;
+
 /// Alarms. Of an originator, one alarm of a type is active at a time.
-///
-/// Changes that find no such alarm in the tenant return `None`.
 #[async_trait]
 pub trait AlarmStore: Send + Sync {
     /// Updates the active alarm of the draft's originator and type, or creates one where there is none. Where an alarm
     /// of the draft's id exists, whatever its state, nothing happens and it is returned as `replayed`. `None` where a new
     /// one would be created and may not be.
-    async fn create_or_update_active(&self, draft: AlarmDraft) -> StoreResult<Option<AlarmApiResult>>;
+    async fn create_or_update_active(&self, draft: AlarmDraft) -> AlarmChange;
     /// Gives an alarm new values.
-    async fn update(&self, update: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>>;
+    async fn update(&self, update: AlarmUpdate) -> AlarmChange;
     /// Marks an alarm as seen; `modified` where it was not yet.
-    async fn acknowledge(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>>;
+    async fn acknowledge(&self, tenant: TenantId, id: AlarmId, ts: i64) -> AlarmChange;
     /// Ends an alarm; `cleared` and `modified` where it was active. Details that are given replace the stored ones then.
-    async fn clear(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-        details: Option<&Value>,
-    ) -> StoreResult<Option<AlarmApiResult>>;
+    async fn clear(&self, tenant: TenantId, id: AlarmId, ts: i64, details: Option<&Value>) -> AlarmChange;
     /// Assigns an alarm to a user, or to nobody; `modified` where that is a change.
-    async fn assign(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        assignee: Option<UserId>,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>>;
+    async fn assign(&self, tenant: TenantId, id: AlarmId, assignee: Option<UserId>, ts: i64) -> AlarmChange;
     /// Moves the end of active alarms, all in one transaction; those that are not active any more are left alone.
     async fn touch(&self, touches: &[AlarmTouch]) -> StoreResult<()>;
     /// Lets an alarm show at these entities, too.

@@ -150,6 +150,21 @@ pub struct ImportRow<E: Assignable> {
     pub along: E::Along,
 }
 
+/// What belongs to imported entities and is kept elsewhere.
+#[async_trait]
+pub trait ImportedValues: Send + Sync {
+    /// Saves what belongs to these, which are as good as stored: durable once this returns. Repeating it is harmless.
+    async fn save(&self, entities: &[EntityId]) -> StoreResult<()>;
+}
+
+/// Nothing belongs to them.
+#[async_trait]
+impl ImportedValues for () {
+    async fn save(&self, _: &[EntityId]) -> StoreResult<()> {
+        Ok(())
+    }
+}
+
 /// Entities of a kind that may be assigned to customers.
 #[async_trait]
 pub trait AssignableStore<E: Assignable>: Send + Sync {
@@ -167,8 +182,13 @@ pub trait AssignableStore<E: Assignable>: Send + Sync {
     /// Those of the entities of these names that the tenant has.
     async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>>;
     /// Creates and updates many entities, in as few transactions as possible; an answer for each, in their order. One that
-    /// cannot be stored changes nothing about the others. Fails as a whole only where the store itself does.
-    async fn import(&self, rows: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>>;
+    /// cannot be stored changes nothing about the others. The values of those that can are saved before anybody sees them.
+    /// Fails as a whole only where the store itself does, or that of the values.
+    async fn import(
+        &self,
+        rows: Vec<ImportRow<E>>,
+        values: &dyn ImportedValues,
+    ) -> StoreResult<Vec<StoreResult<E>>>;
     /// A page of entities; text search in name, type, customer title and, where there is one, label. Sorts by
     /// createdTime, name, type, customerTitle; devices and assets by label and by deviceProfileName or assetProfileName,
     /// too; devices by active.

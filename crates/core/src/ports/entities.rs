@@ -16,8 +16,8 @@ use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
-    DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, PersistentCallStore, ProfileStore,
-    QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
+    DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, OtaPackageStore, OtaUpdateStore,
+    PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -45,6 +45,8 @@ pub struct EntityStores {
     pub settings: Arc<dyn SettingsStore>,
     pub audit: Arc<dyn AuditStore>,
     pub api_keys: Arc<dyn ApiKeyStore>,
+    pub ota_packages: Arc<dyn OtaPackageStore>,
+    pub ota_updates: Arc<dyn OtaUpdateStore>,
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.
@@ -141,10 +143,22 @@ pub trait UserStore: Send + Sync {
     async fn credentials_by_activate_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
     /// The credentials that wait for a token to reset the password.
     async fn credentials_by_reset_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
-    /// Counts a wrong password of a user, or forgets them where it was the right one; returns how many there were in a row.
-    async fn note_login(&self, id: UserId, right: bool) -> StoreResult<u32>;
-    /// Inserts or replaces how a user logs in.
+    /// Notes that a user has come, or has tried to; returns how many wrong passwords there were in a row.
+    async fn note_login(&self, id: UserId, login: Login) -> StoreResult<u32>;
+    /// Inserts or replaces how a user logs in, unless it carries a version and the stored one is another: that is a
+    /// version conflict.
     async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()>;
+}
+
+/// What came of somebody's coming.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Login {
+    /// The password was right, at this time in milliseconds: wrong ones are forgotten.
+    Right(i64),
+    /// The password was wrong.
+    Wrong,
+    /// An administrator lets the user in again: wrong passwords are forgotten.
+    Forgiven,
 }
 
 /// Device credentials.

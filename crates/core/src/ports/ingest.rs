@@ -8,18 +8,34 @@ use uuid::Uuid;
 
 use super::{Offset, Partition, StoreResult};
 
-/// Which parts of a row are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RowParts {
-    /// History and latest values.
-    #[default]
-    Both,
-    /// History alone.
-    History,
-    /// Latest values alone.
-    Latest,
-    /// Nothing: it is shown to those who follow the values now, and forgotten.
-    Shown,
+/// What becomes of the values of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowParts {
+    /// They are points of the history.
+    pub history: bool,
+    /// They become latest values where they are the newest.
+    pub latest: bool,
+    /// Those who follow the values now are shown them.
+    pub shown: bool,
+}
+
+impl RowParts {
+    /// Everything.
+    pub const ALL: Self = Self {
+        history: true,
+        latest: true,
+        shown: true,
+    };
+    /// All but points of the history.
+    pub const LATEST: Self = Self {
+        history: false,
+        ..Self::ALL
+    };
+
+    /// Whether nothing becomes of them.
+    pub fn is_nothing(self) -> bool {
+        !(self.history || self.latest || self.shown)
+    }
 }
 
 /// Values of one subject at one time, packed as in [`fieldline_model::kv`].
@@ -31,7 +47,7 @@ pub struct TelemetryRow<'a> {
     pub ts: i64,
     /// Seconds they are kept after their time; 0 keeps them for ever.
     pub ttl_seconds: u32,
-    /// Which parts of it are stored.
+    /// What becomes of them.
     pub parts: RowParts,
     /// Packed key-values.
     pub values: &'a [u8],
@@ -48,6 +64,40 @@ pub struct AttributeRow<'a> {
     pub ts: i64,
     /// Packed key-values.
     pub values: &'a [u8],
+}
+
+/// What becomes of attributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttributeParts {
+    /// They are stored.
+    pub stored: bool,
+    /// Those who follow them now are shown them.
+    pub shown: bool,
+}
+
+impl AttributeParts {
+    /// Both.
+    pub const ALL: Self = Self {
+        stored: true,
+        shown: true,
+    };
+}
+
+/// Attributes that a record leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttributeEffect<'a> {
+    /// The attributes.
+    pub row: AttributeRow<'a>,
+    /// What becomes of them.
+    pub parts: AttributeParts,
+}
+
+impl<'a> From<AttributeRow<'a>> for AttributeEffect<'a> {
+    /// They are stored and shown.
+    fn from(row: AttributeRow<'a>) -> Self {
+        let parts = AttributeParts::ALL;
+        Self { row, parts }
+    }
 }
 
 /// Something that the rule engine keeps between records: counters of an alarm rule, a window of messages, a delay.
@@ -74,10 +124,10 @@ pub struct StateKey {
 /// What a batch of consecutive records of one partition does to the stores, in the order of the records.
 #[derive(Debug, Clone, Default)]
 pub struct Effects<'a> {
-    /// Time-series rows: they are stored and move the latest values.
+    /// Time-series rows.
     pub telemetry: Vec<TelemetryRow<'a>>,
     /// Attribute writes.
-    pub attributes: Vec<AttributeRow<'a>>,
+    pub attributes: Vec<AttributeEffect<'a>>,
     /// What the rule engine keeps; of several with one key the last one counts.
     pub states: Vec<StateRow>,
 }

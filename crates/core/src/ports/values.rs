@@ -59,9 +59,9 @@ pub trait ValueReader: Send + Sync {
 /// What has happened to values that readers see by now.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueChange<'a> {
-    /// Points were stored; which parts of them says the row.
+    /// Points came; what has become of them says the row.
     Points(&'a TelemetryRow<'a>),
-    /// Attributes were stored.
+    /// Attributes came.
     Attributes(&'a AttributeRow<'a>),
     /// Points of these series were deleted; the latest values may be others now, or none.
     SeriesDeleted(Subject, &'a [String]),
@@ -94,8 +94,22 @@ impl ValueChange<'_> {
     }
 }
 
+/// What a listener is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hears {
+    /// What readers see from now on.
+    Stored,
+    /// What is shown to people, stored or not.
+    Shown,
+}
+
 /// Somebody who wants to know of changed values.
 pub trait ValueListener: Send + Sync {
+    /// What it is told of. Deletions are told to all.
+    fn hears(&self) -> Hears {
+        Hears::Stored
+    }
+
     /// Whether a change could matter to anybody. Asked once a batch, before anything else: must cost nothing.
     fn is_listening(&self) -> bool;
 

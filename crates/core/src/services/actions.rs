@@ -9,14 +9,14 @@ use fieldline_model::entity::{
 };
 use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{AlarmId, AuditLogId, CustomerId, EntityId, EntityType, TenantId, new_uuid};
+use fieldline_model::{AlarmId, AuditLogId, CustomerId, EntityId, EntityType, TenantId, UserId, new_uuid};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Context;
 use crate::access::{Entity, Principal};
-use crate::audit::{AuditTrail, raw};
+use crate::audit::{AuditTrail, raw, text_without_secrets};
 use crate::logging::LogGate;
 use crate::ports::{DeviceRpcRequest, StoreResult};
 
@@ -27,6 +27,8 @@ static GATE: LogGate = LogGate::new(2);
 pub struct Actions {
     context: Arc<Context>,
     audit: Arc<OnceLock<AuditTrail>>,
+    /// Who does many things in a row, and what messages say of them.
+    known: Option<Arc<(UserId, Metadata)>>,
 }
 
 /// The body that tells of points.
@@ -54,6 +56,17 @@ impl Actions {
         Self {
             context: Arc::clone(context),
             audit: Arc::default(),
+            known: None,
+        }
+    }
+
+    /// The same for somebody who does many things in a row: who it is is looked up once.
+    pub(super) async fn introduced(&self, who: &Principal) -> Self {
+        let mut metadata = Metadata::new();
+        self.introduce(who, &mut metadata).await;
+        Self {
+            known: Some(Arc::new((who.user, metadata))),
+            ..self.clone()
         }
     }
 
@@ -346,6 +359,10 @@ impl Actions {
 
     /// Says who did it.
     async fn introduce(&self, who: &Principal, metadata: &mut Metadata) {
+        if let Some((_, known)) = self.known.as_deref().filter(|(user, _)| *user == who.user) {
+            *metadata = known.clone();
+            return;
+        }
         metadata.set("userId", who.user.to_string());
         // A public session has no user behind it.
         let Ok(Some(user)) = self.context.stores.users.by_id(who.user).await else {
@@ -392,7 +409,7 @@ fn audit_entry(who: &Principal, action: &Action<'_>, body: &str, now: i64) -> Op
         "}" => format!("{{\"entityId\":\"{id}\"}}"),
         rest => format!("{{\"entityId\":\"{id}\",{rest}"),
     };
-    let shown = || format!("{{\"entity\":{body}}}");
+    let shown = || format!("{{\"entity\":{}}}", text_without_secrets(body));
     let assigned = |of: &str, name: &str| {
         json!({ "entityId": id.to_string(), of: text(of), name: text(name) }).to_string()
     };

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_model::entity::DeviceProfile;
+use fieldline_model::entity::{DeviceProfile, OtaKind};
 use fieldline_model::page::PageLink;
 use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
 use super::profiles::{self, ProfileService, Rules};
-use super::{Context, ServiceError, ServiceResult, random_text, validate};
+use super::{Context, ServiceError, ServiceResult, ota_packages, random_text, validate};
 use crate::devices::certificate_credentials_id;
 use crate::events::EntityChange;
 use crate::ports::{DeviceFilter, StoreErrorKind};
+
+mod transport;
 
 const DISABLED: &str = "DISABLED";
 const X509_CHAIN: &str = "X509_CERTIFICATE_CHAIN";
@@ -55,6 +57,11 @@ impl DeviceProfiles {
                 return Err(ServiceError::invalid("Can't assign non-existent rule chain!"));
             }
         }
+        let assigned = [
+            (OtaKind::Firmware, profile.firmware_id),
+            (OtaKind::Software, profile.software_id),
+        ];
+        ota_packages::check_assigned(&self.0, tenant, profile.id, assigned).await?;
         profiles::check_queue::<DeviceProfile>(&self.0, tenant, profile.default_queue_name.as_deref()).await
     }
 
@@ -98,6 +105,7 @@ impl ProfileService for DeviceProfiles {
         profile.tenant_id = tenant;
         check(&profile)?;
         complete(&mut profile)?;
+        transport::check(&profile)?;
         self.check_references(&profile).await?;
         profiles::check_default(&self.0, tenant, &profile).await?;
         let create = profile.id.is_none();

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile};
+use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile, OtaKind};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{CustomerId, DeviceCredentialsId, DeviceId, Subject, TenantId, kv, new_uuid};
+use fieldline_model::{CustomerId, DeviceCredentialsId, DeviceId, EntityId, Subject, TenantId, kv, new_uuid};
 use serde_json::{Value, json};
 
 use super::assigned::{self, AssignedService};
 use super::{
-    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, profiles, random_text,
-    validate,
+    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, ota_packages, profiles,
+    random_text, validate,
 };
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, StoreErrorKind};
@@ -55,6 +55,7 @@ impl Devices {
         let named = (device.device_profile_id, device.device_type.as_str());
         let profile: DeviceProfile = profiles::of_entity(&self.0, tenant, named.0, named.1).await?;
         device.device_profile_id = profile.id;
+        ota_packages::check_assigned(&self.0, tenant, profile.id, assigned_packages(&device)).await?;
         sync_device_data(&mut device.device_data, &profile);
         device.device_type = profile.name;
         assigned::complete(&self.0, &mut device, old.as_ref()).await?;
@@ -184,6 +185,14 @@ impl AssignedService for Devices {
         let change = EntityChange::DeviceDeleted(tenant, id);
         assigned::delete_source::<Device>(&self.0, tenant, id, change).await
     }
+}
+
+/// The packages that are assigned to a device itself.
+pub(super) fn assigned_packages(device: &Device) -> [(OtaKind, Option<EntityId>); 2] {
+    [
+        (OtaKind::Firmware, device.firmware_id),
+        (OtaKind::Software, device.software_id),
+    ]
 }
 
 /// What can be said about a device without asking the stores.

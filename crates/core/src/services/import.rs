@@ -1,33 +1,39 @@
 //! Imports of many devices or assets from one CSV text: lines that are wrong are named and left out, the rest is stored in
 //! large transactions.
+//!
+//! What a line says is stored whole: its values go to their store before the transaction with its entity is committed, so
+//! that a crash in between leaves values that nobody can see, and no entity without its values.
 
 mod asset;
 mod csv;
 mod device;
+mod line;
+mod values;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use fieldline_model::entity::{ImportColumnType, ImportMapping, ImportRequest, ImportResult};
-use fieldline_model::json::{self, JsonRules, Nulls, write_string};
-use fieldline_model::kv::{self, unpack};
-use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{Subject, TenantId};
+use bytes::Bytes;
+use fieldline_model::entity::{ImportColumnType as Column, ImportRequest, ImportResult};
+use fieldline_model::{CustomerId, EntityId, Subject, TenantId, new_uuid};
 use futures::stream::{self, StreamExt as _};
-use serde_json::value::RawValue;
+use serde_json::Value;
 
+use self::line::Line;
+use self::values::{OfLine, Values};
 use super::{Actions, Context, ServiceError, ServiceResult, limits};
-use crate::access::{Entity, Kind as _, Principal};
+use crate::access::{Kind as _, Principal};
 use crate::audit::raw;
+use crate::downlink::{AttributeUpdate, DeviceLink};
 use crate::events::EntityChange;
-use crate::ports::{Assignable, AttributeRow, ImportRow, RowParts, TelemetryRow};
-use crate::usage::{ApiUsage, Feature, UsageKey, storage_points};
+use crate::ports::{Assignable, AssignableStore, ImportRow};
+use crate::usage::{ApiUsage, Feature, Usage, UsageKey};
 
 /// Lines that are stored together.
 const BATCH: usize = 500;
 /// Messages on their way to the rule engine at the same time.
-const TELLING: usize = 256;
+const TELLING: usize = 500;
 
 /// Imports of many entities.
 #[derive(Clone)]
@@ -36,27 +42,15 @@ pub struct Imports {
     actions: Actions,
 }
 
-/// The fields of a line.
-type Fields = BTreeMap<ImportColumnType, String>;
-
-/// A line that can be read.
-struct Line {
-    number: usize,
-    fields: Fields,
-    /// Packed values of shared attributes, server attributes, series.
-    shared: Vec<u8>,
-    server: Vec<u8>,
-    series: Vec<u8>,
-}
-
-impl Line {
-    fn field(&self, column: ImportColumnType) -> Option<&str> {
-        self.fields.get(&column).map(String::as_str)
-    }
-
-    fn name(&self) -> Option<&str> {
-        self.field(ImportColumnType::Name)
-    }
+/// What an import works with besides the services.
+#[derive(Clone, Copy)]
+pub struct ImportLinks<'l> {
+    /// How much tenants use.
+    pub usage: &'l ApiUsage,
+    /// The way to the sessions of devices, which hear of their shared attributes.
+    pub devices: &'l dyn DeviceLink,
+    /// Whether cells of values that hold a number become numbers.
+    pub type_cast: bool,
 }
 
 /// An entity as it was stored.
@@ -66,16 +60,28 @@ struct Stored<E> {
     entity: E,
 }
 
+/// What lines set of every kind of entities.
+struct Parts<'e> {
+    label: &'e mut Option<String>,
+    info: &'e mut Option<Value>,
+    type_name: &'e mut String,
+    version: &'e mut Option<i64>,
+}
+
 /// What is particular to imports of devices, and of assets.
 trait Import: Send + Sync {
     /// The kind.
-    type Entity: Assignable;
+    type Entity: Assignable + Default;
 
-    /// What a line makes of the entity that has its name, or a new one; or why it cannot be stored.
+    /// What lines set of it.
+    fn parts(entity: &mut Self::Entity) -> Parts<'_>;
+
+    /// The rest of what a line makes of the entity that has its name, or of a new one; or why it cannot be stored.
     fn draft(
         &mut self,
         line: &Line,
-        old: Option<Self::Entity>,
+        entity: Self::Entity,
+        create: bool,
     ) -> impl Future<Output = ServiceResult<ImportRow<Self::Entity>>> + Send;
 
     /// What has changed.
@@ -84,8 +90,10 @@ trait Import: Send + Sync {
     /// Attributes that a new entity has besides those of its line.
     fn first_attributes(&self, _out: &mut Vec<u8>) {}
 
-    /// Seconds that points of an entity are kept.
-    fn ttl_seconds(&mut self, entity: &Self::Entity) -> impl Future<Output = ServiceResult<u32>> + Send;
+    /// Seconds that points of an entity are kept, where that is not as the tenant's profile says.
+    fn own_ttl_seconds(&self, _: &Self::Entity) -> Option<u32> {
+        None
+    }
 }
 
 impl Imports {
@@ -103,11 +111,11 @@ impl Imports {
     pub async fn devices(
         &self,
         who: &Principal,
-        usage: &ApiUsage,
+        links: ImportLinks<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let kind = device::DeviceImport::new(&self.context, who.tenant);
-        self.run(kind, who, usage, request).await
+        self.run(kind, who, links, request).await
     }
 
     /// Creates and changes assets. An asset is known by its name.
@@ -117,80 +125,46 @@ impl Imports {
     pub async fn assets(
         &self,
         who: &Principal,
-        usage: &ApiUsage,
+        links: ImportLinks<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let kind = asset::AssetImport::new(&self.context, who.tenant);
-        self.run(kind, who, usage, request).await
+        self.run(kind, who, links, request).await
     }
 
     async fn run<K: Import>(
         &self,
-        mut kind: K,
+        kind: K,
         who: &Principal,
-        usage: &ApiUsage,
+        links: ImportLinks<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let mapping = request.mapping;
-        check(&mapping)?;
-        let mut result = ImportResult::default();
-        let mut problems = Vec::new();
-        let mut lines = Vec::new();
-        let mut is_header = mapping.header == Some(true);
-        let delimiter = mapping.delimiter.unwrap_or(',');
-        csv::each_row(&request.file, delimiter, |row| {
-            let number = row.line;
-            match (std::mem::take(&mut is_header), read(row, &mapping)) {
-                (true, _) => {}
-                (false, Ok(line)) => lines.push(line),
-                (false, Err(problem)) => problems.push((number, problem)),
-            }
-        })
-        .map_err(too_much)?;
-        let store = K::Entity::store(&self.context.stores);
-        let mut room = limits::room(&self.context, who.tenant, K::Entity::TYPE).await?;
+        line::check(&mapping)?;
+        let (lines, problems) = line::read_all(&request.file, &mapping, links.type_cast)?;
+        let tenant = who.tenant;
+        let mut run = Run {
+            kind,
+            context: &self.context,
+            who,
+            actions: self.actions.introduced(who).await,
+            usage: links.usage.of(tenant),
+            devices: links.devices,
+            ttl_seconds: tenant_ttl(&self.context, tenant).await?,
+            room: limits::room(&self.context, tenant, K::Entity::TYPE).await?,
+            update: mapping.update == Some(true),
+            result: ImportResult::default(),
+            problems,
+        };
         let mut lines = lines.into_iter().peekable();
         while lines.peek().is_some() {
-            let batch = next_batch(&mut lines);
-            let names: Vec<&str> = batch.iter().filter_map(Line::name).collect();
-            let found = store.by_names(who.tenant, &names).await?;
-            let mut known: HashMap<String, K::Entity> = found
-                .into_iter()
-                .map(|entity| (entity.head().name.to_owned(), entity))
-                .collect();
-            let (mut places, mut rows) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-            for line in batch {
-                let old = line.name().and_then(|name| known.remove(name));
-                match kind.draft(&line, old).await {
-                    Ok(row) => match room.as_mut().filter(|_| row.create) {
-                        Some(room) if room.left == 0 => {
-                            problems.push((line.number, room.refuse().message().to_owned()));
-                        }
-                        room => {
-                            if let Some(room) = room {
-                                room.left -= 1;
-                            }
-                            places.push((line, row.create));
-                            rows.push(row);
-                        }
-                    },
-                    Err(error) => problems.push((line.number, error.message().to_owned())),
-                }
-            }
-            let mut stored = Vec::with_capacity(places.len());
-            for ((line, create), saved) in places.into_iter().zip(store.import(rows).await?) {
-                match saved {
-                    Ok(entity) => stored.push(Stored { line, create, entity }),
-                    Err(error) => {
-                        problems.push((line.number, ServiceError::from(error).message().to_owned()));
-                    }
-                }
-            }
-            result.created += stored.iter().map(|one| u32::from(one.create)).sum::<u32>();
-            result.updated += stored.iter().map(|one| u32::from(!one.create)).sum::<u32>();
-            self.finish(&mut kind, who, usage, stored, mapping.update == Some(true))
-                .await?;
+            run.batch(next_batch(&mut lines)).await?;
         }
+        let Run {
+            mut problems,
+            mut result,
+            ..
+        } = run;
         problems.sort();
         result.errors = u32::try_from(problems.len()).unwrap_or(u32::MAX);
         let named = problems
@@ -199,153 +173,214 @@ impl Imports {
         result.errors_list = named.collect();
         Ok(result)
     }
+}
 
-    /// Saves attributes and points of what was stored, and tells everybody about it.
-    async fn finish<K: Import>(
-        &self,
-        kind: &mut K,
-        who: &Principal,
-        usage: &ApiUsage,
-        mut stored: Vec<Stored<K::Entity>>,
-        update: bool,
-    ) -> ServiceResult<()> {
-        let now = self.context.now();
-        let usage = usage.of(who.tenant);
-        let keeps = usage.allows(Feature::Storage);
-        let mut ttls = Vec::with_capacity(stored.len());
-        for one in &mut stored {
-            if !one.create && !update {
-                one.line.shared.clear();
-                one.line.server.clear();
-                one.line.series.clear();
+/// An import on its way.
+struct Run<'r, K> {
+    kind: K,
+    context: &'r Context,
+    who: &'r Principal,
+    actions: Actions,
+    usage: Arc<Usage>,
+    devices: &'r dyn DeviceLink,
+    /// Seconds that the tenant's profile has points kept; 0 for ever.
+    ttl_seconds: u32,
+    room: Option<limits::Room>,
+    /// Whether values of entities that exist already are saved.
+    update: bool,
+    result: ImportResult,
+    problems: Vec<(usize, String)>,
+}
+
+/// Lines with what they become.
+type Drafts<E> = Vec<(Line, ImportRow<E>)>;
+
+impl<'r, K: Import> Run<'r, K> {
+    /// Stores lines with different names.
+    async fn batch(&mut self, lines: Vec<Line>) -> ServiceResult<()> {
+        let store = K::Entity::store(&self.context.stores);
+        let names: Vec<&str> = lines.iter().filter_map(Line::name).collect();
+        let found = store.by_names(self.who.tenant, &names).await?;
+        let mut known: HashMap<String, K::Entity> = found
+            .into_iter()
+            .map(|entity| (entity.head().name.to_owned(), entity))
+            .collect();
+        let mut drafts = Vec::with_capacity(lines.len());
+        for mut line in lines {
+            let old = line.name().and_then(|name| known.remove(name));
+            let create = old.is_none();
+            if !create && !self.update {
+                line.forget_values();
             }
-            let has_points = keeps && !one.line.series.is_empty();
-            ttls.push(match has_points {
-                true => kind.ttl_seconds(&one.entity).await?,
-                false => 0,
-            });
-        }
-        let mut first = Vec::new();
-        kind.first_attributes(&mut first);
-        let (mut attributes, mut points) = (Vec::new(), Vec::new());
-        for (one, ttl_seconds) in stored.iter().zip(&ttls) {
-            let subject = subject_of(&one.entity);
-            let mut add = |scope, values| {
-                attributes.push(AttributeRow {
-                    subject,
-                    scope,
-                    ts: now,
-                    values,
-                });
-            };
-            for (scope, values, wanted) in [
-                (AttributeScope::Server, &first, one.create),
-                (AttributeScope::Shared, &one.line.shared, true),
-                (AttributeScope::Server, &one.line.server, true),
-            ] {
-                if wanted && !values.is_empty() {
-                    add(scope, values.as_slice());
-                }
-            }
-            if keeps && !one.line.series.is_empty() {
-                points.push(TelemetryRow {
-                    parts: RowParts::Both,
-                    subject,
-                    ts: now,
-                    ttl_seconds: *ttl_seconds,
-                    values: &one.line.series,
-                });
+            let entity = begin::<K>(&line, old, self.who.tenant, self.context.now());
+            match self.kind.draft(&line, entity, create).await {
+                Ok(row) => drafts.push((line, row)),
+                Err(error) => self.problems.push((line.number, error.message().to_owned())),
             }
         }
-        if !attributes.is_empty() {
-            self.context.attributes.save(&attributes).await?;
-        }
-        if !points.is_empty() {
-            self.context.series.save(&points).await?;
-            for point in &points {
-                let count = storage_points(kv::count(point.values).into(), point.ttl_seconds.into());
-                usage.add(UsageKey::StorageDataPoints, count);
+        while !drafts.is_empty() {
+            let (now, later) = self.as_many_as_fit(drafts);
+            drafts = later;
+            if now.is_empty() {
+                self.refuse(drafts);
+                break;
             }
+            self.store(store, now).await?;
         }
-        for one in &stored {
-            for change in kind.changes(one) {
-                self.context.tell(change);
-            }
-            let subject = subject_of(&one.entity);
-            for (scope, values) in [
-                (AttributeScope::Shared, &one.line.shared),
-                (AttributeScope::Server, &one.line.server),
-            ] {
-                if !values.is_empty() {
-                    self.context.tell(EntityChange::AttributesChanged(subject, scope));
-                }
-            }
-        }
-        stream::iter(&stored)
-            .for_each_concurrent(TELLING, |one| self.tell(who, one, now))
-            .await;
         Ok(())
     }
 
-    async fn tell<E: Assignable>(&self, who: &Principal, one: &Stored<E>, now: i64) {
-        let saved: Entity = one.entity.clone().into_entity();
-        self.actions.saved(who, one.create, &saved).await;
-        let entity = subject_of(&one.entity).entity;
-        for (scope, values) in [
-            (AttributeScope::Shared, &one.line.shared),
-            (AttributeScope::Server, &one.line.server),
-        ] {
-            if !values.is_empty() {
-                self.actions
-                    .attributes_updated(who, entity, scope, &object(values))
-                    .await;
+    /// Those that there is room for, and those that wait for whether all of them are stored.
+    fn as_many_as_fit(&mut self, drafts: Drafts<K::Entity>) -> (Drafts<K::Entity>, Drafts<K::Entity>) {
+        let (mut now, mut later) = (Vec::with_capacity(drafts.len()), Vec::new());
+        for draft in drafts {
+            match self.room.as_mut().filter(|_| draft.1.create) {
+                Some(room) if room.left == 0 => later.push(draft),
+                Some(room) => {
+                    room.left -= 1;
+                    now.push(draft);
+                }
+                None => now.push(draft),
             }
         }
+        (now, later)
+    }
+
+    fn refuse(&mut self, drafts: Drafts<K::Entity>) {
+        let Some(room) = &self.room else { return };
+        for (line, _) in drafts {
+            self.problems
+                .push((line.number, room.refuse().message().to_owned()));
+        }
+    }
+
+    async fn store(
+        &mut self,
+        store: &dyn AssignableStore<K::Entity>,
+        drafts: Drafts<K::Entity>,
+    ) -> ServiceResult<()> {
+        let (lines, rows): (Vec<Line>, Vec<_>) = drafts.into_iter().unzip();
+        let creates: Vec<bool> = rows.iter().map(|row| row.create).collect();
+        let values = self.values(&lines, &rows);
+        let saved = store.import(rows, &values).await?;
+        let entities = saved.iter().flatten().map(id_of);
+        let points: u64 = entities.map(|entity| values.points(entity)).sum();
+        self.usage.add(UsageKey::StorageDataPoints, points);
+        let now = values.now;
+        let mut stored = Vec::with_capacity(lines.len());
+        for ((line, create), saved) in lines.into_iter().zip(creates).zip(saved) {
+            match saved {
+                Ok(entity) => stored.push(Stored { line, create, entity }),
+                Err(error) => {
+                    let error = ServiceError::from(error);
+                    self.problems.push((line.number, error.message().to_owned()));
+                    if let Some(room) = self.room.as_mut().filter(|_| create) {
+                        room.left += 1;
+                    }
+                }
+            }
+        }
+        self.result.created += stored.iter().map(|one| u32::from(one.create)).sum::<u32>();
+        self.result.updated += stored.iter().map(|one| u32::from(!one.create)).sum::<u32>();
+        self.tell(&stored, now).await;
+        Ok(())
+    }
+
+    /// What the values of these rows are.
+    fn values<'l>(&self, lines: &'l [Line], rows: &[ImportRow<K::Entity>]) -> Values<'l>
+    where
+        'r: 'l,
+    {
+        let mut first = Vec::new();
+        self.kind.first_attributes(&mut first);
+        let of = |(line, row): (&'l Line, &ImportRow<K::Entity>)| {
+            let own = self.kind.own_ttl_seconds(&row.entity);
+            let of = OfLine {
+                line,
+                create: row.create,
+                ttl_seconds: own.unwrap_or(self.ttl_seconds),
+            };
+            (id_of(&row.entity), of)
+        };
+        Values {
+            context: self.context,
+            tenant: self.who.tenant,
+            now: self.context.now(),
+            first,
+            keeps_points: self.usage.allows(Feature::Storage),
+            of: lines.iter().zip(rows).map(of).collect(),
+        }
+    }
+
+    /// Tells everybody about what was stored.
+    async fn tell(&self, stored: &[Stored<K::Entity>], now: i64) {
+        for one in stored {
+            for change in self.kind.changes(one) {
+                self.context.tell(change);
+            }
+            let subject = Subject {
+                tenant: self.who.tenant,
+                entity: id_of(&one.entity),
+            };
+            for (scope, values) in one.line.attributes() {
+                self.context.tell(EntityChange::AttributesChanged(subject, scope));
+                let update = AttributeUpdate::Saved(Bytes::copy_from_slice(values));
+                self.devices.attributes_changed(subject, scope, update);
+            }
+        }
+        stream::iter(stored)
+            .for_each_concurrent(TELLING, |one| self.tell_rules(one, now))
+            .await;
+    }
+
+    async fn tell_rules(&self, one: &Stored<K::Entity>, now: i64) {
+        let (who, entity) = (self.who, id_of(&one.entity));
+        self.actions
+            .saved(who, one.create, &one.entity.clone().into_entity())
+            .await;
+        for (scope, values) in one.line.attributes() {
+            let values = line::object(values);
+            self.actions.attributes_updated(who, entity, scope, &values).await;
+        }
         if !one.line.series.is_empty() {
-            let values = object(&one.line.series);
+            let values = line::object(&one.line.series);
             let points = raw(format!("[{{\"ts\":{now},\"values\":{values}}}]"));
             self.actions.timeseries_updated(who, entity, &points).await;
         }
     }
 }
 
-fn subject_of<E: Assignable>(entity: &E) -> Subject {
-    Subject {
-        tenant: entity.head().tenant,
-        entity: entity.id().unwrap_or_default().into(),
+/// What a line makes of the entity that has its name, or a new one, as far as all kinds have it in common.
+fn begin<K: Import>(line: &Line, old: Option<K::Entity>, tenant: TenantId, now: i64) -> K::Entity {
+    let mut entity = old.unwrap_or_else(|| {
+        let mut new = K::Entity::default();
+        let head = new.head_mut();
+        *head.id = Some(K::Entity::typed(new_uuid()));
+        *head.created_time = now;
+        *head.tenant = tenant;
+        *head.customer = CustomerId::NULL;
+        new
+    });
+    if let Some(name) = line.field(Column::Name) {
+        name.clone_into(entity.head_mut().name);
     }
+    let parts = K::parts(&mut entity);
+    // Whoever has changed it meanwhile is overwritten.
+    *parts.version = None;
+    if let Some(label) = line.field(Column::Label) {
+        *parts.label = Some(label.to_owned());
+    }
+    if let Some(text) = line.field(Column::Description) {
+        note(parts.info, "description", text.into());
+    }
+    if let Some(name) = line.field(Column::Type) {
+        name.clone_into(parts.type_name);
+    }
+    entity
 }
 
-fn check(mapping: &ImportMapping) -> ServiceResult<()> {
-    let columns = &mapping.columns;
-    let of = |kind: ImportColumnType| columns.iter().filter(move |column| column.column_type == kind);
-    if of(ImportColumnType::Name).count() != 1 {
-        return Err(ServiceError::invalid(
-            "Exactly one column should be of type NAME!",
-        ));
-    }
-    if columns.len() > csv::MAX_CELLS {
-        return Err(ServiceError::invalid(format!(
-            "There must not be more than {} columns!",
-            csv::MAX_CELLS
-        )));
-    }
-    if mapping
-        .delimiter
-        .is_some_and(|char| matches!(char, '"' | '\r' | '\n'))
-    {
-        return Err(ServiceError::invalid(
-            "The delimiter must not be a quote or a line end!",
-        ));
-    }
-    Ok(())
-}
-
-fn too_much(problem: csv::TooMuch) -> ServiceError {
-    ServiceError::invalid(match problem {
-        csv::TooMuch::Rows => format!("There must not be more than {} lines!", csv::MAX_ROWS),
-        csv::TooMuch::Cells(line) => format!("Line {line} has more than {} cells!", csv::MAX_CELLS),
-    })
+fn id_of<E: Assignable>(entity: &E) -> EntityId {
+    entity.id().unwrap_or_default().into()
 }
 
 /// The next lines up to a batch, as long as no name repeats: a name that comes again changes what the line before has made.
@@ -365,169 +400,15 @@ fn next_batch(lines: &mut Peekable<impl Iterator<Item = Line>>) -> Vec<Line> {
     batch
 }
 
-/// What a row says, by the columns.
-fn read(row: csv::Row, mapping: &ImportMapping) -> Result<Line, String> {
-    if row.cells.len() > mapping.columns.len() {
-        return Err(format!(
-            "There are {} cells, but {} columns",
-            row.cells.len(),
-            mapping.columns.len()
-        ));
-    }
-    let mut fields = Fields::new();
-    let (mut shared, mut server, mut series) = (String::new(), String::new(), String::new());
-    for (column, cell) in mapping.columns.iter().zip(row.cells) {
-        if cell.is_empty() {
-            continue;
-        }
-        let out = match column.column_type {
-            ImportColumnType::SharedAttribute => &mut shared,
-            ImportColumnType::ServerAttribute => &mut server,
-            ImportColumnType::Timeseries => &mut series,
-            field => {
-                fields.insert(field, cell);
-                continue;
-            }
-        };
-        let Some(key) = column.key.as_deref().filter(|key| !key.trim().is_empty()) else {
-            continue;
-        };
-        out.push(if out.is_empty() { '{' } else { ',' });
-        write_string(key, out);
-        out.push(':');
-        write_value(&cell, out);
-    }
-    Ok(Line {
-        number: row.line,
-        fields,
-        shared: pack(shared)?,
-        server: pack(server)?,
-        series: pack(series)?,
-    })
-}
-
-/// A cell as JSON: objects, arrays and truth values as they are, all else as a text, which becomes a number where it is one.
-fn write_value(cell: &str, out: &mut String) {
-    let text = cell.trim();
-    let truth = ["true", "false"]
-        .into_iter()
-        .find(|word| text.eq_ignore_ascii_case(word));
-    if let Some(truth) = truth {
-        out.push_str(truth);
-        return;
-    }
-    if text.starts_with(['{', '[']) && serde_json::from_str::<&RawValue>(text).is_ok() {
-        out.push_str(text);
-    } else {
-        write_string(cell, out);
-    }
-}
-
-/// The packed values of a JSON object that lacks its end.
-fn pack(mut object: String) -> Result<Vec<u8>, String> {
-    let mut values = Vec::new();
-    if object.is_empty() {
-        return Ok(values);
-    }
-    object.push('}');
-    let rules = JsonRules {
-        nulls: Nulls::Reject,
-        ..JsonRules::default()
-    };
-    match json::attributes(object.as_bytes(), &rules, &mut values) {
-        Ok(_) => Ok(values),
-        Err(error) => Err(format!("The values cannot be read: {error}")),
-    }
-}
-
-/// Packed values as a JSON object.
-fn object(values: &[u8]) -> Box<RawValue> {
-    let mut text = String::from("{");
-    for (name, value) in unpack(values).flatten() {
-        if text.len() > 1 {
-            text.push(',');
-        }
-        write_string(name, &mut text);
-        text.push(':');
-        value.write_json(&mut text);
-    }
-    text.push('}');
-    raw(text)
-}
-
 /// Seconds that points of a tenant are kept; 0 for ever.
 async fn tenant_ttl(context: &Context, tenant: TenantId) -> ServiceResult<u32> {
-    let stores = &context.stores;
-    let found = stores.tenants.get(tenant).await?;
-    let profile = match found.and_then(|tenant| tenant.tenant_profile_id) {
-        Some(profile) => stores.tenant_profiles.get(profile).await?,
-        None => None,
-    };
-    Ok(profile.map_or(0, |profile| profile.storage_ttl_seconds()))
+    Ok(super::tenant_ttl(&context.stores, tenant).await?)
 }
 
 /// Notes a description and other free-form fields.
-fn note(info: &mut Option<serde_json::Value>, name: &str, value: serde_json::Value) {
+fn note(info: &mut Option<Value>, name: &str, value: Value) {
     let info = info.get_or_insert_with(|| serde_json::json!({}));
     if let Some(fields) = info.as_object_mut() {
         fields.insert(name.to_owned(), value);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use fieldline_model::entity::ImportColumn;
-
-    fn column(column_type: ImportColumnType, key: Option<&str>) -> ImportColumn {
-        ImportColumn {
-            column_type,
-            key: key.map(str::to_owned),
-        }
-    }
-
-    fn mapping(columns: Vec<ImportColumn>) -> ImportMapping {
-        ImportMapping {
-            columns,
-            ..ImportMapping::default()
-        }
-    }
-
-    fn row(text: &str) -> csv::Row {
-        let mut rows = Vec::new();
-        csv::each_row(text, ',', |row| rows.push(row)).unwrap();
-        rows.remove(0)
-    }
-
-    #[test]
-    fn cells_become_values_of_their_own_type() {
-        let mapping = mapping(vec![
-            column(ImportColumnType::Name, None),
-            column(ImportColumnType::ServerAttribute, Some("n")),
-            column(ImportColumnType::ServerAttribute, Some("f")),
-            column(ImportColumnType::ServerAttribute, Some("b")),
-            column(ImportColumnType::ServerAttribute, Some("j")),
-            column(ImportColumnType::ServerAttribute, Some("t")),
-            column(ImportColumnType::Timeseries, Some("s")),
-        ]);
-        let row = row("a,12,1.5,TRUE,\"{\"\"x\"\":[1]}\",\"{no json\",");
-        let line = read(row, &mapping).unwrap();
-        assert_eq!(
-            object(&line.server).get(),
-            r#"{"n":12,"f":1.5,"b":true,"j":{"x":[1]},"t":"{no json"}"#
-        );
-        assert!(line.series.is_empty());
-        assert!(read(self::row("a,1,2,3,4,5,6,7"), &mapping).is_err());
-    }
-
-    #[test]
-    fn a_mapping_has_one_name() {
-        assert!(check(&mapping(vec![])).is_err());
-        assert!(check(&mapping(vec![column(ImportColumnType::Name, None)])).is_ok());
-        let twice = vec![
-            column(ImportColumnType::Name, None),
-            column(ImportColumnType::Name, None),
-        ];
-        assert!(check(&mapping(twice)).is_err());
     }
 }

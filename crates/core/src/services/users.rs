@@ -12,7 +12,7 @@ use super::{
 };
 use crate::events::EntityChange;
 use crate::password::PasswordError;
-use crate::ports::UserFilter;
+use crate::ports::{Login, UserFilter};
 
 const TOKEN_LENGTH: usize = 30;
 const ONE_DAY_MS: i64 = 24 * 3_600_000;
@@ -295,10 +295,10 @@ impl Users {
         Security::new(&self.0)
     }
 
-    /// Sets a password and makes the user active. Tokens issued so far no longer count.
+    /// Sets a password; makes a user active who had none. Tokens issued so far no longer count.
     ///
     /// # Errors
-    /// The password could not be hashed or stored.
+    /// The password could not be hashed or stored, or the credentials were changed since they were read.
     pub async fn set_password(
         &self,
         user: &User,
@@ -306,6 +306,7 @@ impl Users {
         password: &str,
     ) -> ServiceResult<UserCredentials> {
         let hash = self.0.passwords.hash(password).await?;
+        credentials.enabled |= credentials.password_hash.is_none();
         if let Some(hash) = credentials.password_hash.replace(hash) {
             let time = credentials.password_time;
             credentials.past_passwords.push(PastPassword { time, hash });
@@ -315,9 +316,9 @@ impl Users {
         credentials.password_time = self.0.now();
         credentials.activate_token = None;
         credentials.reset_token = None;
-        credentials.enabled = true;
         credentials.tokens_valid_from = self.outdate(&credentials);
         self.0.stores.users.save_credentials(credentials.clone()).await?;
+        credentials.version = None;
         self.tell(user);
         Ok(credentials)
     }
@@ -336,7 +337,7 @@ impl Users {
         credentials.enabled = enabled;
         let id = credentials.user_id;
         if enabled {
-            self.0.stores.users.note_login(id, true).await?;
+            self.0.stores.users.note_login(id, Login::Forgiven).await?;
         } else {
             credentials.tokens_valid_from = self.outdate(&credentials);
         }

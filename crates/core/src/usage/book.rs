@@ -281,7 +281,7 @@ impl ApiUsage {
                 subject: usage_subject(*tenant),
                 ts: *ts,
                 ttl_seconds: 0,
-                parts: RowParts::Both,
+                parts: RowParts::ALL,
                 values,
             })
             .collect();

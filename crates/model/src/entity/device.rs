@@ -163,6 +163,21 @@ impl DeviceProfile {
         self.profile_data.get("transportConfiguration")?.get(name)
     }
 
+    /// How payloads look over MQTT or CoAP: `transportPayloadTypeConfiguration`, for the transport that the configuration is of.
+    pub fn payload_configuration(&self) -> Option<&Value> {
+        let name = "transportPayloadTypeConfiguration";
+        match self.transport_setting("type")?.as_str()? {
+            "MQTT" => self.transport_setting(name),
+            "COAP" => self.transport_setting("coapDeviceTypeConfiguration")?.get(name),
+            _ => None,
+        }
+    }
+
+    /// Whether its transport configuration is of that transport.
+    pub fn is_configured_for(&self, transport: TransportType) -> bool {
+        self.transport_setting("type").and_then(Value::as_str) == Some(transport.name())
+    }
+
     /// Seconds that points of its devices are kept: `profileData.configuration.defaultStorageTtlDays`, an extension;
     /// `None` leaves it to the tenant profile.
     pub fn storage_ttl_seconds(&self) -> Option<u32> {

@@ -91,6 +91,12 @@ pub struct UserCredentials {
     pub password_time: i64,
     /// Earlier passwords, oldest first.
     pub past_passwords: Vec<PastPassword>,
+    /// When the user last logged in, milliseconds; 0 for never. Saving leaves it as it is.
+    pub last_login: i64,
+    /// Wrong passwords since then. Saving leaves it as it is.
+    pub failed_logins: u32,
+    /// Counts the changes, for optimistic locking; absent to replace whatever there is.
+    pub version: Option<i64>,
 }
 
 /// A password that a user had.

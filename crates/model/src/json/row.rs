@@ -227,9 +227,7 @@ fn pack_word(
 
 #[inline]
 fn pack_text(text: &str, reader: &mut Reader<'_>, rules: &JsonRules, row: &mut Row, out: &mut Vec<u8>) {
-    let longest = rules.max_string_length;
-    // A UTF-16 unit takes at least one byte of UTF-8.
-    if longest > 0 && text.len() > longest && text.encode_utf16().count() > longest {
+    if is_too_long(text, rules) {
         row.refuse(reader.error("string is too long"), out);
         return;
     }
@@ -240,6 +238,31 @@ fn pack_text(text: &str, reader: &mut Reader<'_>, rules: &JsonRules, row: &mut R
         return;
     }
     pack_value(ValueRef::Text(text), out);
+}
+
+/// Packs a text that comes from elsewhere than a JSON payload, typed as one of its strings is.
+pub(super) fn pack_string(text: &str, rules: &JsonRules, out: &mut Vec<u8>) -> Result<(), JsonError> {
+    if is_too_long(text, rules) {
+        return Err(JsonError {
+            problem: "string is too long",
+            at: 0,
+        });
+    }
+    match rules
+        .type_cast
+        .then(|| number::cast(text, &mut text.len()))
+        .flatten()
+    {
+        Some(number) => pack_number(&number, out),
+        None => pack_value(ValueRef::Text(text), out),
+    }
+    Ok(())
+}
+
+fn is_too_long(text: &str, rules: &JsonRules) -> bool {
+    let longest = rules.max_string_length;
+    // A UTF-16 unit takes at least one byte of UTF-8.
+    longest > 0 && text.len() > longest && text.encode_utf16().count() > longest
 }
 
 #[inline]

@@ -70,19 +70,29 @@ impl utoipa::PartialSchema for AliasId {
 
 impl utoipa::ToSchema for AliasId {}
 
-/// Types and the beginning of names.
+/// Types of entities.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default, rename_all = "camelCase")]
-pub struct TypeFilter {
+#[serde(default)]
+pub struct Types {
     /// One of these types; sent as `assetTypes`, `deviceTypes`, `entityViewTypes` or `edgeTypes`.
     #[serde(
+        rename = "types",
         alias = "assetTypes",
         alias = "deviceTypes",
         alias = "entityViewTypes",
         alias = "edgeTypes",
         deserialize_with = "crate::entity::null_as_default"
     )]
-    pub types: Vec<String>,
+    pub any_of: Vec<String>,
+}
+
+/// Types and the beginning of names.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TypeFilter {
+    /// The types.
+    #[serde(flatten)]
+    pub types: Types,
     /// The one type, in older queries.
     #[serde(
         alias = "assetType",
@@ -105,10 +115,10 @@ pub struct TypeFilter {
 impl TypeFilter {
     /// The types; none lets nothing through.
     pub fn wanted(&self) -> Vec<&str> {
-        if self.types.is_empty() {
+        if self.types.any_of.is_empty() {
             return self.only_type.as_deref().into_iter().collect();
         }
-        self.types.iter().map(String::as_str).collect()
+        self.types.any_of.iter().map(String::as_str).collect()
     }
 }
 
@@ -130,16 +140,9 @@ pub struct SearchFilter {
     /// Only what is found at the last step.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub fetch_last_level_only: bool,
-    /// One of these types, any where empty; sent as `assetTypes`, `deviceTypes`, `entityViewTypes` or `edgeTypes`.
-    #[serde(
-        default,
-        alias = "assetTypes",
-        alias = "deviceTypes",
-        alias = "entityViewTypes",
-        alias = "edgeTypes",
-        deserialize_with = "crate::entity::null_as_default"
-    )]
-    pub types: Vec<String>,
+    /// The types; any where there are none.
+    #[serde(flatten)]
+    pub types: Types,
 }
 
 /// Which entities a query is about.

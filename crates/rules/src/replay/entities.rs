@@ -7,8 +7,9 @@ use fieldline_core::access::Entity;
 use fieldline_core::ports::{
     AlarmStore, Assignable, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
     DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityStores, EntityViewStore, EventFilter,
-    EventStore, ImportRow, Profile, ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore,
-    RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter, UserStore,
+    EventStore, ImportRow, ImportedValues, Login, Profile, ProfileStore, QueueStore, RelationEnds,
+    RelationKey, RelationStore, RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter,
+    UserStore,
 };
 use fieldline_model::entity::{
     CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
@@ -74,6 +75,8 @@ pub(super) fn dry_stores(
                 settings: real.settings.clone(),
                 audit: real.audit.clone(),
                 api_keys: real.api_keys.clone(),
+                ota_packages: real.ota_packages.clone(),
+                ota_updates: real.ota_updates.clone(),
             }
         };
     }
@@ -153,7 +156,7 @@ dry!(UserStore {
     fn credentials_by_reset_token(token: &str) -> Option<UserCredentials>;
     note "users saved" fn save(user: User, _create: bool) -> User { user }
     note "users deleted" fn delete(_tenant: TenantId, _id: UserId) -> bool { true }
-    note "users saved" fn note_login(_id: UserId, _right: bool) -> u32 { 0 }
+    note "users saved" fn note_login(_id: UserId, _login: Login) -> u32 { 0 }
     note "users saved" fn save_credentials(_credentials: UserCredentials) -> () { () }
 });
 
@@ -241,7 +244,11 @@ impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S
         self.real.by_names(tenant, names).await
     }
 
-    async fn import(&self, rows: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>> {
+    async fn import(
+        &self,
+        rows: Vec<ImportRow<E>>,
+        _: &dyn ImportedValues,
+    ) -> StoreResult<Vec<StoreResult<E>>> {
         if !rows.is_empty() {
             self.note(change(E::TYPE, false));
         }

@@ -82,6 +82,18 @@ impl Limits {
     }
 }
 
+/// A time that has a begin and an end.
+pub(super) fn times(start: Option<i64>, end: Option<i64>) -> ServiceResult<(i64, i64)> {
+    let start = start.ok_or_else(|| ServiceError::invalid("startTs is missing!"))?;
+    let end = end.ok_or_else(|| ServiceError::invalid("endTs is missing!"))?;
+    if start < 0 || end <= start {
+        return Err(ServiceError::invalid(format!(
+            "endTs ({end}) must be after startTs ({start}), which must not be negative!"
+        )));
+    }
+    Ok((start, end))
+}
+
 impl Plan {
     /// Checks a request, and looks up what it is about.
     ///
@@ -95,17 +107,7 @@ impl Plan {
     ) -> ServiceResult<Self> {
         let invalid = |text: String| ServiceError::invalid(text);
         let limits = Limits::of(request.limits)?;
-        let start = request
-            .start_ts
-            .ok_or_else(|| invalid("startTs is missing!".to_owned()))?;
-        let end = request
-            .end_ts
-            .ok_or_else(|| invalid("endTs is missing!".to_owned()))?;
-        if start < 0 || end <= start {
-            return Err(invalid(format!(
-                "endTs ({end}) must be after startTs ({start}), which must not be negative!"
-            )));
-        }
+        let (start, end) = times(request.start_ts, request.end_ts)?;
         let tolerance = request.alarm_tolerance_ms.unwrap_or(DEFAULT_TOLERANCE_MS);
         if tolerance < 0 {
             return Err(invalid("alarmToleranceMs must not be negative!".to_owned()));

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::clock::Clock;
-use fieldline_core::ingest::{Applier, MAIN_QUEUE, Stopping};
-use fieldline_core::ports::{IngestStore, RuleEngine, StoreError, StoreResult};
+use fieldline_core::ingest::{Applier, EffectSink, MAIN_QUEUE, Stopping};
+use fieldline_core::ports::{RuleEngine, StoreError, StoreResult};
 use fieldline_model::message::Message;
 use fieldline_model::{RuleChainId, TenantId};
 use parking_lot::Mutex;
@@ -102,7 +102,7 @@ pub(super) struct Progress {
 /// What is played, and where it is noted.
 pub(super) struct Play {
     pub(super) common: Arc<Common>,
-    pub(super) store: Arc<dyn IngestStore>,
+    pub(super) store: Arc<dyn EffectSink>,
     pub(super) chain: RuleChainId,
     pub(super) history: History,
     pub(super) clock: Arc<ReplayClock>,

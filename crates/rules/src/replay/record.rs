@@ -7,7 +7,7 @@ use fieldline_model::kv::{Value, unpack};
 use fieldline_model::timeseries::{Attribute, AttributeScope, LatestValue, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use fieldline_core::ports::{AttributeRow, RowParts, TelemetryRow};
+use fieldline_core::ports::{AttributeRow, TelemetryRow};
 
 /// Points that are remembered.
 const MAX_POINTS: u64 = 2_000_000;
@@ -61,7 +61,7 @@ impl Record {
         for (key, value) in unpack(row.values).filter_map(Result::ok) {
             let value = value.to_value();
             let size = value.heap_bytes();
-            if row.parts != RowParts::Latest {
+            if row.parts.history {
                 let of = self.series.entry(row.subject).or_default();
                 let series = match of.get_mut(key) {
                     Some(series) => series,
@@ -75,7 +75,7 @@ impl Record {
                     self.points += 1;
                 }
             }
-            if row.parts != RowParts::History {
+            if row.parts.latest {
                 let of = self.latest.entry(row.subject).or_default();
                 let point = Point { ts: row.ts, value };
                 match of.get_mut(key) {

@@ -29,6 +29,7 @@ use tracing::{info, warn};
 use self::batch::{Batch, Sources};
 use super::dry::{Dry, Setup};
 use super::entities::Drafts;
+use super::plan::times;
 use super::play::{Cancel, on_thread};
 use crate::engine::Common;
 use crate::fields::{Entry, Kind, Page, is_profile};
@@ -158,20 +159,10 @@ impl FieldReprocess for Reprocessor {
 
 /// The time that is asked for; what has not passed yet cannot be.
 fn bounds(request: ReprocessRequest, now: i64) -> ServiceResult<(i64, i64)> {
-    let invalid = |text: String| ServiceError::invalid(text);
-    let start = request
-        .start_ts
-        .ok_or_else(|| invalid("startTs is missing!".to_owned()))?;
-    let end = request
-        .end_ts
-        .ok_or_else(|| invalid("endTs is missing!".to_owned()))?;
-    if start < 0 || end <= start {
-        return Err(invalid(format!(
-            "endTs ({end}) must be after startTs ({start}), which must not be negative!"
-        )));
-    }
+    let (start, end) = times(request.start_ts, request.end_ts)?;
     if start >= now {
-        return Err(invalid(format!("startTs ({start}) must be before now ({now})!")));
+        let text = format!("startTs ({start}) must be before now ({now})!");
+        return Err(ServiceError::invalid(text));
     }
     Ok((start, end.min(now)))
 }
@@ -292,7 +283,7 @@ impl Job {
             let (sources, count) = Sources::gather(services, self.tenant, play.entry, left).await?;
             let batch = Batch {
                 common: Arc::clone(&play.dry.common),
-                series: Arc::clone(&play.common.services.series),
+                real: Arc::clone(&play.common.services),
                 clock: Arc::clone(&play.dry.clock),
                 pushes: Arc::clone(&play.dry.pushes),
                 watch: Arc::clone(&play.watch),

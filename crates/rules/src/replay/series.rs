@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::clock::SharedClock;
+use fieldline_core::ingest::EffectSink;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow,
-    StoreResult, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, StoreResult, TelemetryRow, TimeSeriesStore,
 };
 use fieldline_model::Subject;
 use fieldline_model::kv::Value;
@@ -197,32 +197,13 @@ impl TimeSeriesStore for DrySeries {
 }
 
 #[async_trait]
-impl IngestStore for DrySeries {
-    async fn apply(&self, partition: Partition, _: Offset, effects: &Effects<'_>) -> StoreResult<()> {
-        self.amend(partition, effects).await
-    }
-
-    async fn amend(&self, _: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+impl EffectSink for DrySeries {
+    async fn take(&self, effects: &Effects<'_>) -> StoreResult<()> {
         let mut record = self.record.lock();
         effects.telemetry.iter().for_each(|row| record.telemetry(row));
-        effects.attributes.iter().for_each(|row| record.attributes(row));
+        let stored = effects.attributes.iter().filter(|effect| effect.parts.stored);
+        stored.for_each(|effect| record.attributes(&effect.row));
         Ok(())
-    }
-
-    async fn resume_position(&self, _: Partition) -> StoreResult<Option<Offset>> {
-        Ok(None)
-    }
-
-    async fn rewind(&self, _: Partition, _: Offset) -> StoreResult<()> {
-        Ok(())
-    }
-
-    async fn states(&self, _: Partition) -> StoreResult<Vec<StateRow>> {
-        Ok(Vec::new())
-    }
-
-    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
-        Ok(Vec::new())
     }
 }
 

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use fieldline_core::downlink::{AttributeUpdate, DeviceLink};
-use fieldline_core::ports::{AttributeRow, Effects, RowParts, StateRow, TelemetryRow};
+use fieldline_core::ports::{
+    AttributeEffect, AttributeParts, AttributeRow, Effects, RowParts, StateRow, TelemetryRow,
+};
 use fieldline_model::Subject;
 use fieldline_model::timeseries::AttributeScope;
 
@@ -10,7 +12,7 @@ use fieldline_model::timeseries::AttributeScope;
 #[derive(Default)]
 pub struct Pending {
     telemetry: Vec<(Subject, i64, u32, RowParts, Bytes)>,
-    attributes: Vec<(Subject, AttributeScope, i64, Bytes)>,
+    attributes: Vec<(Subject, AttributeScope, i64, AttributeParts, Bytes)>,
     /// Devices that are told when it is stored.
     updates: Vec<(Subject, AttributeScope, Bytes)>,
 }
@@ -22,8 +24,15 @@ impl Pending {
     }
 
     /// Adds attributes.
-    pub fn attributes(&mut self, subject: Subject, scope: AttributeScope, ts: i64, values: Bytes) {
-        self.attributes.push((subject, scope, ts, values));
+    pub fn attributes(
+        &mut self,
+        subject: Subject,
+        scope: AttributeScope,
+        ts: i64,
+        parts: AttributeParts,
+        values: Bytes,
+    ) {
+        self.attributes.push((subject, scope, ts, parts, values));
     }
 
     /// Tells the device of these attributes once they are stored: what it asks for then has them.
@@ -36,7 +45,7 @@ impl Pending {
         self.telemetry.is_empty() && self.attributes.is_empty()
     }
 
-    /// Bytes of values that wait.
+    /// How many rows wait.
     pub fn rows(&self) -> usize {
         self.telemetry.len() + self.attributes.len()
     }
@@ -58,11 +67,14 @@ impl Pending {
             attributes: self
                 .attributes
                 .iter()
-                .map(|(subject, scope, ts, values)| AttributeRow {
-                    subject: *subject,
-                    scope: *scope,
-                    ts: *ts,
-                    values,
+                .map(|(subject, scope, ts, parts, values)| AttributeEffect {
+                    row: AttributeRow {
+                        subject: *subject,
+                        scope: *scope,
+                        ts: *ts,
+                        values,
+                    },
+                    parts: *parts,
                 })
                 .collect(),
             states,

@@ -59,12 +59,7 @@ impl Worker {
         let Some(time) = self.parts.scripts.take_blocked() else {
             return;
         };
-        let seconds = time.as_secs();
-        let error = format!(
-            "The script is switched off for {seconds} s: it has broken the limits of time, memory or size repeatedly"
-        );
-        tracing::warn!(%tenant, %entity, seconds, "a script is switched off for a while");
-        self.common.events.error(tenant, entity, "script", &error);
+        self.common.events.switched_off(tenant, entity, time);
     }
 
     /// Gives a message up, with all that it has become so far.

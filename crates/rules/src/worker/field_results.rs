@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_core::ports::{RelationKey, RowParts};
+use fieldline_core::ports::{AttributeParts, RelationKey, RowParts};
 use fieldline_core::services::ServiceErrorKind;
 use fieldline_model::entity::calculated_field::AggregationFunction;
 use fieldline_model::entity::{EntityRelation, RelationTypeGroup};
@@ -158,16 +158,15 @@ impl Worker {
             // Beyond the range is as good as for ever.
             ttl => u32::try_from(ttl).unwrap_or(0),
         };
-        let parts = match (strategy.save_time_series, strategy.save_latest) {
-            (true, true) => Some(RowParts::Both),
-            (true, false) => Some(RowParts::History),
-            (false, true) => Some(RowParts::Latest),
-            (false, false) => None,
+        let parts = RowParts {
+            history: strategy.save_time_series,
+            latest: strategy.save_latest,
+            shown: strategy.send_ws_update,
         };
         for row in &output.rows {
             let ts = row.ts.unwrap_or(now);
             let values = packed(row.values.iter().map(|(key, value)| (&**key, value)));
-            if let Some(parts) = parts {
+            if !parts.is_nothing() {
                 self.parts
                     .effects
                     .telemetry(subject, ts, ttl_seconds, parts, values.clone());
@@ -209,8 +208,15 @@ impl Worker {
             return Ok(());
         }
         let packed = packed(values.into_iter());
-        if strategy.save_attribute {
-            self.parts.effects.attributes(subject, scope, now, packed.clone());
+        let parts = AttributeParts {
+            stored: strategy.save_attribute,
+            shown: strategy.send_ws_update,
+        };
+        if parts.stored || parts.shown {
+            let values = packed.clone();
+            self.parts.effects.attributes(subject, scope, now, parts, values);
+        }
+        if parts.stored {
             self.parts.effects.tell_device(subject, scope, packed.clone());
         }
         if strategy.process_cfs {

@@ -18,6 +18,7 @@ pub(crate) use self::tasks::owner_of;
 pub(super) use self::tasks::{Shown, key_of, salt, takers};
 use super::Worker;
 use super::walk::{Move, Ticket};
+use crate::book::Book;
 use crate::fields::{self, Change, Entry, FIELD_MESSAGE, Kind, News, Of, Page, Task, TenantFields};
 use crate::message::Msg;
 use crate::node::{NodeError, Step};
@@ -46,36 +47,20 @@ impl Feeding {
 impl Worker {
     /// Brings the fields of a tenant up to date, which costs a look where they are.
     pub(super) async fn know_fields(&mut self, tenant: TenantId, store: &Applier) -> Result<(), Stopping> {
-        let book = self.common.book.fields();
-        let generation = book.generation();
+        let generation = self.common.book.fields().generation();
         let feeding = &mut self.parts.feeding;
         if feeding.generation == generation && feeding.tenants.contains_key(&tenant) {
             return Ok(());
         }
-        let book = Arc::clone(book);
         if feeding.generation != generation {
             feeding.tenants.clear();
             feeding.generation = generation;
         }
-        loop {
-            let book = book.clone();
-            let loaded = self
-                .common
-                .services
-                .runtime
-                .spawn(async move { book.tenant(tenant).await })
-                .await;
-            match loaded {
-                Ok(Ok(fields)) => {
-                    let fields = Some(fields).filter(|fields| !fields.is_empty());
-                    self.parts.feeding.tenants.insert(tenant, fields);
-                    return Ok(());
-                }
-                Ok(Err(error)) => warn!(%tenant, %error, "cannot load calculated fields, trying again"),
-                Err(error) => warn!(%tenant, %error, "loading calculated fields has failed"),
-            }
-            store.pause().await?;
-        }
+        let load = |book: Arc<Book>| async move { book.fields().tenant(tenant).await };
+        let loaded = self.load(tenant, "calculated fields", load, store).await?;
+        let fields = loaded.filter(|fields| !fields.is_empty());
+        self.parts.feeding.tenants.insert(tenant, fields);
+        Ok(())
     }
 
     /// What a message from inside the platform says to fields, to be handled before its chain sees it.

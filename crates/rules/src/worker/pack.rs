@@ -116,15 +116,18 @@ impl Pack {
         }
     }
 
-    /// Something of an entry has begun.
+    /// Something of an entry has begun. What was given up as a whole does not begin again with what still comes back of it.
     pub(super) fn begin_of(&mut self, index: u32) {
-        if let Some(entry) = self.entries.get_mut(index as usize) {
-            if entry.live == 0 {
-                self.open += 1;
-                entry.outcome = Outcome::Open;
+        let Some(entry) = self.entries.get_mut(index as usize) else {
+            return;
+        };
+        if entry.live == 0 {
+            if entry.outcome != Outcome::Open {
+                return;
             }
-            entry.live += 1;
+            self.open += 1;
         }
+        entry.live += 1;
     }
 
     /// Something of an entry has ended.
@@ -202,5 +205,32 @@ impl Pack {
                 entry.outcome
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_back_of_an_entry_that_was_given_up_does_not_make_it_a_success() {
+        let mut pack = Pack::default();
+        pack.begin();
+        pack.add(Origin { record: 0, row: 0 });
+        // Of two branches one waits, and the other one is given up with all of the message.
+        pack.begin_of(0);
+        pack.begin_of(0);
+        pack.abort(0, LastFailure::default());
+        assert_eq!((pack.open, pack.outcomes().collect()), (0, vec![Outcome::Failed]));
+        // The one that waited becomes two.
+        pack.begin_of(0);
+        pack.end_of(0, None);
+        pack.end_of(0, None);
+        assert_eq!((pack.open, pack.outcomes().collect()), (0, vec![Outcome::Failed]));
+
+        pack.begin_again(&[0]);
+        pack.begin_of(0);
+        pack.end_of(0, None);
+        assert_eq!((pack.open, pack.outcomes().collect()), (0, vec![Outcome::Done]));
     }
 }

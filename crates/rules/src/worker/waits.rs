@@ -8,6 +8,7 @@ use fieldline_model::{RuleNodeId, TenantId};
 use futures::FutureExt as _;
 
 use super::Worker;
+use super::rounds::MAX_SUSPENDED;
 use super::walk::{Move, Place, Ticket};
 use crate::message::Msg;
 use crate::node::{NodeError, Step, Waiting};
@@ -57,6 +58,7 @@ impl Worker {
     ) -> Result<Option<Step>, Stopping> {
         // What it reads is to be what the message has written so far.
         self.apply_pending(ticket.partition, store).await?;
+        self.make_room(store).await?;
         let runtime = self.common.services.runtime.clone();
         match self.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Ok(Some(step)),
@@ -88,6 +90,18 @@ impl Worker {
                 Ok(None)
             }
         }
+    }
+
+    /// Waits until one more may wait: a single message may become thousands that do. What has come back meanwhile goes on
+    /// later.
+    async fn make_room(&mut self, store: &Applier) -> Result<(), Stopping> {
+        while self.suspended.saturating_sub(self.ready.len()) >= MAX_SUSPENDED {
+            tokio::select! {
+                resumed = self.inbox.recv() => self.ready.extend(resumed),
+                paused = store.pause() => paused?,
+            }
+        }
+        Ok(())
     }
 
     /// Waits in place, so that nothing overtakes the work. `None` where it has panicked.

@@ -173,10 +173,16 @@ fn ingest(config: &Config) -> Vec<Check> {
 }
 
 fn rules(config: &Config) -> Vec<Check> {
-    vec![(
-        (1..=64).contains(&config.rules.queue_workers),
-        "`rules.queue-workers` must be 1 to 64",
-    )]
+    vec![
+        (
+            (1..=64).contains(&config.rules.queue_workers),
+            "`rules.queue-workers` must be 1 to 64",
+        ),
+        (
+            config.rules.statistics_interval >= SECOND,
+            "`rules.statistics-interval` must be 1s or more",
+        ),
+    ]
 }
 
 fn events(config: &Config) -> Vec<Check> {

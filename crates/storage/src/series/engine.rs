@@ -60,6 +60,12 @@ impl Epoch {
         self.born_ms.fetch_min(now_ms, Ordering::Relaxed);
     }
 
+    /// Forgets what was counted, where no rows are left. Nobody may be writing rows.
+    pub(super) fn begin_anew(&self) {
+        self.bytes.store(0, Ordering::Relaxed);
+        self.born_ms.store(i64::MAX, Ordering::Relaxed);
+    }
+
     /// What is greater than all keys in it, and not than those of the next one.
     pub(super) fn end(&self) -> [u8; EPOCH_BYTES] {
         keys::epoch_key(self.number + 1)

@@ -215,8 +215,8 @@ impl SeriesStore {
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
         self.put_telemetry(&engine, &rows);
-        for row in &effects.attributes {
-            self.put_attributes(&engine, row);
+        for effect in effects.attributes.iter().filter(|effect| effect.parts.stored) {
+            self.put_attributes(&engine, &effect.row);
         }
         let mut positions = self.positions.lock();
         self.states.put(partition, &effects.states);
@@ -228,17 +228,16 @@ impl SeriesStore {
 
     /// Puts rows where their parts belong. The gate is held.
     pub(super) fn put_telemetry(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
-        if rows.iter().all(|row| row.parts == RowParts::Both) {
+        if rows.iter().all(|row| row.parts.history && row.parts.latest) {
             self.put_rows(rows);
             self.put_latest(engine, rows);
             return;
         }
-        let with = |parts| -> Vec<_> {
-            let has = |row: &&TelemetryRow<'_>| row.parts == RowParts::Both || row.parts == parts;
-            rows.iter().copied().filter(has).collect()
+        let having = |has: fn(&RowParts) -> bool| -> Vec<_> {
+            rows.iter().copied().filter(|row| has(&row.parts)).collect()
         };
-        self.put_rows(&with(RowParts::History));
-        self.put_latest(engine, &with(RowParts::Latest));
+        self.put_rows(&having(|parts| parts.history));
+        self.put_latest(engine, &having(|parts| parts.latest));
     }
 
     /// Takes rows. The gate is held.
@@ -307,7 +306,10 @@ impl SeriesStore {
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();
         let engine = self.writable()?;
-        if engine.active()?.is_empty()? {
+        let active = engine.active()?;
+        if active.is_empty()? {
+            // Its rows were deleted, or all there was is the mark of an earlier one: it must not look due for ever.
+            active.begin_anew();
             return Ok(());
         }
         engine.seal()?;
@@ -317,7 +319,7 @@ impl SeriesStore {
     }
 
     /// Seals the active epoch when it is large or old enough.
-    fn seal_when_due(&self) -> StoreResult<()> {
+    pub(super) fn seal_when_due(&self) -> StoreResult<()> {
         let epoch = self.engine()?.active()?;
         let age = self
             .now_ms()

@@ -1,6 +1,6 @@
 //! Changes of alarms: raising, updating, deleting.
 
-use fieldline_core::ports::{AlarmApiResult, AlarmDraft, Propagation, StoreResult};
+use fieldline_core::ports::{AlarmApiResult, AlarmChange, AlarmDraft, Propagation, StoreResult};
 use fieldline_model::entity::{Alarm, AlarmAssignee, AlarmInfo, AlarmSeverity, User};
 use fieldline_model::{AlarmId, EntityId, TenantId};
 use serde_json::Value;
@@ -63,12 +63,7 @@ impl Alarms {
     }
 
     /// Sets the values of an alarm; `None` where it is gone, or not active though it must be.
-    pub(super) async fn set(
-        &self,
-        old: Alarm,
-        values: &Values<'_>,
-        only_active: bool,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    pub(super) async fn set(&self, old: Alarm, values: &Values<'_>, only_active: bool) -> AlarmChange {
         if !values.differ_from(&old) {
             return Ok(Some(unchanged(old)));
         }
@@ -134,7 +129,7 @@ impl Alarms {
         id: AlarmId,
         update: Query,
         condition: impl FnOnce(Query) -> Query,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    ) -> AlarmChange {
         let Some(old) = self.by_id(tenant, id).await? else {
             return Ok(None);
         };

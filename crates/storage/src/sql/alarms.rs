@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, StoreError, StoreErrorKind,
-    StoreResult,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, StoreError,
+    StoreErrorKind, StoreResult,
 };
 use fieldline_model::entity::{
     Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity,
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::alarm_changes::{Values, read_all, show_at, unchanged};
 use super::alarm_comments;
+use super::alarm_order;
 use super::alarm_rows::{self, alarm_columns};
 use super::database::Database;
 use super::list;
@@ -37,7 +38,7 @@ pub(super) fn select() -> Query {
 
 #[async_trait]
 impl AlarmStore for Alarms {
-    async fn create_or_update_active(&self, draft: AlarmDraft) -> StoreResult<Option<AlarmApiResult>> {
+    async fn create_or_update_active(&self, draft: AlarmDraft) -> AlarmChange {
         let id = draft.id.unwrap_or_default();
         let id = if id.is_null() { AlarmId::new() } else { id };
         let values = Values {
@@ -81,7 +82,7 @@ impl AlarmStore for Alarms {
         ))
     }
 
-    async fn update(&self, update: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>> {
+    async fn update(&self, update: AlarmUpdate) -> AlarmChange {
         let Some(old) = self.by_id(update.tenant, update.id).await? else {
             return Ok(None);
         };
@@ -95,24 +96,13 @@ impl AlarmStore for Alarms {
         self.set(old, &values, false).await
     }
 
-    async fn acknowledge(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn acknowledge(&self, tenant: TenantId, id: AlarmId, ts: i64) -> AlarmChange {
         let update = Query::new("UPDATE alarm SET acknowledged = TRUE, ack_ts = ").bind(ts);
         self.change(tenant, id, update, |query| query.push(" AND NOT acknowledged"))
             .await
     }
 
-    async fn clear(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-        details: Option<&Value>,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn clear(&self, tenant: TenantId, id: AlarmId, ts: i64, details: Option<&Value>) -> AlarmChange {
         let mut update = Query::new("UPDATE alarm SET cleared = TRUE, clear_ts = ").bind(ts);
         if let Some(details) = alarm_rows::details(details) {
             update = update.push(", details = ").bind(details);
@@ -126,13 +116,7 @@ impl AlarmStore for Alarms {
         }))
     }
 
-    async fn assign(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        assignee: Option<UserId>,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn assign(&self, tenant: TenantId, id: AlarmId, assignee: Option<UserId>, ts: i64) -> AlarmChange {
         let assignee = assignee.map(|user| user.0);
         let update = Query::new("UPDATE alarm SET assignee_id = ")
             .bind(assignee)
@@ -274,15 +258,20 @@ impl AlarmStore for Alarms {
     ) -> StoreResult<PageData<AlarmInfo>> {
         alarm_rows::check(query)?;
         let condition = |sql: Query| alarm_rows::matching(sql, tenant, query);
-        let found = list::page(
-            &self.0,
-            &alarm_rows::LISTING,
-            page,
-            condition,
-            alarm_rows::containing,
-            alarm_rows::read,
-        )
-        .await?;
+        let found = match alarm_order::entities(query) {
+            Some(entities) => alarm_order::page(&self.0, tenant, query, entities, page).await?,
+            None => {
+                list::page(
+                    &self.0,
+                    &alarm_rows::LISTING,
+                    page,
+                    condition,
+                    alarm_rows::containing,
+                    alarm_rows::read,
+                )
+                .await?
+            }
+        };
         let PageData {
             data,
             total_pages,

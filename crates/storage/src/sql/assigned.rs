@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{Assignable, AssignableStore, ImportRow, StoreResult};
+use fieldline_core::ports::{Assignable, AssignableStore, ImportRow, ImportedValues, StoreResult};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, TenantId};
 use uuid::Uuid;
@@ -95,8 +95,12 @@ impl<E: Assigned> AssignableStore<E> for Rows<E> {
         record::by_names(&self.database, Owner::Tenant(tenant.0), names).await
     }
 
-    async fn import(&self, rows: Vec<ImportRow<E>>) -> StoreResult<Vec<StoreResult<E>>> {
-        import::all(&self.database, &rows).await
+    async fn import(
+        &self,
+        rows: Vec<ImportRow<E>>,
+        values: &dyn ImportedValues,
+    ) -> StoreResult<Vec<StoreResult<E>>> {
+        import::all(&self.database, &rows, values).await
     }
 
     async fn list(

@@ -46,6 +46,7 @@ macro_rules! prepared {
                 Arg::Text(text) => prepared.bind(text),
                 Arg::Int(number) => prepared.bind(number),
                 Arg::Flag(flag) => prepared.bind(flag),
+                Arg::Bytes(bytes) => prepared.bind(bytes),
             };
         }
         prepared

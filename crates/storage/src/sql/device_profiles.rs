@@ -24,18 +24,22 @@ impl Record for DeviceProfile {
         "transport_type",
         "description_key",
         "default_rule_chain_id",
+        "firmware_id",
+        "software_id",
     ];
-    const SELECT: &'static str =
-        "id, created_time, tenant_id, name, is_default, provision_key, default_rule_chain_id, version, doc";
+    const SELECT: &'static str = "id, created_time, tenant_id, name, is_default, provision_key, default_rule_chain_id, \
+                                  firmware_id, software_id, version, doc";
     const IN_COLUMNS: &'static [&'static str] = &[
         "tenantId",
         "name",
         "default",
         "provisionDeviceKey",
         "defaultRuleChainId",
+        "firmwareId",
+        "softwareId",
     ];
     const BROKEN_REFERENCE: &'static str =
-        "Device profile is referencing to non-existent tenant or rule chain!";
+        "Device profile is referencing to non-existent tenant, rule chain or OTA package!";
 
     fn key(&self) -> Key {
         Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
@@ -56,6 +60,8 @@ impl Record for DeviceProfile {
             self.transport_type.name().into(),
             record::sort_key(self.description.as_deref()),
             self.default_rule_chain_id.map(|chain| chain.id).into(),
+            self.firmware_id.map(|id| id.id).into(),
+            self.software_id.map(|id| id.id).into(),
         ])
     }
 
@@ -67,6 +73,8 @@ impl Record for DeviceProfile {
         let is_default = columns.next()?;
         let provision_device_key = columns.next()?;
         let rule_chain: Option<Uuid> = columns.next()?;
+        let firmware_id = record::package(columns)?;
+        let software_id = record::package(columns)?;
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
@@ -77,6 +85,8 @@ impl Record for DeviceProfile {
             is_default,
             provision_device_key,
             default_rule_chain_id: rule_chain.map(|id| RuleChainId(id).into()),
+            firmware_id,
+            software_id,
             version: Some(version),
             ..record::parse(&doc)?
         })

@@ -19,7 +19,8 @@ use super::record::{self, Key, Record};
 macro_rules! device_columns {
     () => {
         "device.id, device.created_time, device.tenant_id, device.customer_id, device.profile_id, device.name, \
-         (SELECT name FROM device_profile WHERE device_profile.id = device.profile_id), device.version, device.doc"
+         (SELECT name FROM device_profile WHERE device_profile.id = device.profile_id), device.firmware_id, \
+         device.software_id, device.version, device.doc"
     };
 }
 
@@ -43,12 +44,21 @@ impl Record for Device {
         "name",
         "search",
         "label_key",
+        "firmware_id",
+        "software_id",
     ];
     const SELECT: &'static str = device_columns!();
-    const IN_COLUMNS: &'static [&'static str] =
-        &["tenantId", "customerId", "deviceProfileId", "name", "type"];
+    const IN_COLUMNS: &'static [&'static str] = &[
+        "tenantId",
+        "customerId",
+        "deviceProfileId",
+        "name",
+        "type",
+        "firmwareId",
+        "softwareId",
+    ];
     const BROKEN_REFERENCE: &'static str =
-        "Device is referencing to non-existent tenant, customer or device profile!";
+        "Device is referencing to non-existent tenant, customer, device profile or OTA package!";
 
     fn key(&self) -> Key {
         Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
@@ -68,6 +78,8 @@ impl Record for Device {
             record::bounded("name", &self.name)?,
             record::search_text(&[Some(&self.name), self.label.as_deref()]),
             record::sort_key(self.label.as_deref()),
+            self.firmware_id.map(|id| id.id).into(),
+            self.software_id.map(|id| id.id).into(),
         ])
     }
 
@@ -79,6 +91,8 @@ impl Record for Device {
         let profile_id = DeviceProfileId(columns.next()?);
         let name = columns.next()?;
         let device_type = columns.next()?;
+        let firmware_id = record::package(columns)?;
+        let software_id = record::package(columns)?;
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
@@ -89,6 +103,8 @@ impl Record for Device {
             device_profile_id: Some(profile_id),
             name,
             device_type,
+            firmware_id,
+            software_id,
             version: Some(version),
             ..record::parse(&doc)?
         })

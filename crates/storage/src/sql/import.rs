@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use fieldline_core::ports::{ImportRow, StoreErrorKind, StoreResult};
+use fieldline_core::ports::{ImportRow, ImportedValues, StoreErrorKind, StoreResult};
+use fieldline_model::EntityId;
 use uuid::Uuid;
 
 use super::assigned::Assigned;
@@ -14,12 +15,13 @@ use super::record;
 pub(super) async fn all<E: Assigned>(
     database: &Database,
     rows: &[ImportRow<E>],
+    values: &dyn ImportedValues,
 ) -> StoreResult<Vec<StoreResult<E>>> {
     let mut answers: Vec<Option<StoreResult<E>>> = rows.iter().map(|_| None).collect();
     // Where one of several cannot be stored, each half is tried on its own.
     let mut left = vec![(0, rows)];
     while let Some((start, some)) = left.pop() {
-        match attempt(database, some).await {
+        match attempt(database, some, values).await {
             Ok(stored) => {
                 for (answer, entity) in answers.iter_mut().skip(start).zip(stored) {
                     *answer = Some(Ok(entity));
@@ -56,7 +58,11 @@ const fn is_about_one(kind: StoreErrorKind) -> bool {
 }
 
 /// Stores all of them or none.
-async fn attempt<E: Assigned>(database: &Database, rows: &[ImportRow<E>]) -> StoreResult<Vec<E>> {
+async fn attempt<E: Assigned>(
+    database: &Database,
+    rows: &[ImportRow<E>],
+    values: &dyn ImportedValues,
+) -> StoreResult<Vec<E>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -77,6 +83,11 @@ async fn attempt<E: Assigned>(database: &Database, rows: &[ImportRow<E>]) -> Sto
     }
     let along: Vec<&E::Along> = rows.iter().map(|row| &row.along).collect();
     E::attach(&along, &mut changes).await?;
+    let ids: Vec<EntityId> = rows
+        .iter()
+        .filter_map(|row| Some(row.entity.id()?.into()))
+        .collect();
+    values.save(&ids).await?;
     changes.commit().await?;
     rows.iter()
         .map(|row| {

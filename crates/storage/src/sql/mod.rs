@@ -17,6 +17,7 @@
 
 mod alarm_changes;
 mod alarm_comments;
+mod alarm_order;
 mod alarm_rows;
 mod alarms;
 mod api_keys;
@@ -40,6 +41,8 @@ mod import;
 mod list;
 mod names;
 mod options;
+mod ota_packages;
+mod ota_updates;
 mod profiles;
 mod query;
 mod queues;
@@ -92,6 +95,8 @@ impl Database {
             calls: Arc::new(calls::Calls(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
+            ota_packages: Arc::new(ota_packages::OtaPackages(self.clone())),
+            ota_updates: Arc::new(ota_updates::OtaUpdates(self.clone())),
             api_keys: Arc::new(api_keys::ApiKeys(self.clone())),
             audit: Arc::new(audit::Audit(self.clone())),
             settings: Arc::new(settings::Settings(self.clone())),

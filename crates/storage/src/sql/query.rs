@@ -16,6 +16,7 @@ pub(super) enum Arg {
     Text(Option<String>),
     Int(Option<i64>),
     Flag(bool),
+    Bytes(Vec<u8>),
 }
 
 impl From<Uuid> for Arg {

@@ -1,7 +1,7 @@
 //! Saving, reading and deleting any entity.
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::{EntityId, TenantId};
+use fieldline_model::{EntityId, OtaPackageId, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -269,6 +269,12 @@ pub(super) fn number(rows: &[Row]) -> StoreResult<u64> {
 /// An entity out of its document; columns overwrite what they hold.
 pub(super) fn parse<R: Record>(doc: &str) -> StoreResult<R> {
     serde_json::from_str(doc).map_err(unreadable)
+}
+
+/// The OTA package in the next column, if there is one.
+pub(super) fn package(columns: &mut Columns<'_>) -> StoreResult<Option<EntityId>> {
+    let id: Option<Uuid> = columns.next()?;
+    Ok(id.map(|id| OtaPackageId(id).into()))
 }
 
 /// A text of an indexed column.

@@ -17,6 +17,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_settings.sql"),
     include_str!("migrations/0008_audit_log.sql"),
     include_str!("migrations/0009_api_keys.sql"),
+    include_str!("migrations/0010_log_ins.sql"),
+    include_str!("migrations/0011_ota_packages.sql"),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

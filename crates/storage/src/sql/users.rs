@@ -1,7 +1,7 @@
 //! Users and how they log in.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult, UserFilter, UserStore};
+use fieldline_core::ports::{Login, StoreError, StoreErrorKind, StoreResult, UserFilter, UserStore};
 use fieldline_model::entity::{Authority, User, UserCredentials};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, TenantId, UserId};
@@ -184,9 +184,14 @@ impl UserStore for Users {
         first_credentials(&self.0.read(query).await?)
     }
 
-    async fn note_login(&self, id: UserId, right: bool) -> StoreResult<u32> {
-        let query = Query::new("UPDATE user_credentials SET failed_logins = ")
-            .push(if right { "0" } else { "failed_logins + 1" })
+    async fn note_login(&self, id: UserId, login: Login) -> StoreResult<u32> {
+        let query = Query::new("UPDATE user_credentials SET failed_logins = ");
+        let query = match login {
+            Login::Right(at) => query.push("0, last_login = ").bind(at),
+            Login::Wrong => query.push("failed_logins + 1"),
+            Login::Forgiven => query.push("0"),
+        };
+        let query = query
             .push(" WHERE user_id = ")
             .bind(id.0)
             .push(" RETURNING failed_logins");
@@ -200,7 +205,7 @@ impl UserStore for Users {
             None => Ok(Arg::Text(None)),
         };
         let past = serde_json::to_string(&credentials.past_passwords).map_err(unreadable)?;
-        let query = Query::new("INSERT INTO user_credentials (user_id, ")
+        let mut query = Query::new("INSERT INTO user_credentials (user_id, ")
             .push(CREDENTIALS)
             .push(") VALUES (")
             .bind(credentials.user_id.0)
@@ -218,9 +223,14 @@ impl UserStore for Users {
                 ") ON CONFLICT (user_id) DO UPDATE SET enabled = excluded.enabled, \
                  password_hash = excluded.password_hash, activate_token = excluded.activate_token, \
                  reset_token = excluded.reset_token, tokens_valid_from = excluded.tokens_valid_from, \
-                 password_time = excluded.password_time, past_passwords = excluded.past_passwords",
+                 password_time = excluded.password_time, past_passwords = excluded.past_passwords, \
+                 version = user_credentials.version + 1",
             );
+        if let Some(version) = credentials.version {
+            query = query.push(" WHERE user_credentials.version = ").bind(version);
+        }
         match self.0.execute(query).await {
+            Ok(0) => Err(record::version_conflict(User::NAME)),
             Ok(_) => Ok(()),
             Err(Failure::BrokenReference) => Err(record::not_found(User::NAME)),
             Err(Failure::Taken(_)) => Err(StoreError::new(
@@ -232,7 +242,7 @@ impl UserStore for Users {
     }
 }
 
-/// What is kept of credentials besides whose they are. Failed log-ins are counted on their own.
+/// What is kept of credentials besides whose they are. Log-ins are noted on their own.
 const CREDENTIALS: &str = "enabled, password_hash, activate_token, reset_token, tokens_valid_from, password_time, \
     past_passwords";
 
@@ -243,7 +253,7 @@ fn with_authority(query: Query, authority: Authority) -> Query {
 fn select_credentials() -> Query {
     Query::new("SELECT user_id, ")
         .push(CREDENTIALS)
-        .push(" FROM user_credentials WHERE ")
+        .push(", last_login, failed_logins, version FROM user_credentials WHERE ")
 }
 
 fn first_credentials(rows: &[Row]) -> StoreResult<Option<UserCredentials>> {
@@ -261,6 +271,9 @@ fn first_credentials(rows: &[Row]) -> StoreResult<Option<UserCredentials>> {
                 Some(past) => serde_json::from_str(&past).map_err(unreadable)?,
                 None => Vec::new(),
             },
+            last_login: columns.next()?,
+            failed_logins: u32::try_from(columns.next::<i64>()?).unwrap_or(u32::MAX),
+            version: Some(columns.next()?),
         })
     };
     rows.first().map(read).transpose()

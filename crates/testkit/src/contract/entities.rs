@@ -15,6 +15,7 @@ mod fixture;
 mod importing;
 mod limits;
 mod listing;
+mod ota;
 mod relations;
 mod rule_chains;
 mod saving;
@@ -64,6 +65,10 @@ pub use listing::{
     pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
     unknown_sort_properties_are_refused_by_name,
 };
+pub use ota::{
+    devices_wait_for_being_told_of_their_package, packages_read_back_whole_with_their_data,
+    packages_that_are_assigned_stay,
+};
 pub use relations::{
     assets_are_kept_like_devices, entity_views_are_kept_like_devices, relations_are_found_from_both_ends,
     searches_walk_along_relations,
@@ -104,6 +109,9 @@ macro_rules! entity_contract {
             calculated_fields_go_with_their_entity
             calls_are_found_until_they_end
             calls_of_others_are_not_there
+            packages_read_back_whole_with_their_data
+            packages_that_are_assigned_stay
+            devices_wait_for_being_told_of_their_package
             dashboards_read_back_whole
             dashboards_are_assigned_to_customers
             dashboards_of_mobile_applications_have_an_order

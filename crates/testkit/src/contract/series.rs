@@ -79,7 +79,7 @@ async fn save(stores: &Stores, subject: Subject, ts: i64, values: &[(&str, Value
 async fn save_for(stores: &Stores, subject: Subject, ts: i64, ttl_seconds: u32, values: &[(&str, Value)]) {
     let values = packed(values);
     let row = TelemetryRow {
-        parts: RowParts::Both,
+        parts: RowParts::ALL,
         subject,
         ts,
         ttl_seconds,
@@ -115,7 +115,7 @@ fn effects<'a>(rows: Points<'_>, values: &'a [Vec<u8>], states: Vec<StateRow>) -
         .iter()
         .zip(values)
         .map(|((subject, ts, _, _), values)| TelemetryRow {
-            parts: RowParts::Both,
+            parts: RowParts::ALL,
             subject: *subject,
             ts: *ts,
             ttl_seconds: 0,

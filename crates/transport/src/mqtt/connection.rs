@@ -49,6 +49,8 @@ pub(super) struct Shared {
     /// Largest packet without its fixed header, as devices are told.
     pub(super) max_content: u32,
     pub(super) inactivity_s: u32,
+    /// Memory for large chunks of packages on their way.
+    pub(super) large: Arc<Semaphore>,
 }
 
 /// The place of one open connection among those that may be open; given back when dropped.

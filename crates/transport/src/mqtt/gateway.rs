@@ -5,6 +5,7 @@
 
 mod messages;
 mod metrics;
+mod protobuf;
 mod sessions;
 
 use fieldline_codec::{PacketId, Publish, QoS, ReasonCode};
@@ -16,6 +17,12 @@ use fieldline_core::sessions::Content;
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::AttributeScope;
+use fieldline_protobuf::MessageError;
+use fieldline_protobuf::api::{
+    GatewayAttributeUpdateNotificationMsg, GatewayDeviceRpcRequestMsg, PostAttributeMsg, PostTelemetryMsg,
+    ToDeviceRpcRequestMsg,
+};
+use prost::Message as _;
 use tracing::{debug, warn};
 
 use self::messages::{Body, Message};
@@ -23,7 +30,8 @@ pub(super) use self::metrics::GatewayMetrics;
 pub(super) use self::sessions::Gateway;
 use super::connection::Shared;
 use super::incoming::{Flow, Incoming, Step};
-use crate::{Services, payload};
+use crate::Services;
+use crate::payload::{self, PayloadError};
 
 const ATTRIBUTES: &str = "v1/gateway/attributes";
 const ATTRIBUTES_RESPONSE: &str = "v1/gateway/attributes/response";
@@ -76,6 +84,18 @@ enum Problem {
 
 impl From<JsonError> for Problem {
     fn from(error: JsonError) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
+impl From<MessageError> for Problem {
+    fn from(error: MessageError) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
+impl From<PayloadError> for Problem {
+    fn from(error: PayloadError) -> Self {
         Self::Malformed(error.to_string())
     }
 }
@@ -184,7 +204,11 @@ impl Incoming {
     }
 
     async fn carry_out(&mut self, shared: &Shared, said: &Said) -> Result<(), Problem> {
-        match Message::parse(&said.topic, &said.payload)? {
+        let message = match self.settings.mqtt_payloads {
+            Some(_) => Message::parse_protobuf(&said.topic, &said.payload)?,
+            None => Message::parse(&said.topic, &said.payload)?,
+        };
+        match message {
             Message::Connect(name, device_type) => {
                 let device_type = device_type.as_deref().filter(|name| !name.is_empty());
                 let device = self
@@ -199,29 +223,34 @@ impl Incoming {
             Message::Telemetry(mut devices) => {
                 let mut said = Vec::new();
                 for (_, body) in &mut devices {
-                    metrics::take_metadata(body, &mut said)?;
+                    if let Body::Json(body) = body {
+                        metrics::take_metadata(body, &mut said)?;
+                    }
                 }
                 let now_ms = shared.services.clock.now_ms();
                 shared.gateway_metrics.add(self.device(), said, now_ms);
                 self.take_all(shared, devices, |shared, device, body, batch| {
-                    let ttl_seconds = device.settings().ttl_seconds;
-                    payload::telemetry(&shared.services, device, ttl_seconds, body, batch)
+                    telemetry(&shared.services, device, body, batch)
                 })
                 .await
             }
             Message::Attributes(devices) => {
                 self.take_all(shared, devices, |shared, device, body, batch| {
-                    payload::attributes(&shared.services, device, body, batch)
+                    attributes(&shared.services, device, body, batch)
                 })
                 .await
             }
-            Message::Request(request) => {
+            Message::Request(mut request) => {
                 let device = self.behind(shared, &request.device, DEFAULT_TYPE).await?;
                 self.pass_behind(&request.device, &device, 0)?;
-                let answer = request.answer(&shared.services, &device).await?;
+                let found = request.find(&shared.services, &device).await?;
+                let answer = match self.settings.mqtt_payloads {
+                    Some(_) => request.message(&found).encode_to_vec(),
+                    None => request.json_answer(&found).into_bytes(),
+                };
                 let qos = self.granted.qos_of(ATTRIBUTES_RESPONSE);
                 let qos = qos.unwrap_or(QoS::AtLeastOnce);
-                if let Err(error) = self.send(ATTRIBUTES_RESPONSE, qos, answer.as_bytes(), None) {
+                if let Err(error) = self.send(ATTRIBUTES_RESPONSE, qos, &answer, None) {
                     debug!(gateway = %self.device().id, %error, "cannot send an answer");
                 }
                 Ok(())
@@ -230,14 +259,13 @@ impl Incoming {
                 let device = self.behind(shared, &answer.device, DEFAULT_TYPE).await?;
                 self.pass_behind(&answer.device, &device, 0)?;
                 let calls = &shared.services.calls;
-                match calls.answered(device.subject, answer.id, answer.data.get().to_owned()) {
+                match calls.answered(device.subject, answer.id, answer.data) {
                     true => Ok(()),
                     false => Err(Problem::Busy),
                 }
             }
             Message::Claim(devices) => {
-                for (name, body) in devices {
-                    let claim = json::claim(body.get().as_bytes())?;
+                for (name, claim) in devices {
                     let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
                     self.pass_behind(&name, &device, 0)?;
                     let claims = &shared.services.onboarding.claims;
@@ -251,17 +279,17 @@ impl Incoming {
     }
 
     /// Brings the messages of all devices to the journal, and waits until they are durable; none of them if one is wrong.
-    async fn take_all(
+    async fn take_all<M>(
         &mut self,
         shared: &Shared,
-        devices: Vec<(String, Body)>,
-        parse: fn(&Shared, &DeviceHandle, &[u8], &mut RecordBatch) -> Result<(), JsonError>,
+        devices: Vec<(String, Body<M>)>,
+        parse: fn(&Shared, &DeviceHandle, &Body<M>, &mut RecordBatch) -> Result<(), PayloadError>,
     ) -> Result<(), Problem> {
         let mut parsed = Vec::with_capacity(devices.len());
         for (name, body) in devices {
             let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
             let mut batch = RecordBatch::new();
-            parse(shared, &device, body.get().as_bytes(), &mut batch)?;
+            parse(shared, &device, &body, &mut batch)?;
             self.pass_behind(&name, &device, batch.points())?;
             parsed.push((device, batch));
         }
@@ -287,25 +315,24 @@ impl Incoming {
             Content::Downlink(downlink) => downlink,
             Content::Close(_) => return self.leave_closed(shared, name),
         };
-        let (topic, data) = match &downlink {
-            Downlink::Attributes(update) => (ATTRIBUTES, update.to_json()),
-            Downlink::Call(call) => (CALLS, call.to_numbered_json()),
+        let topic = match &downlink {
+            Downlink::Attributes(_) => ATTRIBUTES,
+            Downlink::Call(_) => CALLS,
             // Devices behind gateways make no calls.
             Downlink::Answer(..) => return,
         };
-        let mut body = String::from("{\"device\":");
-        json::write_string(name, &mut body);
-        body.push_str(",\"data\":");
-        body.push_str(&data);
-        body.push('}');
+        let body = match self.settings.mqtt_payloads {
+            Some(_) => message_of(name, &downlink, shared.services.clock.now_ms()),
+            None => json_of(name, &downlink).into_bytes(),
+        };
         let qos = self.granted.qos_of(topic).unwrap_or(QoS::AtLeastOnce);
         let Downlink::Call(call) = downlink else {
-            if let Err(error) = self.send(topic, qos, body.as_bytes(), None) {
+            if let Err(error) = self.send(topic, qos, &body, None) {
                 debug!(gateway = %self.device().id, %error, "cannot send a message to the gateway");
             }
             return;
         };
-        match self.send(topic, qos, body.as_bytes(), Some(call.clone())) {
+        match self.send(topic, qos, &body, Some(call.clone())) {
             Ok(()) => shared.services.calls.sent(&call, qos != QoS::AtMostOnce),
             Err(error) => shared.services.calls.failed(&call, &error.to_string()),
         }
@@ -324,6 +351,89 @@ async fn append(
     let routed = routed.map(|queue| uplink.to(device.subject.tenant, Some(queue)));
     let uplink = routed.as_deref().unwrap_or(uplink);
     uplink.append(device.subject, batch).await
+}
+
+fn telemetry(
+    services: &Services,
+    device: &DeviceHandle,
+    body: &Body<PostTelemetryMsg>,
+    batch: &mut RecordBatch,
+) -> Result<(), PayloadError> {
+    let ttl_seconds = device.settings().ttl_seconds;
+    match body {
+        Body::Json(body) => payload::telemetry(services, device, ttl_seconds, body.get().as_bytes(), batch)?,
+        Body::Protobuf(message) => {
+            let now_ms = services.clock.now_ms();
+            let mut record = batch.telemetry(device.subject, now_ms, ttl_seconds);
+            message.write(|| device.times.next(now_ms), &mut record)?;
+            record.finish();
+        }
+    }
+    Ok(())
+}
+
+fn attributes(
+    services: &Services,
+    device: &DeviceHandle,
+    body: &Body<PostAttributeMsg>,
+    batch: &mut RecordBatch,
+) -> Result<(), PayloadError> {
+    match body {
+        Body::Json(body) => payload::attributes(services, device, body.get().as_bytes(), batch)?,
+        Body::Protobuf(message) => {
+            let mut record =
+                batch.attributes(device.subject, services.clock.now_ms(), scope(!message.shared));
+            message.pack(record.buffer())?;
+            record.finish();
+        }
+    }
+    Ok(())
+}
+
+/// What is sent to a device behind the gateway, as JSON.
+fn json_of(name: &str, downlink: &Downlink) -> String {
+    let data = match downlink {
+        Downlink::Attributes(update) => update.to_json(),
+        Downlink::Call(call) => call.to_numbered_json(),
+        Downlink::Answer(_, body) => body.to_string(),
+    };
+    let mut body = String::from("{\"device\":");
+    json::write_string(name, &mut body);
+    body.push_str(",\"data\":");
+    body.push_str(&data);
+    body.push('}');
+    body
+}
+
+/// The same as a message.
+fn message_of(name: &str, downlink: &Downlink, now_ms: i64) -> Vec<u8> {
+    let device_name = name.to_owned();
+    match downlink {
+        Downlink::Attributes(update) => GatewayAttributeUpdateNotificationMsg {
+            device_name,
+            notification_msg: Some(payload::notification(update, now_ms)),
+        }
+        .encode_to_vec(),
+        Downlink::Call(call) => {
+            let (upper, lower) = call.id.as_u64_pair();
+            let request = ToDeviceRpcRequestMsg {
+                request_id: call.number,
+                method_name: call.method.clone(),
+                params: call.params.clone(),
+                expiration_time: call.expires_ms,
+                request_id_msb: upper.cast_signed(),
+                request_id_lsb: lower.cast_signed(),
+                oneway: call.oneway,
+                persisted: call.persistent,
+            };
+            GatewayDeviceRpcRequestMsg {
+                device_name,
+                rpc_request_msg: Some(request),
+            }
+            .encode_to_vec()
+        }
+        Downlink::Answer(_, body) => body.as_bytes().to_vec(),
+    }
 }
 
 /// Which scope a gateway asks for.

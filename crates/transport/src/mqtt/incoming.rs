@@ -10,17 +10,18 @@ use fieldline_codec::{
 use fieldline_core::devices::{DeviceHandle, DeviceSettings, MessageLimits, Refused, Role};
 use fieldline_core::logging::LogGate;
 use fieldline_core::sessions::SessionGuard;
-use fieldline_model::json::{self, JsonError};
+use fieldline_model::json;
 use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
+use super::firmware::{ChunkRequest, Downloads};
 use super::gateway::{Gateway, Said};
 use super::login::Admitted;
 use super::partial::Share;
-use super::topics::{self, Family, Format, Granted, Uplink};
+use super::topics::{self, Family, Granted, Uplink};
 use super::two_way::Sent;
-use crate::payload::{self, AttributeRequest};
+use crate::payload::{AttributeRequest, PayloadError};
 
 static ANSWER_GATE: LogGate = LogGate::new(2);
 
@@ -40,17 +41,14 @@ pub(super) enum Step {
     End(Option<ReasonCode>),
 }
 
-/// What a device asks and is answered with a publish.
-pub(super) struct Question {
-    topic: String,
-    what: Asked,
-}
-
-enum Asked {
-    Attributes(AttributeRequest),
-    SessionLimits,
+/// What a device asks, and how it is answered.
+pub(super) enum Question {
+    /// With a publish of that family, which carries the number.
+    Attributes(Family, i32, AttributeRequest),
+    SessionLimits(Family, i32),
     Claim(json::Claim),
     Gateway(Said),
+    Chunk(ChunkRequest),
 }
 
 /// The state of a connection that packets act on.
@@ -67,6 +65,8 @@ pub(super) struct Incoming {
     pub(super) granted: Granted,
     /// What is behind it, once it has spoken as a gateway.
     pub(super) gateway: Option<Box<Gateway>>,
+    /// What it downloads, once it has.
+    pub(super) downloads: Option<Box<Downloads>>,
     /// The session as the rest of the platform knows it.
     pub(super) guard: SessionGuard,
 }
@@ -88,6 +88,7 @@ impl Incoming {
             share,
             granted: Granted::default(),
             gateway: None,
+            downloads: None,
             guard,
         }
     }
@@ -107,6 +108,9 @@ impl Incoming {
     pub(super) fn clear_out(&mut self) {
         if self.out.capacity() > KEPT_OUT {
             self.out = Vec::new();
+            if let Some(downloads) = &mut self.downloads {
+                downloads.written();
+            }
         } else {
             self.out.clear();
         }
@@ -229,60 +233,57 @@ impl Incoming {
         let ttl_seconds = self.settings.ttl_seconds;
         let before = batch.mark();
         match topics::uplink(name, &self.settings) {
-            Uplink::Telemetry(Format::Json) => {
-                let parsed = payload::telemetry(services, self.device(), ttl_seconds, publish.payload, batch);
+            Uplink::Telemetry(family) => {
+                let format = family.uplink_format(&self.settings);
+                let parsed = format.telemetry(services, self.device(), ttl_seconds, publish.payload, batch);
                 self.take(shared, publish, parsed, batch, before)
             }
-            Uplink::Attributes(Format::Json) => {
-                let parsed = payload::attributes(services, self.device(), publish.payload, batch);
+            Uplink::Attributes(family) => {
+                let format = family.uplink_format(&self.settings);
+                let parsed = format.attributes(services, self.device(), publish.payload, batch);
                 self.take(shared, publish, parsed, batch, before)
             }
-            Uplink::AttributeRequest {
-                format: Format::Json,
-                answer,
-                id,
-            } if is_number(id) => {
-                let topic = format!("{answer}{id}");
-                match AttributeRequest::parse(publish.payload) {
-                    Ok(request) => self.ask(shared, publish, topic, Asked::Attributes(request)),
-                    Err(error) => self.settle(shared, publish, Err(error)),
+            Uplink::AttributeRequest { family, id } => match number_of(id) {
+                Some(number) => {
+                    let format = family.uplink_format(&self.settings);
+                    let question = format
+                        .attribute_request(publish.payload)
+                        .map(|request| Question::Attributes(family, number, request));
+                    self.ask(shared, publish, question)
                 }
-            }
-            Uplink::Call { family, id } if family != Family::V2Protobuf && is_number(id) => {
-                let number = id.parse().unwrap_or_default();
-                match json::call(publish.payload) {
+                None => self.invalid(shared, publish),
+            },
+            Uplink::Call { family, id } => match number_of(id) {
+                Some(number) => match family.uplink_format(&self.settings).call(publish.payload) {
                     Ok(call) if call.method == SESSION_LIMITS => {
-                        let topic = format!("{}{id}", family.answers());
-                        self.ask(shared, publish, topic, Asked::SessionLimits)
+                        self.ask(shared, publish, Ok(Question::SessionLimits(family, number)))
                     }
                     Ok(call) => self.call(shared, publish, (family, number), &call, batch),
                     Err(error) => self.settle(shared, publish, Err(error)),
-                }
-            }
-            Uplink::Answer {
-                format: Format::Json,
-                id,
-            } if is_number(id) => {
-                let number = id.parse().unwrap_or_default();
-                self.answer_call(shared, publish, number)
-            }
+                },
+                None => self.invalid(shared, publish),
+            },
+            Uplink::Answer { family, id } => match number_of(id) {
+                Some(number) => match family.uplink_format(&self.settings).answer(publish.payload) {
+                    Ok(body) => self.answer_call(shared, publish, number, body),
+                    Err(error) => self.settle(shared, publish, Err(error)),
+                },
+                None => self.invalid(shared, publish),
+            },
             Uplink::Gateway(topic) => {
                 let said = Said::of(publish, topic);
-                Flow::Stop(Step::Answer(Box::new(Question {
-                    topic: String::new(),
-                    what: Asked::Gateway(said),
-                })))
+                Flow::Stop(Step::Answer(Box::new(Question::Gateway(said))))
             }
-            Uplink::Claim => match json::claim(publish.payload) {
-                Ok(claim) => self.ask(shared, publish, String::new(), Asked::Claim(claim)),
-                Err(error) => self.settle(shared, publish, Err(error)),
-            },
-            Uplink::Telemetry(Format::Protobuf)
-            | Uplink::Attributes(Format::Protobuf)
-            | Uplink::AttributeRequest { .. }
-            | Uplink::Call { .. }
-            | Uplink::Answer { .. } => self.invalid(shared, publish),
-            Uplink::Unknown => {
+            Uplink::Claim => {
+                let format = Family::V1.uplink_format(&self.settings);
+                let question = format.claim(publish.payload).map(Question::Claim);
+                self.ask(shared, publish, question)
+            }
+            Uplink::Chunk { kind, id, number } if is_digits(id) => {
+                let wanted = (id.to_owned(), number.parse().ok());
+                self.ask_chunk(shared, publish, kind, wanted)
+            }
+            Uplink::Unknown | Uplink::Chunk { .. } => {
                 services.activity.heard(self.device().subject);
                 self.acknowledge(publish, ReasonCode::TopicNameInvalid);
                 Flow::Next
@@ -290,13 +291,22 @@ impl Incoming {
         }
     }
 
-    fn ask(&mut self, shared: &Shared, publish: &Publish<'_>, topic: String, what: Asked) -> Flow {
+    pub(super) fn ask(
+        &mut self,
+        shared: &Shared,
+        publish: &Publish<'_>,
+        question: Result<Question, PayloadError>,
+    ) -> Flow {
+        let question = match question {
+            Ok(question) => question,
+            Err(error) => return self.settle(shared, publish, Err(error)),
+        };
         if let Err(refused) = self.device().pass(0) {
             return self.refuse(shared, &refused);
         }
         shared.services.activity.heard(self.device().subject);
         self.acknowledge(publish, ReasonCode::Success);
-        Flow::Stop(Step::Answer(Box::new(Question { topic, what })))
+        Flow::Stop(Step::Answer(Box::new(question)))
     }
 
     /// Takes a message into the batch, unless it goes beyond a rate limit.
@@ -304,7 +314,7 @@ impl Incoming {
         &mut self,
         shared: &Shared,
         publish: &Publish<'_>,
-        parsed: Result<(), JsonError>,
+        parsed: Result<(), PayloadError>,
         batch: &mut RecordBatch,
         before: BatchMark,
     ) -> Flow {
@@ -326,7 +336,7 @@ impl Incoming {
         Flow::Stop(Step::End(None))
     }
 
-    fn settle(&mut self, shared: &Shared, publish: &Publish<'_>, parsed: Result<(), JsonError>) -> Flow {
+    fn settle(&mut self, shared: &Shared, publish: &Publish<'_>, parsed: Result<(), PayloadError>) -> Flow {
         match parsed {
             Ok(()) => {
                 self.acknowledge(publish, ReasonCode::Success);
@@ -397,26 +407,36 @@ impl Incoming {
 
     /// Publishes the answer to a question, or does what else cannot be done at once. Returns how to go on.
     pub(super) async fn answer(&mut self, shared: &Shared, question: Box<Question>) -> Step {
-        let Question { topic, what } = *question;
-        let payload = match what {
-            Asked::Attributes(request) => match request.answer(&shared.services, self.device()).await {
-                Ok(answer) => answer,
-                Err(error) => {
-                    if let Some(suppressed) = ANSWER_GATE.open() {
-                        warn!(%error, suppressed, "cannot answer an attribute request");
+        let (topic, payload) = match *question {
+            Question::Attributes(family, number, request) => {
+                let found = match request.find(&shared.services, self.device()).await {
+                    Ok(found) => found,
+                    Err(error) => {
+                        if let Some(suppressed) = ANSWER_GATE.open() {
+                            warn!(%error, suppressed, "cannot answer an attribute request");
+                        }
+                        return Step::Continue;
                     }
-                    return Step::Continue;
-                }
-            },
-            Asked::SessionLimits => session_limits(shared, &self.settings, self.device().role()),
-            Asked::Claim(claim) => {
+                };
+                let format = family.downlink_format(&self.settings);
+                let payload = format.found(number, &request, &found);
+                (format!("{}{number}", family.attribute_answers()), payload)
+            }
+            Question::SessionLimits(family, number) => {
+                let limits = session_limits(shared, &self.settings, self.device().role());
+                let format = family.downlink_format(&self.settings);
+                let payload = format.platform_answer(number, &limits);
+                (format!("{}{number}", family.answers()), payload)
+            }
+            Question::Claim(claim) => {
                 self.open_claim(shared, claim).await;
                 return Step::Continue;
             }
-            Asked::Gateway(said) => return self.speak(shared, said).await,
+            Question::Gateway(said) => return self.speak(shared, said).await,
+            Question::Chunk(request) => return self.send_chunk(shared, request).await,
         };
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
-        if let Err(error) = self.send(&topic, qos, payload.as_bytes(), None) {
+        if let Err(error) = self.send(&topic, qos, &payload, None) {
             debug!(device = %self.device().id, %error, "cannot send an answer");
         }
         Step::Continue
@@ -434,8 +454,12 @@ impl Incoming {
     }
 }
 
-fn is_number(text: &str) -> bool {
-    text.parse::<i32>().is_ok()
+fn number_of(text: &str) -> Option<i32> {
+    text.parse().ok()
+}
+
+fn is_digits(text: &str) -> bool {
+    (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What the SDKs of this API ask for after connecting: how much they may send, and where they are gateways, how much may

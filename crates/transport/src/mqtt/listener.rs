@@ -61,6 +61,7 @@ impl MqttServer {
             places: Semaphore::new(max_connections),
             max_packet: with_header(max_content),
             max_content,
+            large: super::firmware::memory(),
             inactivity_s: u32::try_from(options.inactivity_timeout.0.as_secs()).unwrap_or(u32::MAX),
         };
         let stop = watch::Sender::new(false);

@@ -14,7 +14,7 @@ use tracing::warn;
 use super::connection::Shared;
 use super::stream::Stream;
 use super::two_way::Sent;
-use crate::payload;
+use crate::payload::Provision;
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
@@ -174,19 +174,19 @@ impl Newcomer {
             );
             return false;
         }
-        let Ok(request) = payload::provision_request(payload) else {
+        let Ok(asked) = Provision::parse(payload) else {
             self.session
                 .disconnect(ReasonCode::PayloadFormatInvalid, &mut self.out);
             return false;
         };
         let provisioning = &shared.services.onboarding.provisioning;
-        let answer = match provisioning.provision(&request).await {
+        let answer = match provisioning.provision(&asked.request).await {
             Ok(provisioned) => {
                 // Whoever guesses keys and secrets is nobody's device.
                 if provisioned.status == ProvisionStatus::NotFound {
                     shared.services.guard.was_wrong(self.address);
                 }
-                serde_json::to_vec(&provisioned).unwrap_or_default()
+                asked.answer(&provisioned)
             }
             Err(error) => {
                 if let Some(suppressed) = STORE_GATE.open() {

@@ -3,6 +3,9 @@
 use fieldline_codec::{QoS, topic};
 use fieldline_core::devices::DeviceSettings;
 use fieldline_core::downlink::Wants;
+use fieldline_model::entity::OtaKind;
+
+use crate::payload::Format;
 
 const V1_TELEMETRY: &str = "v1/devices/me/telemetry";
 const V1_ATTRIBUTES: &str = "v1/devices/me/attributes";
@@ -15,12 +18,11 @@ const GATEWAY: &str = "v1/gateway";
 /// What a device publishes on a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Uplink<'t> {
-    Telemetry(Format),
-    Attributes(Format),
-    /// Asks for attributes; the answer goes to this topic prefix, followed by the id.
+    Telemetry(Family),
+    Attributes(Family),
+    /// Asks for attributes, and is answered in this family.
     AttributeRequest {
-        format: Format,
-        answer: &'static str,
+        family: Family,
         id: &'t str,
     },
     /// Calls a procedure of the platform, and is answered in this family.
@@ -30,21 +32,20 @@ pub(super) enum Uplink<'t> {
     },
     /// Answers a call.
     Answer {
-        format: Format,
+        family: Family,
         id: &'t str,
+    },
+    /// Asks for a chunk of its firmware or software.
+    Chunk {
+        kind: OtaKind,
+        id: &'t str,
+        number: &'t str,
     },
     /// Lets a customer claim it.
     Claim,
     /// Speaks for other devices, on the topic behind `v1/gateway`.
     Gateway(&'t str),
     Unknown,
-}
-
-/// Format of a payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    Json,
-    Protobuf,
 }
 
 /// What a device means by publishing on a topic.
@@ -54,19 +55,21 @@ pub(super) fn uplink<'t>(name: &'t str, settings: &DeviceSettings) -> Uplink<'t>
         settings.attributes_topic.as_deref().unwrap_or(V1_ATTRIBUTES),
         name,
     ) {
-        return Uplink::Attributes(Format::Json);
+        return Uplink::Attributes(Family::V1);
     }
     if let Some(filter) = &settings.telemetry_topic
         && topic::matches(filter, name)
     {
-        return Uplink::Telemetry(Format::Json);
+        return Uplink::Telemetry(Family::V1);
     }
     match name {
-        V1_TELEMETRY if settings.telemetry_topic.is_none() => Uplink::Telemetry(Format::Json),
-        "v2/t" | "v2/t/j" => Uplink::Telemetry(Format::Json),
-        "v2/t/p" => Uplink::Telemetry(Format::Protobuf),
-        "v2/a" | "v2/a/j" => Uplink::Attributes(Format::Json),
-        "v2/a/p" => Uplink::Attributes(Format::Protobuf),
+        V1_TELEMETRY if settings.telemetry_topic.is_none() => Uplink::Telemetry(Family::V1),
+        "v2/t" => Uplink::Telemetry(Family::V2),
+        "v2/t/j" => Uplink::Telemetry(Family::V2Json),
+        "v2/t/p" => Uplink::Telemetry(Family::V2Protobuf),
+        "v2/a" => Uplink::Attributes(Family::V2),
+        "v2/a/j" => Uplink::Attributes(Family::V2Json),
+        "v2/a/p" => Uplink::Attributes(Family::V2Protobuf),
         "v1/devices/me/claim" => Uplink::Claim,
         other => prefixed(other),
     }
@@ -74,27 +77,26 @@ pub(super) fn uplink<'t>(name: &'t str, settings: &DeviceSettings) -> Uplink<'t>
 
 fn prefixed(name: &str) -> Uplink<'_> {
     // The longer prefix of a pair stands first.
-    let requests = [
-        (V1_ATTRIBUTES_REQUEST, Format::Json, V1_ATTRIBUTES_RESPONSE),
-        ("v2/a/req/j/", Format::Json, "v2/a/res/j/"),
-        ("v2/a/req/p/", Format::Protobuf, "v2/a/res/p/"),
-        ("v2/a/req/", Format::Json, "v2/a/res/"),
-    ];
-    for (prefix, format, answer) in requests {
-        if let Some(id) = name.strip_prefix(prefix) {
-            return Uplink::AttributeRequest { format, answer, id };
-        }
-    }
     for family in [Family::V1, Family::V2Json, Family::V2Protobuf, Family::V2] {
+        if let Some(id) = name.strip_prefix(family.attribute_requests()) {
+            return Uplink::AttributeRequest { family, id };
+        }
         if let Some(id) = name.strip_prefix(family.calls()) {
             return Uplink::Call { family, id };
         }
         if let Some(id) = name.strip_prefix(family.answers()) {
-            let format = match family {
-                Family::V2Protobuf => Format::Protobuf,
-                Family::V1 | Family::V2 | Family::V2Json => Format::Json,
-            };
-            return Uplink::Answer { format, id };
+            return Uplink::Answer { family, id };
+        }
+    }
+    for (kind, prefix) in [
+        (OtaKind::Firmware, "v2/fw/request/"),
+        (OtaKind::Software, "v2/sw/request/"),
+    ] {
+        let chunk = name
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.split_once("/chunk/"));
+        if let Some((id, number)) = chunk {
+            return Uplink::Chunk { kind, id, number };
         }
     }
     match name.strip_prefix(GATEWAY) {
@@ -139,7 +141,11 @@ pub(super) fn filter_code(filter: &str, settings: &DeviceSettings) -> Option<u8>
         .iter()
         .position(|known| *known == filter)
         .and_then(|at| u8::try_from(at).ok());
-    let custom = || (settings.attributes_subscription.as_deref()? == filter).then_some(CUSTOM_ATTRIBUTES);
+    // What a device subscribes to is compared with the profile's filter as a topic is, wildcards included.
+    let custom = || {
+        let own = settings.attributes_subscription.as_deref()?;
+        topic::matches(own, filter).then_some(CUSTOM_ATTRIBUTES)
+    };
     known.or_else(custom)
 }
 
@@ -164,6 +170,47 @@ impl Family {
         }
     }
 
+    /// Topic on which the device asks for attributes, without the number.
+    pub(super) const fn attribute_requests(self) -> &'static str {
+        match self {
+            Self::V1 => V1_ATTRIBUTES_REQUEST,
+            Self::V2 => "v2/a/req/",
+            Self::V2Json => "v2/a/req/j/",
+            Self::V2Protobuf => "v2/a/req/p/",
+        }
+    }
+
+    /// Topic of the answers to that, without the number.
+    pub(super) const fn attribute_answers(self) -> &'static str {
+        match self {
+            Self::V1 => V1_ATTRIBUTES_RESPONSE,
+            Self::V2 => "v2/a/res/",
+            Self::V2Json => "v2/a/res/j/",
+            Self::V2Protobuf => "v2/a/res/p/",
+        }
+    }
+
+    /// How what the device publishes in this family is written.
+    pub(super) fn uplink_format(self, settings: &DeviceSettings) -> Format<'_> {
+        let payloads = settings.mqtt_payloads.as_deref();
+        match self {
+            Self::V1 | Self::V2 => Format::uplink(payloads),
+            Self::V2Json => Format::Json,
+            Self::V2Protobuf => Format::Protobuf(payloads),
+        }
+    }
+
+    /// How what goes to the device in this family is written.
+    pub(super) fn downlink_format(self, settings: &DeviceSettings) -> Format<'_> {
+        let payloads = settings.mqtt_payloads.as_deref();
+        match self {
+            Self::V1 if payloads.is_some_and(|payloads| payloads.json_downlinks) => Format::Json,
+            Self::V1 | Self::V2 => Format::downlink(payloads),
+            Self::V2Json => Format::Json,
+            Self::V2Protobuf => Format::Protobuf(payloads),
+        }
+    }
+
     /// Topic of calls to the device, without the number.
     pub(super) const fn calls(self) -> &'static str {
         match self {
@@ -185,15 +232,17 @@ impl Family {
     }
 }
 
-/// What a filter makes the session want, and the family in which it comes. Of messages in Protobuf there is none yet.
+/// What a filter makes the session want, and the family in which it comes.
 fn stream(filter: u8) -> Option<(Wants, Family)> {
     Some(match FILTERS.get(usize::from(filter)).copied() {
         Some(V1_ATTRIBUTES) | None => (Wants::ATTRIBUTES, Family::V1),
         Some("v2/a") => (Wants::ATTRIBUTES, Family::V2),
         Some("v2/a/j") => (Wants::ATTRIBUTES, Family::V2Json),
+        Some("v2/a/p") => (Wants::ATTRIBUTES, Family::V2Protobuf),
         Some("v1/devices/me/rpc/request/+") => (Wants::CALLS, Family::V1),
         Some("v2/r/req/+") => (Wants::CALLS, Family::V2),
         Some("v2/r/req/j/+") => (Wants::CALLS, Family::V2Json),
+        Some("v2/r/req/p/+") => (Wants::CALLS, Family::V2Protobuf),
         Some(_) => return None,
     })
 }
@@ -291,6 +340,8 @@ mod tests {
             of_gateway_itself: Default::default(),
             of_gateway: Default::default(),
             of_tenant: Default::default(),
+            mqtt_payloads: None,
+            coap_payloads: None,
         }
     }
 
@@ -303,15 +354,13 @@ mod tests {
             ),
             ("v2/a/req/7", "v2/a/res/"),
             ("v2/a/req/j/7", "v2/a/res/j/"),
+            ("v2/a/req/p/7", "v2/a/res/p/"),
         ] {
-            assert_eq!(
-                uplink(name, &settings()),
-                Uplink::AttributeRequest {
-                    format: Format::Json,
-                    answer,
-                    id: "7"
-                }
-            );
+            let settings = settings();
+            let Uplink::AttributeRequest { family, id: "7" } = uplink(name, &settings) else {
+                panic!("{name} asks for attributes");
+            };
+            assert_eq!(family.attribute_answers(), answer);
         }
     }
 
@@ -321,9 +370,9 @@ mod tests {
             telemetry_topic: Some("meters/+/data".to_owned()),
             ..settings()
         };
-        assert_eq!(uplink("meters/7/data", &custom), Uplink::Telemetry(Format::Json));
+        assert_eq!(uplink("meters/7/data", &custom), Uplink::Telemetry(Family::V1));
         assert_eq!(uplink(V1_TELEMETRY, &custom), Uplink::Unknown);
-        assert_eq!(uplink("v2/t", &custom), Uplink::Telemetry(Format::Json));
+        assert_eq!(uplink("v2/t", &custom), Uplink::Telemetry(Family::V2));
     }
 
     #[test]
@@ -332,8 +381,8 @@ mod tests {
             telemetry_topic: Some("#".to_owned()),
             ..settings()
         };
-        assert_eq!(uplink(V1_ATTRIBUTES, &wide), Uplink::Attributes(Format::Json));
-        assert_eq!(uplink("anything/else", &wide), Uplink::Telemetry(Format::Json));
+        assert_eq!(uplink(V1_ATTRIBUTES, &wide), Uplink::Attributes(Family::V1));
+        assert_eq!(uplink("anything/else", &wide), Uplink::Telemetry(Family::V1));
     }
 
     #[test]
@@ -393,6 +442,11 @@ mod tests {
         granted.revoke(code("my/attributes/#"));
         assert!(!granted.wants(Wants::ATTRIBUTES) && granted.wants(Wants::CALLS));
         assert_eq!(filter_code("my/attributes/#", &settings()), None);
+        assert_eq!(
+            filter_code("my/attributes/7", &custom),
+            filter_code("my/attributes/+", &custom)
+        );
+        assert_eq!(filter_code("your/attributes/7", &custom), None);
     }
 
     #[test]
@@ -402,9 +456,13 @@ mod tests {
         assert_eq!(at("v2/r/req/7"), Uplink::Call { family, id });
         let family = Family::V2Json;
         assert_eq!(at("v2/r/req/j/7"), Uplink::Call { family, id });
-        let format = Format::Json;
-        for name in ["v1/devices/me/rpc/response/7", "v2/r/res/7", "v2/r/res/j/7"] {
-            assert_eq!(at(name), Uplink::Answer { format, id });
+        for (name, family) in [
+            ("v1/devices/me/rpc/response/7", Family::V1),
+            ("v2/r/res/7", Family::V2),
+            ("v2/r/res/j/7", Family::V2Json),
+            ("v2/r/res/p/7", Family::V2Protobuf),
+        ] {
+            assert_eq!(at(name), Uplink::Answer { family, id });
         }
     }
 }

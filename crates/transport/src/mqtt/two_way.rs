@@ -17,7 +17,7 @@ use super::topics::{Family, Granted};
 /// What is written at once of what waits for the device, bytes.
 const AT_ONCE: usize = 64 << 10;
 /// What a device is told whose calls are too many.
-const TOO_MANY: &[u8] = br#"{"error":"too many calls wait for answers"}"#;
+const TOO_MANY: &str = r#"{"error":"too many calls wait for answers"}"#;
 
 /// What is kept of a message to the device until it is acknowledged: the call that it is, if it is one.
 pub(super) type Sent = Option<Arc<DeviceCall>>;
@@ -57,18 +57,21 @@ impl Incoming {
         let Content::Downlink(downlink) = letter.content else {
             return;
         };
+        let settings = &self.settings;
         let sent = match downlink {
             Downlink::Attributes(update) => {
-                let (topic, qos) = (
-                    self.granted.attributes.attributes(),
-                    self.granted.attributes_qos(),
-                );
-                self.send(topic, qos, update.to_json().as_bytes(), None)
+                let family = self.granted.attributes;
+                let now = shared.services.clock.now_ms();
+                let payload = family.downlink_format(settings).update(&update, now);
+                let qos = self.granted.attributes_qos();
+                self.send(family.attributes(), qos, &payload, None)
             }
             Downlink::Answer(number, body) => {
-                let topic = format!("{}{number}", self.granted.answers.answers());
+                let family = self.granted.answers;
+                let topic = format!("{}{number}", family.answers());
+                let payload = family.downlink_format(settings).platform_answer(number, &body);
                 let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
-                self.send(&topic, qos, body.as_bytes(), None)
+                self.send(&topic, qos, &payload, None)
             }
             Downlink::Call(call) => {
                 self.deliver_call(shared, call);
@@ -84,7 +87,16 @@ impl Incoming {
         let topic = format!("{}{}", self.granted.calls.calls(), call.number);
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         let calls = &shared.services.calls;
-        match self.send(&topic, qos, call.to_json().as_bytes(), Some(call.clone())) {
+        let payload = match self
+            .granted
+            .calls
+            .downlink_format(&self.settings)
+            .device_call(&call)
+        {
+            Ok(payload) => payload,
+            Err(error) => return calls.failed(&call, &error.to_string()),
+        };
+        match self.send(&topic, qos, &payload, Some(call.clone())) {
             Ok(()) => calls.sent(&call, qos != QoS::AtMostOnce),
             Err(error) => calls.failed(&call, &error.to_string()),
         }
@@ -132,20 +144,27 @@ impl Incoming {
             None => {
                 self.acknowledge(publish, ReasonCode::QuotaExceeded);
                 let topic = format!("{}{number}", family.answers());
-                let _ = self.send(&topic, QoS::AtMostOnce, TOO_MANY, None);
+                let format = family.downlink_format(&self.settings);
+                let payload = format.platform_answer(number, TOO_MANY);
+                let _ = self.send(&topic, QoS::AtMostOnce, &payload, None);
             }
         }
         Flow::Next
     }
 
     /// The device answers a call.
-    pub(super) fn answer_call(&mut self, shared: &Shared, publish: &Publish<'_>, number: i32) -> Flow {
+    pub(super) fn answer_call(
+        &mut self,
+        shared: &Shared,
+        publish: &Publish<'_>,
+        number: i32,
+        body: String,
+    ) -> Flow {
         if let Err(refused) = self.device().pass(0) {
             return self.refuse(shared, &refused);
         }
         let (services, subject) = (&shared.services, self.device().subject);
         services.activity.heard(subject);
-        let body = String::from_utf8_lossy(publish.payload).into_owned();
         if !services.calls.answered(subject, number, body) {
             return Flow::Stop(Step::End(Some(ReasonCode::ServerBusy)));
         }

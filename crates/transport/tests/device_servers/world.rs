@@ -142,6 +142,11 @@ impl World {
             calls: Calls::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
             sessions,
             onboarding: services::Onboarding::new(context.clone()),
+            downloads: fieldline_core::ota::Downloads::new(
+                context.stores.ota_packages.clone(),
+                context.stores.ota_updates.clone(),
+                &fieldline_core::ota::Options::default(),
+            ),
             uplink: uplink.clone(),
             attributes: store.clone(),
             activity,

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fieldline_model::entity::{Asset, AssetProfile, ImportColumnType as Column};
-use fieldline_model::{AssetId, CustomerId, TenantId};
+use fieldline_model::TenantId;
+use fieldline_model::entity::{Asset, AssetProfile};
 
-use super::{Import, Line, Stored, note, tenant_ttl};
+use super::{Import, Line, Parts, Stored};
 use crate::events::EntityChange;
 use crate::ports::ImportRow;
 use crate::services::{Context, ServiceResult, assets, profiles};
@@ -16,7 +16,6 @@ pub(super) struct AssetImport {
     context: Arc<Context>,
     tenant: TenantId,
     profiles: HashMap<String, AssetProfile>,
-    tenant_ttl: Option<u32>,
 }
 
 impl AssetImport {
@@ -25,7 +24,6 @@ impl AssetImport {
             context: Arc::clone(context),
             tenant,
             profiles: HashMap::new(),
-            tenant_ttl: None,
         }
     }
 
@@ -42,29 +40,16 @@ impl AssetImport {
 impl Import for AssetImport {
     type Entity = Asset;
 
-    async fn draft(&mut self, line: &Line, old: Option<Asset>) -> ServiceResult<ImportRow<Asset>> {
-        let create = old.is_none();
-        let mut asset = old.unwrap_or_else(|| Asset {
-            id: Some(AssetId::new()),
-            created_time: self.context.now(),
-            tenant_id: self.tenant,
-            customer_id: CustomerId::NULL,
-            ..Asset::default()
-        });
-        // Whoever has changed it meanwhile is overwritten.
-        asset.version = None;
-        if let Some(name) = line.field(Column::Name) {
-            asset.name = name.to_owned();
+    fn parts(asset: &mut Asset) -> Parts<'_> {
+        Parts {
+            label: &mut asset.label,
+            info: &mut asset.additional_info,
+            type_name: &mut asset.asset_type,
+            version: &mut asset.version,
         }
-        if let Some(label) = line.field(Column::Label) {
-            asset.label = Some(label.to_owned());
-        }
-        if let Some(text) = line.field(Column::Description) {
-            note(&mut asset.additional_info, "description", text.into());
-        }
-        if let Some(name) = line.field(Column::Type) {
-            asset.asset_type = name.to_owned();
-        }
+    }
+
+    async fn draft(&mut self, _: &Line, mut asset: Asset, create: bool) -> ServiceResult<ImportRow<Asset>> {
         assets::check_fields(&asset)?;
         let profile = self.profile(&asset.asset_type).await?;
         asset.asset_profile_id = profile.id;
@@ -79,14 +64,5 @@ impl Import for AssetImport {
     fn changes(&self, stored: &Stored<Asset>) -> Vec<EntityChange> {
         let id = stored.entity.id.unwrap_or_default();
         vec![EntityChange::AssetSaved(self.tenant, id)]
-    }
-
-    async fn ttl_seconds(&mut self, _: &Asset) -> ServiceResult<u32> {
-        if let Some(seconds) = self.tenant_ttl {
-            return Ok(seconds);
-        }
-        let seconds = tenant_ttl(&self.context, self.tenant).await?;
-        self.tenant_ttl = Some(seconds);
-        Ok(seconds)
     }
 }

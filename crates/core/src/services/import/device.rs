@@ -6,16 +6,17 @@ use std::sync::Arc;
 use fieldline_model::entity::{
     CredentialsType, Device, DeviceCredentials, DeviceProfile, ImportColumnType as Column, TransportType,
 };
-use fieldline_model::{CustomerId, DeviceCredentialsId, DeviceId, TenantId, kv, new_uuid};
+use fieldline_model::{DeviceCredentialsId, TenantId, kv, new_uuid};
 use serde_json::{Map, Value, json};
 
-use super::{Fields, Import, Line, Stored, note, tenant_ttl};
+use super::line::Fields;
+use super::{Import, Line, Parts, Stored, note};
 use crate::events::EntityChange;
 use crate::ports::ImportRow;
 use crate::services::devices::{self, TOKEN_LENGTH};
 use crate::services::{
-    Context, DeviceProfiles, ProfileService as _, ServiceError, ServiceResult, credentials, profiles,
-    random_text,
+    Context, DeviceProfiles, ProfileService as _, ServiceError, ServiceResult, credentials, ota_packages,
+    profiles, random_text,
 };
 
 const SECURITY_MODES: [&str; 4] = ["NO_SEC", "PSK", "RPK", "X509"];
@@ -27,7 +28,6 @@ pub(super) struct DeviceImport {
     tenant: TenantId,
     /// Profiles by their names and whether devices of LwM2M have them.
     profiles: HashMap<(String, bool), DeviceProfile>,
-    tenant_ttl: Option<u32>,
 }
 
 impl DeviceImport {
@@ -36,7 +36,6 @@ impl DeviceImport {
             context: Arc::clone(context),
             tenant,
             profiles: HashMap::new(),
-            tenant_ttl: None,
         }
     }
 
@@ -69,26 +68,21 @@ impl DeviceImport {
 impl Import for DeviceImport {
     type Entity = Device;
 
-    async fn draft(&mut self, line: &Line, old: Option<Device>) -> ServiceResult<ImportRow<Device>> {
-        let create = old.is_none();
-        let mut device = old.unwrap_or_else(|| Device {
-            id: Some(DeviceId::new()),
-            created_time: self.context.now(),
-            tenant_id: self.tenant,
-            customer_id: CustomerId::NULL,
-            ..Device::default()
-        });
-        // Whoever has changed it meanwhile is overwritten.
-        device.version = None;
-        if let Some(name) = line.field(Column::Name) {
-            device.name = name.to_owned();
+    fn parts(device: &mut Device) -> Parts<'_> {
+        Parts {
+            label: &mut device.label,
+            info: &mut device.additional_info,
+            type_name: &mut device.device_type,
+            version: &mut device.version,
         }
-        if let Some(label) = line.field(Column::Label) {
-            device.label = Some(label.to_owned());
-        }
-        if let Some(text) = line.field(Column::Description) {
-            note(&mut device.additional_info, "description", text.into());
-        }
+    }
+
+    async fn draft(
+        &mut self,
+        line: &Line,
+        mut device: Device,
+        create: bool,
+    ) -> ServiceResult<ImportRow<Device>> {
         if let Some(text) = line.field(Column::IsGateway) {
             let is_gateway = text.trim().eq_ignore_ascii_case("true");
             note(&mut device.additional_info, "gateway", is_gateway.into());
@@ -101,13 +95,12 @@ impl Import for DeviceImport {
         let is_lwm2m = given
             .as_ref()
             .is_some_and(|given| given.credentials_type == CredentialsType::Lwm2mCredentials);
-        if let Some(name) = line.field(Column::Type) {
-            device.device_type = name.to_owned();
-        }
         devices::check_fields(&device)?;
         let profile = self.profile(&device.device_type, is_lwm2m).await?;
         device.device_profile_id = profile.id;
         device.device_type.clone_from(&profile.name);
+        let assigned = devices::assigned_packages(&device);
+        ota_packages::check_assigned(&self.context, self.tenant, profile.id, assigned).await?;
         devices::sync_device_data(&mut device.device_data, &profile);
         set_snmp(&line.fields, &mut device);
         let id = device.id.unwrap_or_default();
@@ -142,20 +135,9 @@ impl Import for DeviceImport {
         kv::pack("active", kv::ValueRef::Bool(false), out);
     }
 
-    async fn ttl_seconds(&mut self, device: &Device) -> ServiceResult<u32> {
-        let profile = self
-            .profiles
-            .values()
-            .find(|profile| profile.id == device.device_profile_id);
-        if let Some(seconds) = profile.and_then(DeviceProfile::storage_ttl_seconds) {
-            return Ok(seconds);
-        }
-        if let Some(seconds) = self.tenant_ttl {
-            return Ok(seconds);
-        }
-        let seconds = tenant_ttl(&self.context, self.tenant).await?;
-        self.tenant_ttl = Some(seconds);
-        Ok(seconds)
+    fn own_ttl_seconds(&self, device: &Device) -> Option<u32> {
+        let has = |profile: &&DeviceProfile| profile.id == device.device_profile_id;
+        self.profiles.values().find(has)?.storage_ttl_seconds()
     }
 }
 

@@ -85,6 +85,15 @@ pub struct Provisioned {
 }
 
 impl Provisioned {
+    /// Kind and text of the credentials, if the device has any now.
+    pub fn credentials(&self) -> Option<(CredentialsType, String)> {
+        let value = match self.credentials_value.as_ref()? {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Some((self.credentials_type?, value))
+    }
+
     fn refused(status: ProvisionStatus) -> Self {
         Self {
             status,

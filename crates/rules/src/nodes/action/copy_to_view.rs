@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::ports::EntityViewFilter;
+use fieldline_core::ports::{AttributeParts, EntityViewFilter};
 use fieldline_model::entity::EntityView;
 use fieldline_model::kv::{pack, unpack};
 use fieldline_model::message::MsgType;
@@ -184,7 +184,7 @@ fn finish(ctx: &mut Ctx<'_>, msg: &Msg, scope: AttributeScope, views: Vec<(Entit
             entity: view,
         };
         if !values.is_empty() {
-            ctx.save_attributes(subject, scope, ctx.now_ms, values);
+            ctx.save_attributes(subject, scope, ctx.now_ms, AttributeParts::ALL, values);
         }
         let mut copy = branch(ctx.node, msg, index);
         move_to(&mut copy, view);

@@ -1,6 +1,5 @@
 //! "Generator": makes messages at intervals.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +12,9 @@ use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
 use super::script_thread;
+use crate::events::Events;
 use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step};
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step, Work};
 use crate::nodes::{entities, script};
 use crate::registry::{ComponentType, NodeType};
 
@@ -150,7 +150,7 @@ impl Node for Generator {
         Step::Done
     }
 
-    fn run(self: Arc<Self>, source: Source) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    fn run(self: Arc<Self>, source: Source, events: Arc<Events>) -> Option<Work> {
         Some(Box::pin(async move {
             let source = Source {
                 queue: self.queue.clone().or(source.queue),
@@ -163,7 +163,7 @@ impl Node for Generator {
             while self.count == 0 || made < self.count {
                 ticks.tick().await;
                 made += 1;
-                let (msg, label) = match self.generate(&source, &last).await {
+                let (msg, label) = match self.generate(&source, &events, &last).await {
                     Ok(next) => {
                         last = next;
                         (last.clone(), Label::SUCCESS)
@@ -182,7 +182,7 @@ impl Node for Generator {
 }
 
 impl Generator {
-    async fn generate(&self, source: &Source, last: &Msg) -> Result<Msg, NodeError> {
+    async fn generate(&self, source: &Source, events: &Events, last: &Msg) -> Result<Msg, NodeError> {
         self.check_originator(source).await?;
         let metadata = last.meta.to_metadata().entries().to_vec();
         let body = last.data.to_text().into_owned();
@@ -192,7 +192,11 @@ impl Generator {
             return Err(NodeError::new(script::USED_UP));
         }
         source.services.usage.count(source.tenant, key, 1);
-        let mut made = script_thread::transform(&self.script, body, metadata, kind).await?;
+        let called = script_thread::transform(&self.script, body, metadata, kind).await;
+        if let Some(time) = called.blocked {
+            events.switched_off(source.tenant, source.node.into(), time);
+        }
+        let mut made = called.result?;
         if made.len() != 1 {
             return Err(NodeError::new(
                 "wrong result: the script has to return one message",

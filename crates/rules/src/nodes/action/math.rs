@@ -9,7 +9,7 @@ mod turns;
 
 use std::sync::Arc;
 
-use fieldline_core::ports::RowParts;
+use fieldline_core::ports::{AttributeParts, RowParts};
 use fieldline_model::kv::{self, ValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
 use serde::Deserialize;
@@ -252,7 +252,7 @@ impl Calculation {
                     values: &packed,
                 };
                 ctx.feed(Update { subject, what, msg });
-                ctx.save_attributes(subject, scope, ts, packed.into());
+                ctx.save_attributes(subject, scope, ts, AttributeParts::ALL, packed.into());
             }
             Target::TimeSeries => {
                 if !result.is_finite() {
@@ -263,7 +263,7 @@ impl Calculation {
                 pack(key, ValueRef::Double(result), &mut packed);
                 let what = What::Telemetry { ts, values: &packed };
                 ctx.feed(Update { subject, what, msg });
-                ctx.save_telemetry(subject, ts, 0, RowParts::Both, packed.into());
+                ctx.save_telemetry(subject, ts, 0, RowParts::ALL, packed.into());
             }
         }
         Ok(())

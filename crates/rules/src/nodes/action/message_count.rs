@@ -1,6 +1,5 @@
 //! "Message count".
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,8 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::events::Events;
 use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Source, Step};
+use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Source, Step, Work};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -65,7 +65,7 @@ impl Node for MessageCount {
         Step::Done
     }
 
-    fn run(self: Arc<Self>, source: Source) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    fn run(self: Arc<Self>, source: Source, _: Arc<Events>) -> Option<Work> {
         Some(Box::pin(async move {
             let mut ticks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

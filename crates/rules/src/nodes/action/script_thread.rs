@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use fieldline_script::{Arg, Host, Limits, Parts, Script};
 use tokio::sync::oneshot;
@@ -17,7 +18,23 @@ struct Call {
     body: String,
     metadata: Vec<(String, String)>,
     kind: String,
-    answer: oneshot::Sender<Result<Vec<Parts>, NodeError>>,
+    answer: oneshot::Sender<Called>,
+}
+
+/// What has come of a call.
+pub(super) struct Called {
+    pub(super) result: Result<Vec<Parts>, NodeError>,
+    /// How long the script is switched off because of this call.
+    pub(super) blocked: Option<Duration>,
+}
+
+impl From<NodeError> for Called {
+    fn from(error: NodeError) -> Self {
+        Self {
+            result: Err(error),
+            blocked: None,
+        }
+    }
 }
 
 static THREAD: OnceLock<Option<SyncSender<Call>>> = OnceLock::new();
@@ -39,9 +56,12 @@ fn work(calls: &Receiver<Call>) {
             Arg::Map(&call.metadata),
             Arg::Text(&call.kind),
         ];
-        let result = host.transform(&call.script, &args).map_err(NodeError::from);
+        let called = Called {
+            result: host.transform(&call.script, &args).map_err(NodeError::from),
+            blocked: host.take_blocked(),
+        };
         // Whoever asked may be gone.
-        let _ = call.answer.send(result);
+        let _ = call.answer.send(called);
     }
 }
 
@@ -51,7 +71,7 @@ pub(super) async fn transform(
     body: String,
     metadata: Vec<(String, String)>,
     kind: String,
-) -> Result<Vec<Parts>, NodeError> {
+) -> Called {
     let (answer, answered) = oneshot::channel();
     let call = Call {
         script: script.clone(),
@@ -60,11 +80,13 @@ pub(super) async fn transform(
         kind,
         answer,
     };
-    let sender = thread().ok_or_else(|| NodeError::new("there is no thread for scripts"))?;
-    sender
-        .try_send(call)
-        .map_err(|_| NodeError::new("too many scripts wait to be run"))?;
+    let Some(sender) = thread() else {
+        return NodeError::new("there is no thread for scripts").into();
+    };
+    if sender.try_send(call).is_err() {
+        return NodeError::new("too many scripts wait to be run").into();
+    }
     answered
         .await
-        .unwrap_or_else(|_| Err(NodeError::new("the thread of scripts has ended")))
+        .unwrap_or_else(|_| NodeError::new("the thread of scripts has ended").into())
 }

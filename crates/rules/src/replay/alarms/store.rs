@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AlarmApiResult, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTouch, AlarmUpdate, StoreError,
-    StoreErrorKind, StoreResult,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTouch, AlarmUpdate,
+    StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_model::entity::{
     Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity,
@@ -18,7 +18,7 @@ use super::{Course, DryAlarms, MAX_ALARMS, info, page, propagate};
 
 #[async_trait]
 impl AlarmStore for DryAlarms {
-    async fn create_or_update_active(&self, draft: AlarmDraft) -> StoreResult<Option<AlarmApiResult>> {
+    async fn create_or_update_active(&self, draft: AlarmDraft) -> AlarmChange {
         let now = self.clock.now_ms();
         let key = (draft.originator, draft.alarm_type.clone());
         let (known, active) = {
@@ -98,7 +98,7 @@ impl AlarmStore for DryAlarms {
         }))
     }
 
-    async fn update(&self, update: AlarmUpdate) -> StoreResult<Option<AlarmApiResult>> {
+    async fn update(&self, update: AlarmUpdate) -> AlarmChange {
         let now = self.clock.now_ms();
         let updated = self.change(update.tenant, update.id, |course| {
             course.set_severity(now, update.severity);
@@ -116,12 +116,7 @@ impl AlarmStore for DryAlarms {
         Ok(updated)
     }
 
-    async fn acknowledge(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn acknowledge(&self, tenant: TenantId, id: AlarmId, ts: i64) -> AlarmChange {
         Ok(self.change(tenant, id, |course| {
             let is_new = !course.alarm.acknowledged;
             if is_new {
@@ -132,13 +127,7 @@ impl AlarmStore for DryAlarms {
         }))
     }
 
-    async fn clear(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        ts: i64,
-        details: Option<&Value>,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn clear(&self, tenant: TenantId, id: AlarmId, ts: i64, details: Option<&Value>) -> AlarmChange {
         Ok(self.change(tenant, id, |course| {
             if course.alarm.cleared {
                 return false;
@@ -153,13 +142,7 @@ impl AlarmStore for DryAlarms {
         }))
     }
 
-    async fn assign(
-        &self,
-        tenant: TenantId,
-        id: AlarmId,
-        assignee: Option<UserId>,
-        ts: i64,
-    ) -> StoreResult<Option<AlarmApiResult>> {
+    async fn assign(&self, tenant: TenantId, id: AlarmId, assignee: Option<UserId>, ts: i64) -> AlarmChange {
         Ok(self.change(tenant, id, |course| {
             let is_new = course.alarm.assignee_id != assignee;
             course.alarm.assignee_id = assignee;

@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fieldline_core::ingest::{Applier, MAIN_QUEUE};
-use fieldline_core::ports::{
-    Effects, IngestStore, Offset, Partition, StateRow, StoreResult, TimeSeriesStore,
-};
+use fieldline_core::ingest::{Applier, EffectSink, MAIN_QUEUE};
+use fieldline_core::ports::{Effects, StoreResult};
 use fieldline_core::services::{ServiceError, ServiceResult};
 use fieldline_model::kv::unpack;
 use fieldline_model::message::MsgType;
@@ -143,13 +141,16 @@ struct Results {
     bounds: (i64, i64),
 }
 
-#[async_trait]
-impl IngestStore for Results {
-    async fn apply(&self, partition: Partition, _: Offset, effects: &Effects<'_>) -> StoreResult<()> {
-        self.amend(partition, effects).await
+impl Results {
+    /// Whether it is time to store them.
+    fn are_many(&self) -> bool {
+        self.rows.lock().rows() >= ROWS
     }
+}
 
-    async fn amend(&self, _: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+#[async_trait]
+impl EffectSink for Results {
+    async fn take(&self, effects: &Effects<'_>) -> StoreResult<()> {
         let mut rows = self.rows.lock();
         let (start, end) = self.bounds;
         for row in effects
@@ -162,22 +163,6 @@ impl IngestStore for Results {
         }
         Ok(())
     }
-
-    async fn resume_position(&self, _: Partition) -> StoreResult<Option<Offset>> {
-        Ok(None)
-    }
-
-    async fn rewind(&self, _: Partition, _: Offset) -> StoreResult<()> {
-        Ok(())
-    }
-
-    async fn states(&self, _: Partition) -> StoreResult<Vec<StateRow>> {
-        Ok(Vec::new())
-    }
-
-    async fn checkpoint(&self) -> StoreResult<Vec<(Partition, Offset)>> {
-        Ok(Vec::new())
-    }
 }
 
 /// What is played.
@@ -185,7 +170,7 @@ pub(super) struct Batch {
     /// The engine's parts, over stores that are not written.
     pub(super) common: Arc<Common>,
     /// Where values come from and results go.
-    pub(super) series: Arc<dyn TimeSeriesStore>,
+    pub(super) real: Arc<Services>,
     pub(super) clock: Arc<ReplayClock>,
     pub(super) pushes: Arc<Pushes>,
     pub(super) watch: Arc<Mutex<Watch>>,
@@ -214,11 +199,11 @@ impl Batch {
         });
         let store = Applier::detached(results.clone());
         let sources = std::mem::take(&mut self.sources.history);
-        let mut history = History::new(Arc::clone(&self.series), sources, start, end);
+        let mut history = History::new(Arc::clone(&self.real.series), sources, start, end);
         self.clock.set(start);
         let mut values = 0;
         while let Some(msg) = history.next().await? {
-            self.timers(&mut worker, msg.ts, &store).await;
+            self.timers(&mut worker, msg.ts, &results, &store).await?;
             self.clock.forward(msg.ts);
             let targets = self.sources.targets.get(&msg.originator).into_iter().flatten();
             let task = self.task(&msg);
@@ -232,7 +217,7 @@ impl Batch {
                 self.pushes.drop_all();
                 values += 1;
             }
-            if values >= TELL || results.rows.lock().rows() >= ROWS {
+            if values >= TELL || results.are_many() {
                 self.store(&results, std::mem::take(&mut values)).await?;
             }
             if self.is_over() {
@@ -240,7 +225,7 @@ impl Batch {
             }
         }
         // What is made of the last values when the time ends.
-        self.timers(&mut worker, end, &store).await;
+        self.timers(&mut worker, end, &results, &store).await?;
         Ok(self.store(&results, values).await?)
     }
 
@@ -248,23 +233,38 @@ impl Batch {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// Lets everything come due that is due by a time.
-    async fn timers(&self, worker: &mut Worker, until: i64, store: &Applier) {
+    /// Lets everything come due that is due by a time. Where values are rare, that may be far more than they are.
+    async fn timers(
+        &self,
+        worker: &mut Worker,
+        until: i64,
+        results: &Results,
+        store: &Applier,
+    ) -> StoreResult<()> {
         while let Some(due) = worker.next_due().filter(|due| *due <= until) {
             if self.is_over() {
-                return;
+                break;
             }
             self.clock.forward(due);
             let _ = worker.play_due(store).await;
             self.pushes.drop_all();
+            if results.are_many() {
+                self.store(results, 0).await?;
+            }
         }
+        Ok(())
     }
 
+    /// Stores results, unless the field was deleted meanwhile, maybe with its entity or tenant: that ends it.
     async fn store(&self, results: &Results, values: u64) -> StoreResult<()> {
         let rows = std::mem::take(&mut *results.rows.lock());
         let effects = rows.with(Vec::new());
+        if !self.is_field_there().await? {
+            self.cancelled.store(true, Ordering::Release);
+            return Ok(());
+        }
         if !effects.telemetry.is_empty() {
-            self.series.save(&effects.telemetry).await?;
+            self.real.series.save(&effects.telemetry).await?;
         }
         let (without_result, last_problem) = self.watch.lock().fields.clone();
         let mut progress = self.progress.lock();
@@ -273,6 +273,20 @@ impl Batch {
         progress.without_result = without_result;
         progress.last_problem = last_problem;
         Ok(())
+    }
+
+    async fn is_field_there(&self) -> StoreResult<bool> {
+        let (real, tenant, field) = (Arc::clone(&self.real), self.tenant, self.field);
+        // The database's driver wants its own runtime.
+        let looking = self
+            .real
+            .runtime
+            .spawn(async move { real.stores.calculated_fields.get(tenant, field).await });
+        match looking.await {
+            Ok(found) => Ok(found?.is_some()),
+            // The program stops.
+            Err(_) => Ok(false),
+        }
     }
 
     /// What the field is told about values of one time.

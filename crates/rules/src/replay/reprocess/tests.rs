@@ -1,9 +1,11 @@
 //! Reprocessing over real stores.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fieldline_core::ports::{FieldReprocess as _, TimeSeriesStore as _};
+use fieldline_core::live::LiveStore;
+use fieldline_core::ports::{FieldReprocess as _, TimeSeriesStore as _, ValueChange, ValueListener};
 use fieldline_core::services::ServiceErrorKind;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
 use fieldline_model::kv::Value;
@@ -13,7 +15,9 @@ use fieldline_model::{CalculatedFieldId, EntityId};
 use serde_json::{Value as Json, json};
 
 use super::{AT_ONCE, Job, Reprocessor, batch};
+use crate::engine::Common;
 use crate::nodes::tests::{NOW, World};
+use crate::services::Services;
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -287,6 +291,75 @@ async fn values_of_related_entities_lead_to_results_of_those_that_look_at_them()
     let totals = points(&world, house, "total").await;
     assert!(totals.len() >= 3, "{totals:?}");
     assert_eq!(totals.last().unwrap().1, 30.0, "{totals:?}");
+}
+
+/// Counts how many rows are stored together.
+#[derive(Default)]
+struct Batches {
+    rows: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl ValueListener for Batches {
+    fn is_listening(&self) -> bool {
+        // Asked once a batch.
+        self.rows.store(0, Ordering::Release);
+        true
+    }
+
+    fn on_value(&self, _: ValueChange<'_>) {
+        let rows = self.rows.fetch_add(1, Ordering::AcqRel) + 1;
+        self.most.fetch_max(rows, Ordering::AcqRel);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
+    let world = World::new().await;
+    let batches = Arc::new(Batches::default());
+    let live = LiveStore::new(world.store.clone(), world.store.clone(), world.store.clone());
+    live.listen(batches.clone());
+    let common = Arc::new(Common {
+        services: Arc::new(Services {
+            series: live,
+            ..Services::clone(&world.services)
+        }),
+        book: world.common.book.clone(),
+        events: world.common.events.clone(),
+        script_limits: world.common.script_limits.clone(),
+    });
+    let meter = world.device("meter", json!({})).await;
+    let begin = START - 24 * HOUR;
+    world.telemetry(meter, begin, json!({ "energy": 5 })).await;
+    let configuration = json!({
+        "type": "ENTITY_AGGREGATION",
+        "arguments": { "e": { "refEntityKey": { "key": "energy", "type": "TS_LATEST" } } },
+        "metrics": { "sum": { "function": "SUM", "input": { "type": "key", "key": "e" }, "defaultValue": 0 } },
+        "interval": { "type": "CUSTOM", "durationSec": 60, "tz": "UTC" },
+        "output": { "type": "TIME_SERIES" },
+    });
+    let kind = CalculatedFieldType::EntityAggregation;
+    let field = field(&world, meter, kind, configuration).await;
+    let reprocessor = Reprocessor::new(common);
+    let asked = time(begin, begin + 40 * HOUR);
+    reprocessor.begin(&field, asked).await.unwrap();
+    let done = ended(&reprocessor, &field).await;
+    assert_eq!((done.status, &done.error), (ReprocessStatus::Completed, &None));
+    assert!(done.results > 2000, "{done:?}");
+    assert!(batches.most.load(Ordering::Acquire) <= 2000);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_stored_for_a_field_that_was_deleted_meanwhile() {
+    let world = World::new().await;
+    let device = world.device("boiler", json!({})).await;
+    world.telemetry(device, START, json!({ "celsius": 1 })).await;
+    let gone = field(&world, device, CalculatedFieldType::Simple, fahrenheit()).await;
+    let fields = &world.services.stores.calculated_fields;
+    fields.delete(world.tenant, gone.id.unwrap()).await.unwrap();
+    let done = reprocess(&world, &gone, START, NOW).await;
+    assert_eq!((done.status, done.results), (ReprocessStatus::Cancelled, 0));
+    assert!(points(&world, device, "fahrenheit").await.is_empty());
 }
 
 #[tokio::test]

@@ -3,14 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
-use fieldline_model::{CalculatedFieldId, EntityId, new_uuid};
+use async_trait::async_trait;
+use fieldline_core::ports::{
+    CalculatedFieldFilter, CalculatedFieldStore, StoreError, StoreErrorKind, StoreResult,
+};
+use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{CalculatedFieldId, EntityId, TenantId, new_uuid};
 use serde_json::{Value, json};
 
 use super::rig::{Rig, Seen, eventually, node};
+use crate::book::Book;
+use crate::engine::Common;
 use crate::fields::{Change, News, Task};
 use crate::node::{Label, Step};
 use crate::nodes::tests::NOW;
+use crate::services::Services;
 use crate::strategy::Strategy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -180,4 +188,80 @@ async fn a_timer_that_makes_a_field_panic_costs_itself_only() {
     assert_eq!((counts.failed, counts.successful), (1, 2));
     assert!(failure.unwrap().error.contains("panicked"));
     assert_eq!(seen.all(), [NOW, NOW + 61_000]);
+}
+
+/// Calculated fields that can never be read.
+struct Unreadable;
+
+fn unreadable<T>() -> StoreResult<T> {
+    Err(StoreError::new(StoreErrorKind::Corrupt, "as the test wants it"))
+}
+
+#[async_trait]
+impl CalculatedFieldStore for Unreadable {
+    async fn save(&self, _: CalculatedField, _: bool) -> StoreResult<CalculatedField> {
+        unreadable()
+    }
+
+    async fn get(&self, _: TenantId, _: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
+        unreadable()
+    }
+
+    async fn list(
+        &self,
+        _: TenantId,
+        _: &CalculatedFieldFilter,
+        _: &PageLink,
+    ) -> StoreResult<PageData<CalculatedFieldInfo>> {
+        unreadable()
+    }
+
+    async fn names(
+        &self,
+        _: TenantId,
+        _: CalculatedFieldType,
+        _: &PageLink,
+    ) -> StoreResult<PageData<String>> {
+        unreadable()
+    }
+
+    async fn of_entity(&self, _: TenantId, _: EntityId) -> StoreResult<Vec<CalculatedField>> {
+        unreadable()
+    }
+
+    async fn count(&self, _: TenantId, _: EntityId) -> StoreResult<u64> {
+        unreadable()
+    }
+
+    async fn is_referenced(&self, _: TenantId, _: EntityId) -> StoreResult<bool> {
+        unreadable()
+    }
+
+    async fn delete(&self, _: TenantId, _: CalculatedFieldId) -> StoreResult<bool> {
+        unreadable()
+    }
+
+    async fn delete_of_entity(&self, _: TenantId, _: EntityId) -> StoreResult<Vec<CalculatedFieldId>> {
+        unreadable()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calculated_fields_that_cannot_be_read_hold_nobody_up() {
+    let mut rig = Rig::new(1, Strategy::default()).await;
+    let mut services = Services::clone(&rig.world.services);
+    services.stores.calculated_fields = Arc::new(Unreadable);
+    let (services, events) = (Arc::new(services), rig.world.common.events.clone());
+    rig.world.common = Arc::new(Common {
+        book: Book::new(services.clone(), events.clone()),
+        services,
+        events,
+        script_limits: fieldline_script::Limits::default(),
+    });
+    let (device, seen) = (rig.device_in(0).await, Seen::default());
+    rig.chain(vec![seen.node()], &[]);
+    rig.send(device, [1]).await;
+    let service = rig.start().await;
+    let (counts, _) = rig.finish(service).await;
+    assert_eq!((counts.successful, seen.all()), (1, vec![1]));
 }

@@ -1,13 +1,14 @@
 //! What was kept of things that are no more.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fieldline_core::events::{EntityChange, EntityListener as _};
 use fieldline_core::ports::IngestStore as _;
 use fieldline_model::{DeviceId, EntityId, RuleChainId, RuleNodeId};
 use uuid::Uuid;
 
-use super::rig::{Rig, eventually, node};
+use super::rig::{Rig, Seen, eventually, node};
 use crate::book::BookListener;
 use crate::chain::Chain;
 use crate::node::Step;
@@ -61,4 +62,27 @@ async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
     listener.on_change(EntityChange::TenantDeleted(rig.world.tenant));
     becomes("states of the tenant that is gone", &[]).await;
     rig.finish(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_in_the_midst_of_a_pack_stores_nothing_of_what_it_keeps_however_much_has_gone() {
+    let rig = Rig::new(1, Strategy::default()).await;
+    let (device, came) = (rig.device_in(0).await, Seen::default());
+    let keeps = {
+        let came = came.clone();
+        node(move |ctx, msg| {
+            ctx.keep(msg.subject(), 0, None, b"kept");
+            came.note(&msg);
+            Step::wait(std::future::pending())
+        })
+    };
+    rig.chain(vec![keeps], &[]);
+    rig.send(device, [1]).await;
+    let service = rig.start().await;
+    eventually("the message has not come", async || came.all() == [1]).await;
+    let listener = BookListener(Arc::clone(&rig.world.common.book));
+    listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId::new()));
+    rig.stop(service, Duration::ZERO).await;
+    // The message comes again, and would meet what it has kept already.
+    assert!(rig.store.states(rig.partition(0)).await.unwrap().is_empty());
 }

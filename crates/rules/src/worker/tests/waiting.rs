@@ -1,7 +1,7 @@
 //! Messages that wait for something: where they go on, in what order, and how many there may be.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fieldline_core::ports::IngestStore as _;
@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::rig::{Rig, Seen, eventually, node};
-use crate::node::Step;
+use crate::node::{Label, Step};
 use crate::strategy::Strategy;
 use crate::worker::rounds::MAX_SUSPENDED;
 
@@ -148,4 +148,45 @@ async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
     let (counts, _) = rig.finish(service).await;
     assert_eq!(came.all(), all);
     assert_eq!(counts.total, all.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_one_message_that_becomes_thousands_no_more_wait_than_of_thousands() {
+    const PARTS: usize = MAX_SUSPENDED + 500;
+    let rig = Rig::new(1, Strategy::default()).await;
+    let (device, gate) = (rig.device_in(0).await, Arc::new(Semaphore::new(0)));
+    let [came, waiting, most, gone] = [(); 4].map(|()| Arc::new(AtomicUsize::new(0)));
+    let splits = node(|_, msg| Step::Many(vec![(msg, Label::SUCCESS); PARTS]));
+    let waits = {
+        let (came, gate, most) = (came.clone(), gate.clone(), most.clone());
+        node(move |_, msg| {
+            came.fetch_add(1, Ordering::AcqRel);
+            let (gate, waiting, most) = (gate.clone(), waiting.clone(), most.clone());
+            Step::wait(async move {
+                let now = waiting.fetch_add(1, Ordering::AcqRel) + 1;
+                most.fetch_max(now, Ordering::AcqRel);
+                let _permit = gate.acquire().await;
+                waiting.fetch_sub(1, Ordering::AcqRel);
+                Step::success(msg)
+            })
+        })
+    };
+    let ends = {
+        let gone = gone.clone();
+        node(move |_, _| {
+            gone.fetch_add(1, Ordering::AcqRel);
+            Step::Done
+        })
+    };
+    rig.chain(vec![splits, waits, ends], &[(0, 1, "Success"), (1, 2, "Success")]);
+    rig.send(device, [1]).await;
+    let service = rig.start().await;
+    eventually("the message is not divided", async || {
+        came.load(Ordering::Acquire) > MAX_SUSPENDED
+    })
+    .await;
+    gate.add_permits(1);
+    let (counts, _) = rig.finish(service).await;
+    assert_eq!((counts.successful, gone.load(Ordering::Acquire)), (1, PARTS));
+    assert_eq!(most.load(Ordering::Acquire), MAX_SUSPENDED);
 }

@@ -51,7 +51,7 @@ async fn apply(store: &SeriesStore, batch: i64) -> Result<(), StoreErrorKind> {
         .iter()
         .zip(0..)
         .map(|(values, n)| TelemetryRow {
-            parts: RowParts::Both,
+            parts: RowParts::ALL,
             subject: subject(),
             ts: batch * ROWS + n,
             ttl_seconds: 0,

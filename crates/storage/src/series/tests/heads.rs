@@ -200,7 +200,7 @@ async fn apply(store: &SeriesStore, of: usize, next: usize, rows: &[Row]) -> Res
 fn lent<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
     let rows = rows.iter().zip(packed);
     rows.map(|(row, values)| TelemetryRow {
-        parts: RowParts::Both,
+        parts: RowParts::ALL,
         subject: subject(row.subject),
         ts: row.ts,
         ttl_seconds: 0,
@@ -420,7 +420,7 @@ fn a_window_that_is_larger_than_what_is_packed_at_once_keeps_its_newest_values()
                 .iter()
                 .zip(first..)
                 .map(|(values, ts)| TelemetryRow {
-                    parts: RowParts::Both,
+                    parts: RowParts::ALL,
                     subject: subject(0),
                     ts,
                     ttl_seconds: 0,
@@ -446,7 +446,7 @@ fn an_epoch_is_as_large_after_a_restart_as_before() {
     for n in 0..20 {
         let rows: Vec<_> = (0..2000)
             .map(|at| TelemetryRow {
-                parts: RowParts::Both,
+                parts: RowParts::ALL,
                 subject: subject(0),
                 ts: n * 2000 + at,
                 ttl_seconds: 0,

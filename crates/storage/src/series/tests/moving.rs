@@ -72,7 +72,7 @@ fn write(store: &SeriesStore, devices: &[Device], of: usize) {
             .collect();
         mine().for_each(|at| devices[at].started.store(n, Ordering::SeqCst));
         let row = |at: usize, ts, values| TelemetryRow {
-            parts: RowParts::Both,
+            parts: RowParts::ALL,
             subject: subject(at as u8),
             ts,
             ttl_seconds: 0,
@@ -288,7 +288,7 @@ fn no_row_is_missed_when_it_leaves_memory() {
             let runtime = runtime();
             for n in 1..=20_000 {
                 let row = TelemetryRow {
-                    parts: RowParts::Both,
+                    parts: RowParts::ALL,
                     subject: subject(0),
                     ts: n * STEP_MS,
                     ttl_seconds: 0,

@@ -61,8 +61,8 @@ async fn values_are_the_same_from_memory_and_from_the_disk() {
     let subject = |place: usize| Subject::device(tenant, DeviceId(ids[place]));
     let (a, b) = (packed("a", 1), packed("b", 2));
     let rows = [
-        row(subject(0), RowParts::Both, &a),
-        row(subject(2), RowParts::Both, &b),
+        row(subject(0), RowParts::ALL, &a),
+        row(subject(2), RowParts::ALL, &b),
     ];
     let store = world.store();
     TimeSeriesStore::save(store.as_ref(), &rows).await.unwrap();
@@ -94,10 +94,16 @@ async fn rows_are_stored_in_the_parts_they_say() {
     let id = DeviceId::new();
     let subject = Subject::device(tenant, id);
     let parts = [
-        RowParts::Both,
-        RowParts::History,
-        RowParts::Latest,
-        RowParts::Shown,
+        RowParts::ALL,
+        RowParts {
+            latest: false,
+            ..RowParts::ALL
+        },
+        RowParts::LATEST,
+        RowParts {
+            latest: false,
+            ..RowParts::LATEST
+        },
     ];
     let names = ["both", "history", "latest", "shown"];
     let values: Vec<Vec<u8>> = names.iter().map(|name| packed(name, 1)).collect();

@@ -298,8 +298,20 @@ pub async fn alarms_are_found_where_they_show(stores: &EntityStores) {
         scope,
         ..AlarmQuery::default()
     };
+    let in_order = |scope| AlarmQuery {
+        by_entity: true,
+        ..of(scope)
+    };
     let everywhere = AlarmQuery::default();
     let cases = [
+        (in_order(AlarmScope::Originators(vec![a, b])), vec![1, 0, 2]),
+        (in_order(AlarmScope::Originators(vec![b, a])), vec![2, 1, 0]),
+        (in_order(AlarmScope::AffectingAny(vec![b, a])), vec![2, 1, 0]),
+        (
+            in_order(AlarmScope::Originators(vec![a, b])).in_states(&[AlarmSearchStatus::Active]),
+            vec![1, 0],
+        ),
+        (in_order(AlarmScope::Originators(vec![])), vec![]),
         (everywhere.clone(), vec![2, 1, 0]),
         (of(AlarmScope::Affecting(a)), vec![2, 1, 0]),
         (of(AlarmScope::Affecting(b)), vec![2]),

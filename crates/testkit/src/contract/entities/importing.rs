@@ -71,7 +71,7 @@ pub async fn of_many_devices_the_good_ones_are_stored(stores: &EntityStores) {
         create: false,
         along: None,
     };
-    let answers = stores.devices.import(rows).await.unwrap();
+    let answers = stores.devices.import(rows, &()).await.unwrap();
     let refused: Vec<usize> = (0..answers.len()).filter(|n| answers[*n].is_err()).collect();
     assert_eq!(refused, [3, 4, 5, 7, 8]);
     let kind = |n: usize| answers[n].as_ref().unwrap_err().kind();
@@ -156,7 +156,7 @@ pub async fn of_many_assets_the_good_ones_are_stored(stores: &EntityStores) {
     };
     let answers = stores
         .assets
-        .import(vec![row(new("a")), row(new("old")), changed, row(new("b"))])
+        .import(vec![row(new("a")), row(new("old")), changed, row(new("b"))], &())
         .await
         .unwrap();
     let stored: Vec<bool> = answers.iter().map(Result::is_ok).collect();
@@ -167,5 +167,5 @@ pub async fn of_many_assets_the_good_ones_are_stored(stores: &EntityStores) {
         .await
         .unwrap();
     assert_eq!(found.len(), 3);
-    assert_eq!(stores.assets.import(Vec::new()).await.unwrap().len(), 0);
+    assert_eq!(stores.assets.import(Vec::new(), &()).await.unwrap().len(), 0);
 }

@@ -114,8 +114,6 @@ pub async fn devices_read_back_whole(stores: &EntityStores) {
         customer_id: customer,
         label: Some("Keller, links".into()),
         device_data: json!({"configuration": {"type": "DEFAULT"}, "transportConfiguration": {"type": "MQTT"}}),
-        firmware_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
-        software_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
         external_id: Some(DeviceId::new()),
         additional_info: Some(json!({"gateway": true, "description": "\"quoted\""})),
         ..device(tenant, &saved, "Zähler 1")
@@ -500,8 +498,6 @@ fn full_device_profile(tenant: TenantId) -> DeviceProfile {
         default_dashboard_id: Some(EntityId::new(EntityType::Dashboard, new_uuid())),
         default_queue_name: Some("HighPriority".into()),
         provision_device_key: Some("provision-key".into()),
-        firmware_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
-        software_id: Some(EntityId::new(EntityType::OtaPackage, new_uuid())),
         default_edge_rule_chain_id: Some(EntityId::new(EntityType::RuleChain, new_uuid())),
         external_id: Some(DeviceProfileId::new()),
         profile_data: json!({"alarms": [{"alarmType": "Heiß", "createRules": {}}], "configuration": {"x": 1e300}}),

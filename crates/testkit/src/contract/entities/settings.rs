@@ -1,7 +1,7 @@
 //! Settings of the installation and of people.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use fieldline_core::ports::{EntityStores, Login, StoreErrorKind};
 use fieldline_model::entity::{AdminSettings, Authority, PastPassword, UserCredentials, UserSettingsType};
 use fieldline_model::{AdminSettingsId, CustomerId, TenantId, UserId, new_uuid};
 use serde_json::json;
@@ -90,7 +90,12 @@ pub async fn wrong_and_earlier_passwords_are_remembered(stores: &EntityStores) {
     };
     users.save_credentials(kept.clone()).await.unwrap();
     let found = users.credentials_by_reset_token("reset").await.unwrap();
-    assert_eq!(found, Some(kept.clone()));
+    let found = found.unwrap();
+    let expected = UserCredentials {
+        version: found.version,
+        ..kept.clone()
+    };
+    assert_eq!(found, expected);
     assert_eq!(users.credentials_by_reset_token("other").await.unwrap(), None);
     let same = UserCredentials {
         user_id: ids[1],
@@ -99,15 +104,30 @@ pub async fn wrong_and_earlier_passwords_are_remembered(stores: &EntityStores) {
     refused(users.save_credentials(same).await, StoreErrorKind::Conflict);
 
     for count in 1..4 {
-        assert_eq!(users.note_login(ids[0], false).await.unwrap(), count);
+        assert_eq!(users.note_login(ids[0], Login::Wrong).await.unwrap(), count);
     }
-    users.save_credentials(kept).await.unwrap();
+    users.save_credentials(found.clone()).await.unwrap();
     assert_eq!(
-        users.note_login(ids[0], false).await.unwrap(),
+        users.note_login(ids[0], Login::Wrong).await.unwrap(),
         4,
         "saving does not forget them"
     );
-    assert_eq!(users.note_login(ids[0], true).await.unwrap(), 0);
-    assert_eq!(users.note_login(ids[0], false).await.unwrap(), 1);
-    assert_eq!(users.note_login(UserId::new(), false).await.unwrap(), 0);
+    assert_eq!(users.note_login(ids[0], Login::Right(7)).await.unwrap(), 0);
+    assert_eq!(users.note_login(ids[0], Login::Wrong).await.unwrap(), 1);
+    assert_eq!(users.note_login(UserId::new(), Login::Wrong).await.unwrap(), 0);
+    let last = users.credentials(ids[0]).await.unwrap().unwrap();
+    assert_eq!((last.last_login, last.failed_logins), (7, 1));
+    assert_eq!(users.note_login(ids[0], Login::Forgiven).await.unwrap(), 0);
+
+    // What was read before somebody else's change undoes nothing of it.
+    let outdated = UserCredentials {
+        reset_token: None,
+        ..found
+    };
+    refused(
+        users.save_credentials(outdated).await,
+        StoreErrorKind::VersionConflict,
+    );
+    let kept = users.credentials(ids[0]).await.unwrap().unwrap();
+    assert_eq!((kept.reset_token.as_deref(), kept.last_login), (Some("reset"), 7));
 }

@@ -133,7 +133,7 @@ pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn Backend) {
     let effects = Effects {
         states: Vec::new(),
         telemetry: Vec::new(),
-        attributes: vec![client],
+        attributes: vec![client.into()],
     };
     ok(stores.ingest.apply(partition, Offset(2), &effects).await);
     let whole = DeleteSeries {

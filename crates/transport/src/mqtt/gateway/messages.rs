@@ -3,25 +3,31 @@
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::json;
+use fieldline_model::timeseries::Attribute;
+use fieldline_protobuf::api::{GatewayAttributeResponseMsg, PostAttributeMsg, PostTelemetryMsg};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Problem, scope};
-use crate::Services;
+use crate::{Services, payload};
 
-/// JSON text of one device.
-pub(super) type Body = Box<RawValue>;
+/// What is said of one device.
+pub(super) enum Body<M> {
+    /// JSON text.
+    Json(Box<RawValue>),
+    Protobuf(M),
+}
 
 /// A message of a gateway.
 pub(super) enum Message {
     /// A device is there, of that type.
     Connect(String, Option<String>),
     Disconnect(String),
-    Telemetry(Vec<(String, Body)>),
-    Attributes(Vec<(String, Body)>),
+    Telemetry(Vec<(String, Body<PostTelemetryMsg>)>),
+    Attributes(Vec<(String, Body<PostAttributeMsg>)>),
     Request(Request),
     Answer(Answer),
-    Claim(Vec<(String, Body)>),
+    Claim(Vec<(String, json::Claim)>),
 }
 
 #[derive(Deserialize)]
@@ -32,11 +38,19 @@ struct Connect {
 }
 
 /// Asks for attributes of a device.
-#[derive(Deserialize)]
 pub(super) struct Request {
-    id: i32,
+    pub(super) id: i32,
     pub(super) device: String,
     /// Client attributes; otherwise shared ones.
+    pub(super) client: bool,
+    /// Their names; without any, all.
+    pub(super) keys: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct JsonRequest {
+    id: i32,
+    device: String,
     #[serde(default)]
     client: bool,
     key: Option<Keys>,
@@ -51,11 +65,17 @@ enum Keys {
 }
 
 /// What a device has answered to a call.
-#[derive(Deserialize)]
 pub(super) struct Answer {
     pub(super) device: String,
     pub(super) id: i32,
-    pub(super) data: Body,
+    pub(super) data: String,
+}
+
+#[derive(Deserialize)]
+struct JsonAnswer {
+    device: String,
+    id: i32,
+    data: Box<RawValue>,
 }
 
 impl Message {
@@ -71,18 +91,30 @@ impl Message {
                 let mut devices = entries(payload)?;
                 // What is no list is left out, as servers of this API do.
                 devices.retain(|(_, body)| body.get().starts_with('['));
-                Self::Telemetry(devices)
+                let devices = devices.into_iter();
+                Self::Telemetry(devices.map(|(name, body)| (name, Body::Json(body))).collect())
             }
-            "/attributes" => Self::Attributes(entries(payload)?),
-            "/attributes/request" => Self::Request(read(payload)?),
-            "/rpc" => Self::Answer(read(payload)?),
-            "/claim" => Self::Claim(entries(payload)?),
+            "/attributes" => {
+                let devices = entries(payload)?.into_iter();
+                Self::Attributes(devices.map(|(name, body)| (name, Body::Json(body))).collect())
+            }
+            "/attributes/request" => Self::Request(read::<JsonRequest>(payload)?.into()),
+            "/rpc" => {
+                let JsonAnswer { device, id, data } = read(payload)?;
+                let data = data.get().to_owned();
+                Self::Answer(Answer { device, id, data })
+            }
+            "/claim" => {
+                let devices = entries(payload)?.into_iter();
+                let devices = devices.map(|(name, body)| Ok((name, json::claim(body.get().as_bytes())?)));
+                Self::Claim(devices.collect::<Result<_, Problem>>()?)
+            }
             _ => return Err(Problem::UnknownTopic),
         })
     }
 }
 
-fn named(name: String) -> Result<String, Problem> {
+pub(super) fn named(name: String) -> Result<String, Problem> {
     if name.is_empty() {
         return Err(Problem::Malformed("the device has no name".to_owned()));
     }
@@ -93,8 +125,13 @@ fn read<T: serde::de::DeserializeOwned>(payload: &[u8]) -> Result<T, Problem> {
     Ok(json::read(payload, "expected `device`, and what belongs to it")?)
 }
 
-fn entries(payload: &[u8]) -> Result<Vec<(String, Body)>, Problem> {
-    let entries = json::entries(payload)?;
+fn entries(payload: &[u8]) -> Result<Vec<(String, Box<RawValue>)>, Problem> {
+    some(json::entries(payload)?)
+}
+
+/// What is said of devices: of one at least, and each has a name.
+pub(super) fn some<T>(entries: impl IntoIterator<Item = (String, T)>) -> Result<Vec<(String, T)>, Problem> {
+    let entries: Vec<_> = entries.into_iter().collect();
     if entries.is_empty() {
         return Err(Problem::Malformed("there is no device".to_owned()));
     }
@@ -104,35 +141,63 @@ fn entries(payload: &[u8]) -> Result<Vec<(String, Body)>, Problem> {
     Ok(entries)
 }
 
-impl Request {
-    /// `{"id", "device", "value"}` where one attribute was asked for, else with `values`.
-    pub(super) async fn answer(&self, services: &Services, device: &DeviceHandle) -> StoreResult<String> {
+impl From<JsonRequest> for Request {
+    fn from(request: JsonRequest) -> Self {
         let mut keys: Vec<String> = Vec::new();
-        for asked in [&self.key, &self.keys].into_iter().flatten() {
+        for asked in [request.key, request.keys].into_iter().flatten() {
             match asked {
-                Keys::One(key) => keys.push(key.clone()),
-                Keys::Some(several) => keys.extend(several.iter().cloned()),
+                Keys::One(key) => keys.push(key),
+                Keys::Some(several) => keys.extend(several),
             }
         }
-        keys.retain(|key| !key.is_empty());
-        let asked = (!keys.is_empty()).then_some(keys.as_slice());
-        let found = services
+        Self {
+            id: request.id,
+            device: request.device,
+            client: request.client,
+            keys,
+        }
+    }
+}
+
+impl Request {
+    /// Reads what is asked for.
+    pub(super) async fn find(
+        &mut self,
+        services: &Services,
+        device: &DeviceHandle,
+    ) -> StoreResult<Vec<Attribute>> {
+        self.keys.retain(|key| !key.is_empty());
+        let asked = (!self.keys.is_empty()).then_some(self.keys.as_slice());
+        services
             .attributes
             .get(device.subject, scope(self.client), asked)
-            .await?;
+            .await
+    }
+
+    /// `{"id", "device", "value"}` where one attribute was asked for, else with `values`.
+    pub(super) fn json_answer(&self, found: &[Attribute]) -> String {
         let mut out = format!("{{\"id\":{},\"device\":", self.id);
         json::write_string(&self.device, &mut out);
-        if keys.len() == 1 {
+        if self.keys.len() == 1 {
             if let Some(attribute) = found.first() {
                 out.push_str(",\"value\":");
                 attribute.value.as_ref().write_json(&mut out);
             }
         } else {
             out.push_str(",\"values\":");
-            crate::payload::write_object(&found, &mut out);
+            payload::write_object(found, &mut out);
         }
         out.push('}');
-        Ok(out)
+        out
+    }
+
+    /// The same as a message.
+    pub(super) fn message(&self, found: &[Attribute]) -> GatewayAttributeResponseMsg {
+        let (client, shared): (&[_], &[_]) = if self.client { (found, &[]) } else { (&[], found) };
+        GatewayAttributeResponseMsg {
+            device_name: self.device.clone(),
+            response_msg: Some(payload::response(self.id, self.keys.len(), client, shared)),
+        }
     }
 }
 
@@ -151,7 +216,10 @@ mod tests {
         };
         let bodies: Vec<_> = devices
             .iter()
-            .map(|(name, body)| (name.as_str(), body.get()))
+            .map(|(name, body)| match body {
+                Body::Json(body) => (name.as_str(), body.get()),
+                Body::Protobuf(_) => panic!("it is JSON"),
+            })
             .collect();
         assert_eq!(bodies, [("A", r#"[{"t":1}]"#), ("C", "[]")]);
         assert!(matches!(
@@ -160,7 +228,7 @@ mod tests {
         ));
         assert!(matches!(
             parse("/rpc", r#"{"device":"A","id":7,"data":{"ok":true}}"#),
-            Some(Message::Answer(answer)) if answer.id == 7 && answer.data.get() == r#"{"ok":true}"#
+            Some(Message::Answer(answer)) if answer.id == 7 && answer.data == r#"{"ok":true}"#
         ));
         for (topic, wrong) in [
             ("/connect", "{}"),

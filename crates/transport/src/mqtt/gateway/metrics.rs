@@ -17,7 +17,6 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::Problem;
-use super::messages::Body;
 use crate::Services;
 use crate::payload;
 
@@ -44,7 +43,7 @@ pub(super) struct Metadata {
 }
 
 /// Takes what a gateway says of the messages of a device out of them.
-pub(super) fn take_metadata(body: &mut Body, found: &mut Vec<Metadata>) -> Result<(), Problem> {
+pub(super) fn take_metadata(body: &mut Box<RawValue>, found: &mut Vec<Metadata>) -> Result<(), Problem> {
     if !body.get().contains("\"metadata\"") {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fieldline_core::ports::AttributeParts;
 use fieldline_model::kv::{pack, unpack};
 use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::timeseries::{Attribute, AttributeScope};
@@ -141,10 +142,10 @@ impl Node for SaveAttributes {
             Ok(scope) => scope,
             Err(error) => return Step::Fail(msg, error),
         };
-        let [saves, _, fields] = actions;
+        let [stored, shown, fields] = actions;
         let save = Save {
             scope,
-            saves,
+            parts: AttributeParts { stored, shown },
             fields,
             notifies: self.notifies && scope != AttributeScope::Client,
             tells_device: self.tells_device || asks_to_tell(&msg),
@@ -196,7 +197,7 @@ fn changed(values: &Bytes, stored: &[Attribute]) -> Option<Bytes> {
 #[derive(Clone, Copy)]
 struct Save {
     scope: AttributeScope,
-    saves: bool,
+    parts: AttributeParts,
     fields: bool,
     notifies: bool,
     tells_device: bool,
@@ -205,11 +206,11 @@ struct Save {
 impl Save {
     fn carry_out(self, ctx: &mut Ctx<'_>, msg: Msg, values: Bytes) -> Step {
         let (subject, scope) = (msg.subject(), self.scope);
-        if self.saves {
-            ctx.save_attributes(subject, scope, ctx.now_ms, values.clone());
-            if self.tells_device {
-                ctx.tell_device(subject, scope, values.clone());
-            }
+        if self.parts.stored || self.parts.shown {
+            ctx.save_attributes(subject, scope, ctx.now_ms, self.parts, values.clone());
+        }
+        if self.parts.stored && self.tells_device {
+            ctx.tell_device(subject, scope, values.clone());
         }
         if self.fields {
             let what = What::Attributes {

@@ -91,8 +91,13 @@ impl Node for SaveTimeseries {
         } else {
             msg.values_ts()
         };
-        let [history, latest, sockets, fields] = self.processing.decide(ts, msg.originator.id, ctx.now_ms);
-        if !(history || latest || sockets || fields) {
+        let [history, latest, shown, fields] = self.processing.decide(ts, msg.originator.id, ctx.now_ms);
+        let parts = RowParts {
+            history,
+            latest,
+            shown,
+        };
+        if parts.is_nothing() && !fields {
             return Step::success(msg);
         }
         let rows = match body::telemetry(&msg.data, ts) {
@@ -107,18 +112,12 @@ impl Node for SaveTimeseries {
             Ok(ttl) => ttl,
             Err(error) => return Step::Fail(msg, error),
         };
-        let parts = match (history, latest) {
-            (true, true) => Some(RowParts::Both),
-            (true, false) => Some(RowParts::History),
-            (false, true) => Some(RowParts::Latest),
-            (false, false) => sockets.then_some(RowParts::Shown),
-        };
         if history && !ctx.may_use(Feature::Storage) {
             return Step::fail(msg, "DB storage writes are disabled due to API limits!");
         }
         let subject = msg.subject();
         for (ts, values) in rows.iter() {
-            if let Some(parts) = parts {
+            if !parts.is_nothing() {
                 ctx.save_telemetry(subject, *ts, ttl_seconds, parts, values.clone());
             }
             if fields {

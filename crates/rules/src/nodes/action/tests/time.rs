@@ -1,8 +1,15 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_core::ports::EventFilter;
+use fieldline_model::EntityId;
+use fieldline_model::entity::{EventBody, EventKind};
 use fieldline_model::message::MsgType;
+use fieldline_model::page::PageLink;
 use serde_json::json;
 
 use super::meta;
-use crate::node::Source;
+use crate::node::{Node, Source, Work};
 use crate::nodes::tests::{World, nobody, upgraded};
 
 const COUNT: &str = "action.TbMsgCountNode";
@@ -10,14 +17,16 @@ const DELAY: &str = "delay.TbMsgDelayNode";
 const GENERATOR: &str = "debug.TbMsgGeneratorNode";
 const FENCE: &str = "geo.TbGpsGeofencingActionNode";
 
-fn source(world: &World) -> Source {
-    Source {
+/// What a node does by itself.
+fn work(world: &World, node: Arc<dyn Node>) -> Work {
+    let source = Source {
         services: world.services.clone(),
         tenant: world.tenant,
         chain: world.chain,
         node: world.node,
         queue: None,
-    }
+    };
+    node.run(source, world.common.events.clone()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +150,7 @@ async fn a_count_is_reported_at_intervals() {
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
         assert!(world.send(&node, msg).await.is_empty());
     }
-    let task = tokio::spawn(node.clone().run(source(&world)).unwrap());
+    let task = tokio::spawn(work(&world, node.clone()));
     let report = loop {
         if let Some(report) = world.queue.take().pop() {
             break report;
@@ -163,6 +172,47 @@ async fn a_count_is_reported_at_intervals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_generator_whose_script_is_switched_off_says_so_once() {
+    let world = World::new().await;
+    // It takes more memory than it may, three times; the fourth call is not made.
+    let script = "var all = []; while (true) { all.push('many bytes of memory'); }";
+    work(
+        &world,
+        world.node(GENERATOR, json!({"tbelScript": script, "msgCount": 4})),
+    )
+    .await;
+    assert_eq!(world.queue.take().len(), 4);
+    let events = &world.services.stores.events;
+    let node = EntityId::from(world.node);
+    let filter = EventFilter::of(EventKind::Error);
+    let link = PageLink {
+        page_size: 10,
+        ..PageLink::default()
+    };
+    let mut found = Vec::new();
+    for _ in 0..500 {
+        found = events
+            .list(world.tenant, node, &filter, &link)
+            .await
+            .unwrap()
+            .data;
+        if !found.is_empty() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(found.len(), 1);
+    let EventBody::Error { method, error } = &found[0].body else {
+        panic!("{:?}", found[0]);
+    };
+    assert_eq!(method, "script");
+    assert!(
+        error.as_ref().unwrap().contains("switched off for 60 s"),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_generator_knows_what_it_has_made_before() {
     let world = World::new().await;
     let device = world.device("a", json!({})).await;
@@ -172,7 +222,7 @@ async fn a_generator_knows_what_it_has_made_before() {
         GENERATOR,
         json!({"tbelScript": script, "msgCount": 2, "originatorType": "DEVICE", "originatorId": device.id}),
     );
-    node.run(source(&world)).unwrap().await;
+    work(&world, node).await;
     let made = world.queue.take();
     let bodies: Vec<_> = made
         .iter()
@@ -183,14 +233,14 @@ async fn a_generator_knows_what_it_has_made_before() {
     assert_eq!(made[0].from, Some((world.node, "Success".to_owned())));
 
     let broken = json!({"tbelScript": "return 5;", "msgCount": 1});
-    world.node(GENERATOR, broken).run(source(&world)).unwrap().await;
+    work(&world, world.node(GENERATOR, broken)).await;
     let made = world.queue.take();
     assert_eq!(
         (made[0].from.clone(), made[0].originator),
         (Some((world.node, "Failure".to_owned())), world.node.into())
     );
     let foreign = json!({"msgCount": 1, "originatorType": "DEVICE", "originatorId": nobody().id});
-    world.node(GENERATOR, foreign).run(source(&world)).unwrap().await;
+    work(&world, world.node(GENERATOR, foreign)).await;
     assert_eq!(world.queue.take()[0].from.clone().unwrap().1, "Failure");
     assert_eq!(
         world.wrong(GENERATOR, json!({"originatorType": "ALARM"})),

@@ -1,0 +1,183 @@
+//! OTA packages: firmware and software for devices.
+
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::access::{Entity, Operation};
+use fieldline_core::ports::OtaPackageFilter;
+use fieldline_model::entity::{OtaPackageInfo, SaveOtaPackageInfoRequest};
+use fieldline_model::message::MsgType;
+use fieldline_model::page::PageData;
+use fieldline_model::{DeviceProfileId, OtaPackageId};
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, T, TC};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Body, Ids, PageParams, Query, parse_uuid};
+use crate::ota::{self, UploadParams};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    // What is uploaded goes to the disk while it comes, and has a limit of its own.
+    let (schemas, paths, handlers) = routes!(get, upload, delete);
+    let handlers = handlers.layer(DefaultBodyLimit::disable());
+    Routes::default()
+        .add(T, routes!(save))
+        .add(T, (schemas, paths, handlers))
+        .add(TC, routes!(info))
+        .add(T, routes!(download))
+        .add(TC, routes!(list))
+        .add(TC, routes!(list_ready))
+        .add(TC, routes!(count_devices))
+}
+
+/// Creates a package without data, or updates it where it has an id.
+#[utoipa::path(post, path = "/api/otaPackage", tag = "ota-package", operation_id = "saveOtaPackageInfo",
+    request_body = SaveOtaPackageInfoRequest, responses((status = 200, body = OtaPackageInfo)))]
+async fn save(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Body(request): Body<SaveOtaPackageInfoRequest>,
+) -> ApiResult<Json<OtaPackageInfo>> {
+    if let Some(id) = request.info.id {
+        api.load::<OtaPackageInfo>(&caller, id.0, Operation::Write)
+            .await?;
+    }
+    let created = request.info.id.is_none();
+    let saved = api
+        .services
+        .ota_packages
+        .save_info(caller.tenant, request)
+        .await?;
+    let entity = Entity::OtaPackage(saved.clone());
+    api.services.actions.saved(&caller, created, &entity).await;
+    Ok(Json(saved))
+}
+
+/// Uploads the data of a package: the part `file` of a form.
+#[utoipa::path(post, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
+    operation_id = "saveOtaPackageData", params(("otaPackageId" = Uuid, Path), UploadParams),
+    request_body(content = Vec<u8>, content_type = "multipart/form-data"),
+    responses((status = 200, body = OtaPackageInfo)))]
+async fn upload(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+    Query(params): Query<UploadParams>,
+    request: axum::extract::Request,
+) -> ApiResult<Json<OtaPackageInfo>> {
+    let package: OtaPackageInfo = api.load(&caller, id, Operation::Read).await?;
+    let saved = ota::receive(&api, package, params, request).await?;
+    let entity = Entity::OtaPackage(saved.clone());
+    api.services.actions.saved(&caller, false, &entity).await;
+    Ok(Json(saved))
+}
+
+/// A package without its data.
+#[utoipa::path(get, path = "/api/otaPackage/info/{otaPackageId}", tag = "ota-package",
+    operation_id = "getOtaPackageInfoById", params(("otaPackageId" = Uuid, Path)),
+    responses((status = 200, body = OtaPackageInfo)))]
+async fn info(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<OtaPackageInfo>> {
+    // Customers see which packages there are, too.
+    let found = api
+        .entities
+        .ota_packages
+        .get(caller.tenant, OtaPackageId(id))
+        .await?;
+    let gone = || ApiError::not_found(format!("Ota package with id [{id}] is not found"));
+    Ok(Json(found.ok_or_else(gone)?))
+}
+
+/// A package with its data as base64 in `data`.
+#[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
+    operation_id = "getOtaPackageById", params(("otaPackageId" = Uuid, Path)),
+    responses((status = 200, body = OtaPackageInfo)))]
+async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Response> {
+    let package: OtaPackageInfo = api.load(&caller, id, Operation::Read).await?;
+    ota::whole(&api, package)
+}
+
+/// The data of a package.
+#[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}/download", tag = "ota-package",
+    operation_id = "downloadOtaPackage", params(("otaPackageId" = Uuid, Path)),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]
+async fn download(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Response> {
+    let package: OtaPackageInfo = api.load(&caller, id, Operation::Read).await?;
+    if package.link().is_some() {
+        return Ok(StatusCode::BAD_REQUEST.into_response());
+    }
+    match ota::file(&api, package) {
+        Some(file) => Ok(file),
+        None => Err(ApiError::not_found("The OTA package has no data")),
+    }
+}
+
+/// A page of packages of the tenant.
+#[utoipa::path(get, path = "/api/otaPackages", tag = "ota-package", operation_id = "getOtaPackages",
+    params(PageParams), responses((status = 200, body = PageData<OtaPackageInfo>)))]
+async fn list(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
+    let stores = &api.entities.ota_packages;
+    let page = stores
+        .list(caller.tenant, OtaPackageFilter::All, &page.link()?)
+        .await?;
+    Ok(Json(page))
+}
+
+/// A page of packages that can be assigned to devices of a profile.
+#[utoipa::path(get, path = "/api/otaPackages/{deviceProfileId}/{type}", tag = "ota-package",
+    operation_id = "getOtaPackagesByDeviceProfileIdAndType",
+    params(("deviceProfileId" = Uuid, Path), ("type" = String, Path), PageParams),
+    responses((status = 200, body = PageData<OtaPackageInfo>)))]
+async fn list_ready(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    axum::extract::Path((profile, kind)): axum::extract::Path<(String, String)>,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
+    let profile = DeviceProfileId(parse_uuid(&profile)?);
+    let filter = OtaPackageFilter::Ready(profile, ota::parse(&kind)?);
+    let stores = &api.entities.ota_packages;
+    Ok(Json(stores.list(caller.tenant, filter, &page.link()?).await?))
+}
+
+/// Deletes a package that no device and no profile has.
+#[utoipa::path(delete, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
+    operation_id = "deleteOtaPackage", params(("otaPackageId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let package: OtaPackageInfo = api.load(&caller, id, Operation::Delete).await?;
+    api.services.ota_packages.delete(&package).await?;
+    let entity = Entity::OtaPackage(package);
+    api.services
+        .actions
+        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .await;
+    Ok(())
+}
+
+/// How many devices of a profile have no package of their own, and follow that of the profile.
+#[utoipa::path(get, path = "/api/devices/count/{otaPackageType}/{deviceProfileId}", tag = "device",
+    operation_id = "countByDeviceProfileAndEmptyOtaPackage",
+    params(("otaPackageType" = String, Path), ("deviceProfileId" = Uuid, Path)),
+    responses((status = 200, body = u64)))]
+async fn count_devices(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    axum::extract::Path((kind, profile)): axum::extract::Path<(String, String)>,
+) -> ApiResult<Json<u64>> {
+    let profile = DeviceProfileId(parse_uuid(&profile)?);
+    let updates = &api.entities.ota_updates;
+    let count = updates
+        .count_following(caller.tenant, profile, ota::parse(&kind)?)
+        .await?;
+    Ok(Json(count))
+}

@@ -1,0 +1,121 @@
+//! What clients ask for when they start: what this program is, and what it can do.
+
+use axum::Json;
+use axum::extract::State;
+use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
+use fieldline_model::entity::{Authority, TenantProfile, UserSettingsType};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa_axum::routes;
+
+use super::dashboard::MAX_DATAPOINTS;
+use crate::caller::Caller;
+use crate::endpoint::{Routes, S, STC};
+use crate::error::ApiResult;
+use crate::state::Api;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(STC, routes!(info))
+        .add(STC, routes!(params))
+        .add(S, routes!(updates))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct SystemVersion {
+    version: &'static str,
+    artifact: &'static str,
+    name: &'static str,
+}
+
+/// What this program is.
+#[utoipa::path(get, path = "/api/system/info", tag = "system-info", operation_id = "getSystemVersionInfo",
+    responses((status = 200, body = SystemVersion)))]
+async fn info() -> Json<SystemVersion> {
+    Json(SystemVersion {
+        version: VERSION,
+        artifact: "fieldline",
+        name: "Fieldline",
+    })
+}
+
+/// What the caller's client has to know: what there is, and within which limits.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SystemParams {
+    user_token_access_enabled: bool,
+    edges_support_enabled: bool,
+    has_repository: bool,
+    tbel_enabled: bool,
+    persist_device_state_to_telemetry: bool,
+    mobile_qr_enabled: bool,
+    user_settings: Value,
+    max_datapoints_limit: u64,
+    max_resource_size: u64,
+    max_debug_mode_duration_minutes: u64,
+    max_arguments_per_c_f: u64,
+    max_data_points_per_rolling_arg: u64,
+    max_relation_level_per_cf_argument: u64,
+    max_related_entities_to_return_per_cf_argument: u64,
+    min_allowed_scheduled_update_interval_in_sec_for_c_f: u64,
+    min_allowed_deduplication_interval_in_sec_for_c_f: u64,
+    min_allowed_aggregation_interval_in_sec_for_c_f: u64,
+}
+
+/// What the caller's client has to know when it starts.
+#[utoipa::path(get, path = "/api/system/params", tag = "system-info", operation_id = "getSystemParams",
+    responses((status = 200, body = SystemParams)))]
+async fn params(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<SystemParams>> {
+    let settings = &api.services.user_settings;
+    let mut user_settings = settings.get(caller.user, UserSettingsType::General).await?;
+    if let Some(fields) = user_settings.as_object_mut() {
+        fields.entry("openedMenuSections").or_insert_with(|| json!([]));
+    }
+    let profile: Option<TenantProfile> = api.rest_limits.profile(caller.tenant).await?;
+    let fields = profile
+        .as_ref()
+        .map_or_else(CalculatedFieldLimits::default, CalculatedFieldLimits::of);
+    let limit = |name: &str| profile.as_ref().map_or(0, |profile| profile.limit(name));
+    let by_customer = caller.authority == Authority::CustomerUser;
+    Ok(Json(SystemParams {
+        user_token_access_enabled: api.options.user_token_access && !by_customer,
+        edges_support_enabled: false,
+        has_repository: false,
+        tbel_enabled: caller.authority == Authority::TenantAdmin,
+        persist_device_state_to_telemetry: false,
+        mobile_qr_enabled: false,
+        user_settings,
+        max_datapoints_limit: MAX_DATAPOINTS,
+        max_resource_size: limit("maxResourceSize"),
+        max_debug_mode_duration_minutes: limit("maxDebugModeDurationMinutes"),
+        max_arguments_per_c_f: fields.max_arguments,
+        max_data_points_per_rolling_arg: fields.max_rolling_points,
+        max_relation_level_per_cf_argument: fields.max_relation_levels,
+        max_related_entities_to_return_per_cf_argument: fields.max_related_entities,
+        min_allowed_scheduled_update_interval_in_sec_for_c_f: fields.min_scheduled_update_interval_sec,
+        min_allowed_deduplication_interval_in_sec_for_c_f: fields.min_deduplication_interval_sec,
+        min_allowed_aggregation_interval_in_sec_for_c_f: fields.min_aggregation_interval_sec,
+    }))
+}
+
+/// What is known of newer versions.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct UpdateMessage {
+    update_available: bool,
+    current_version: &'static str,
+    latest_version: &'static str,
+}
+
+/// Whether there is a newer version, as far as this program knows: it asks nobody, so this is the newest that it knows.
+#[utoipa::path(get, path = "/api/admin/updates", tag = "admin", operation_id = "checkUpdates",
+    responses((status = 200, body = UpdateMessage)))]
+async fn updates() -> Json<UpdateMessage> {
+    Json(UpdateMessage {
+        update_available: false,
+        current_version: VERSION,
+        latest_version: VERSION,
+    })
+}

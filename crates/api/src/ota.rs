@@ -1,0 +1,131 @@
+//! The data of OTA packages on its way in and out, a piece at a time.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequest as _, Multipart, Request};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use fieldline_core::ota::Image;
+use fieldline_core::services::UploadedFile;
+use fieldline_model::entity::{ChecksumAlgorithm, OtaPackageInfo, UnknownOtaName};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde::Deserialize;
+
+use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::state::ApiState;
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UploadParams {
+    /// The checksum that the file shall have; made from it where absent.
+    checksum: Option<String>,
+    /// `MD5`, `SHA256`, `SHA384`, `SHA512`, `CRC32`, `MURMUR3_32` or `MURMUR3_128`.
+    #[param(required = true, value_type = String)]
+    checksum_algorithm: Option<String>,
+}
+
+/// A kind of packages, or an algorithm, by its name.
+pub(crate) fn parse<T: FromStr<Err = UnknownOtaName>>(name: &str) -> ApiResult<T> {
+    name.parse()
+        .map_err(|error: UnknownOtaName| ApiError::bad_request(error.to_string()))
+}
+
+/// Stores the part `file` of a form as the data of a package.
+pub(crate) async fn receive(
+    api: &ApiState,
+    package: OtaPackageInfo,
+    params: UploadParams,
+    request: Request,
+) -> ApiResult<OtaPackageInfo> {
+    let algorithm = params.checksum_algorithm.as_deref().unwrap_or_default();
+    if algorithm.is_empty() {
+        return Err(crate::extract::missing("checksumAlgorithm"));
+    }
+    let algorithm: ChecksumAlgorithm = parse(algorithm)?;
+    let mut form = Multipart::from_request(request, &()).await.map_err(|rejection| {
+        let status = rejection.status();
+        ApiError::with_status(status, ErrorCode::BadRequestParams, rejection.body_text())
+    })?;
+    let malformed = |error: axum::extract::multipart::MultipartError| {
+        let status = error.status();
+        ApiError::with_status(status, ErrorCode::BadRequestParams, error.body_text())
+    };
+    loop {
+        let Some(mut field) = form.next_field().await.map_err(malformed)? else {
+            return Err(ApiError::bad_request("Required part 'file' is not present."));
+        };
+        if field.name() != Some("file") {
+            continue;
+        }
+        let file = UploadedFile {
+            name: field.file_name().map(str::to_owned),
+            content_type: field.content_type().map(str::to_owned),
+            checksum: params.checksum,
+        };
+        let max = api.options.max_package.0;
+        let mut upload = api.services.ota_packages.upload(package, algorithm, max).await?;
+        loop {
+            let written = match field.chunk().await {
+                Ok(Some(data)) => upload.write(&data).await.map_err(ApiError::from),
+                Ok(None) => return Ok(upload.finish(file).await?),
+                Err(error) => Err(malformed(error)),
+            };
+            if let Err(error) = written {
+                upload.abandon().await;
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// The data of a package as a file, if it has any.
+pub(crate) fn file(api: &ApiState, package: OtaPackageInfo) -> Option<Response> {
+    let image = Arc::new(Image::of(package)?);
+    let length = image.size;
+    let data = api.downloads.clone().stream(image.clone(), 0, length);
+    let mut response = Body::from_stream(data).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, length.into());
+    let name = &image.file_name;
+    let described = [
+        (header::CONTENT_DISPOSITION, format!("attachment;filename={name}")),
+        (HeaderName::from_static("x-filename"), name.clone()),
+        (header::CONTENT_TYPE, image.content_type.clone()),
+    ];
+    for (header, text) in described {
+        // A name that no header can have is left out.
+        if let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) {
+            headers.insert(header, value);
+        }
+    }
+    Some(response)
+}
+
+/// A package with its data as base64, written while it is read: pieces have a multiple of three bytes.
+pub(crate) fn whole(api: &ApiState, package: OtaPackageInfo) -> ApiResult<Response> {
+    let mut head = serde_json::to_string(&package)
+        .map_err(|error| ApiError::new(ErrorCode::General, error.to_string()))?;
+    head.pop();
+    let (head, tail, data) = match Image::of(package) {
+        Some(image) => {
+            head.push_str(",\"data\":\"");
+            let length = image.size;
+            let data = api.downloads.clone().stream(Arc::new(image), 0, length);
+            (head, "\"}", data.left_stream())
+        }
+        None => (head, ",\"data\":null}", stream::empty().right_stream()),
+    };
+    let once = |text: Bytes| stream::once(async move { Ok(text) });
+    let data = data.map_ok(|piece| Bytes::from(STANDARD.encode(piece)));
+    let body = once(head.into())
+        .chain(data)
+        .chain(once(Bytes::from_static(tail.as_bytes())));
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    Ok((kind, Body::from_stream(body)).into_response())
+}

@@ -1,0 +1,131 @@
+//! How many requests a tenant and a customer may send, as the tenant's profile says.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fieldline_core::access::Principal;
+use fieldline_core::clock::SharedClock;
+use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::ports::{EntityStores, StoreResult};
+use fieldline_core::rate_limits::{RateLimit, RateLimiter};
+use fieldline_model::entity::TenantProfile;
+use fieldline_model::{CustomerId, TenantId};
+use quick_cache::sync::Cache;
+use serde_json::Value;
+
+use crate::error::{ApiError, ApiResult, ErrorCode};
+
+/// Tenants and customers whose requests are counted; beyond so many the least recently used begin anew.
+const COUNTED: usize = 20_000;
+
+/// Counts requests, and refuses those that are too many.
+pub(crate) struct RestLimits {
+    stores: EntityStores,
+    clock: SharedClock,
+    tenants: Cache<TenantId, Arc<OfTenant>>,
+    customers: Cache<(TenantId, CustomerId), Arc<RateLimiter>>,
+    /// Counts the changes, so that what was read before one is not remembered after it.
+    changes: AtomicU64,
+}
+
+/// The limits of a tenant; absent ones let everything through.
+struct OfTenant {
+    all: Option<RateLimiter>,
+    of_each_customer: Option<RateLimit>,
+}
+
+impl RestLimits {
+    pub(crate) fn new(stores: &EntityStores, clock: &SharedClock) -> Self {
+        Self {
+            stores: stores.clone(),
+            clock: Arc::clone(clock),
+            tenants: Cache::new(COUNTED),
+            customers: Cache::new(COUNTED),
+            changes: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a request; system administrators have no limit.
+    pub(crate) async fn admit(&self, who: &Principal) -> ApiResult<()> {
+        let refuse = |of: &str| {
+            ApiError::new(
+                ErrorCode::TooManyRequests,
+                format!("Too many requests for current {of}!"),
+            )
+        };
+        if who.tenant.is_null() {
+            return Ok(());
+        }
+        let limits = self.of(who.tenant).await?;
+        if limits.all.as_ref().is_some_and(|all| !all.try_take(1)) {
+            return Err(refuse("tenant"));
+        }
+        if let Some(limit) = limits
+            .of_each_customer
+            .as_ref()
+            .filter(|_| !who.customer.is_null())
+        {
+            let key = (who.tenant, who.customer);
+            let made: Result<_, std::convert::Infallible> = self.customers.get_or_insert_with(&key, || {
+                Ok(Arc::new(RateLimiter::new(limit.clone(), Arc::clone(&self.clock))))
+            });
+            if made.is_ok_and(|limiter| !limiter.try_take(1)) {
+                return Err(refuse("customer"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn of(&self, tenant: TenantId) -> StoreResult<Arc<OfTenant>> {
+        if let Some(known) = self.tenants.get(&tenant) {
+            return Ok(known);
+        }
+        let before = self.changes.load(Ordering::Acquire);
+        let profile = self.profile(tenant).await?;
+        let limit = |name: &str| {
+            let text = profile.as_ref()?.setting(name).and_then(Value::as_str)?;
+            RateLimit::parse(text).ok().flatten()
+        };
+        let all = limit("tenantServerRestLimitsConfiguration");
+        let made = Arc::new(OfTenant {
+            all: all.map(|limit| RateLimiter::new(limit, Arc::clone(&self.clock))),
+            of_each_customer: limit("customerServerRestLimitsConfiguration"),
+        });
+        // Of several requests that find none at the same time, all count with the first one's.
+        let kept = self
+            .tenants
+            .get_or_insert_with(&tenant, || Ok::<_, std::convert::Infallible>(Arc::clone(&made)))
+            .unwrap_or(made);
+        if self.changes.load(Ordering::Acquire) != before {
+            self.tenants.remove(&tenant);
+        }
+        Ok(kept)
+    }
+
+    /// The profile of a tenant; none of the null tenant.
+    pub(crate) async fn profile(&self, tenant: TenantId) -> StoreResult<Option<TenantProfile>> {
+        if tenant.is_null() {
+            return Ok(None);
+        }
+        let found = self.stores.tenants.get(tenant).await?;
+        match found.and_then(|tenant| tenant.tenant_profile_id) {
+            Some(profile) => self.stores.tenant_profiles.get(profile).await,
+            None => self.stores.tenant_profiles.default_profile().await,
+        }
+    }
+}
+
+impl EntityListener for RestLimits {
+    fn on_change(&self, change: EntityChange) {
+        if matches!(
+            change,
+            EntityChange::TenantSaved(_)
+                | EntityChange::TenantDeleted(_)
+                | EntityChange::TenantProfileChanged(_)
+        ) {
+            self.changes.fetch_add(1, Ordering::AcqRel);
+            self.tenants.clear();
+            self.customers.clear();
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Latest values as a client knows them, and what changes tell it.
+
+use fieldline_core::ports::ValueSource;
+use fieldline_model::query::{EntityKey, KeyType, LatestValues, TsValue};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityId, EntityType, Subject};
+
+use super::hub::{ATTRIBUTES, bit};
+use super::mailbox::{NewValue, News};
+use super::running::Scope;
+
+/// What a value takes besides its name and text, bytes.
+const VALUE_COST: usize = 96;
+
+/// Where values of keys are kept, as bits.
+pub(super) fn sources(keys: &[EntityKey]) -> u8 {
+    keys.iter().fold(0, |bits, key| {
+        bits | match key.key_type {
+            KeyType::TimeSeries => bit(ValueSource::Latest),
+            KeyType::Attribute => ATTRIBUTES,
+            KeyType::ClientAttribute => bit(ValueSource::Attribute(AttributeScope::Client)),
+            KeyType::SharedAttribute => bit(ValueSource::Attribute(AttributeScope::Shared)),
+            KeyType::ServerAttribute => bit(ValueSource::Attribute(AttributeScope::Server)),
+            KeyType::EntityField | KeyType::AlarmField => 0,
+        }
+    })
+}
+
+/// Under which types of keys values of a source are shown.
+pub(super) const fn key_types(source: ValueSource) -> &'static [KeyType] {
+    match source {
+        ValueSource::Latest => &[KeyType::TimeSeries],
+        ValueSource::Attribute(AttributeScope::Client) => &[KeyType::ClientAttribute, KeyType::Attribute],
+        ValueSource::Attribute(AttributeScope::Shared) => &[KeyType::SharedAttribute, KeyType::Attribute],
+        ValueSource::Attribute(AttributeScope::Server) => &[KeyType::ServerAttribute, KeyType::Attribute],
+    }
+}
+
+/// A value as clients are told it; one that was deleted has neither time nor text.
+pub(super) fn told((ts, value): &NewValue) -> TsValue {
+    match value {
+        Some(value) => TsValue {
+            ts: *ts,
+            value: value.to_text(),
+        },
+        None => TsValue::default(),
+    }
+}
+
+/// Puts changed values into those that a client knows; returns what it does not know yet. Asked for are these keys, and
+/// what `also` says.
+pub(super) fn change(
+    known: &mut LatestValues,
+    source: ValueSource,
+    news: &News,
+    keys: &[EntityKey],
+    also: impl Fn(KeyType, &str) -> bool,
+) -> LatestValues {
+    let mut changed = LatestValues::new();
+    let types = key_types(source);
+    if news.all_deleted {
+        for key in keys.iter().filter(|key| types.contains(&key.key_type)) {
+            for values in [&mut *known, &mut changed] {
+                let of_type = values.entry(key.key_type).or_default();
+                of_type.insert(key.key.clone(), TsValue::default());
+            }
+        }
+    }
+    for (name, value) in &news.values {
+        for key_type in types {
+            let is_asked = keys
+                .iter()
+                .any(|key| key.key_type == *key_type && key.key == *name);
+            if !is_asked && !also(*key_type, name) {
+                continue;
+            }
+            let shown = told(value);
+            let held = known
+                .entry(*key_type)
+                .or_default()
+                .entry(name.clone())
+                .or_default();
+            // An older point is no latest value; a deletion has no time.
+            if value.1.is_some() && (shown.ts < held.ts || shown == *held) {
+                continue;
+            }
+            held.clone_from(&shown);
+            changed.entry(*key_type).or_default().insert(name.clone(), shown);
+        }
+    }
+    changed
+}
+
+/// Bytes that values take, about.
+pub(super) fn cost(latest: &LatestValues) -> usize {
+    let values = latest.values().flatten();
+    values
+        .map(|(name, value)| VALUE_COST + name.len() + value.value.len())
+        .sum()
+}
+
+/// Whose values an entity shows: a tenant belongs to itself.
+pub(super) fn subject_of(scope: &Scope, entity: EntityId) -> Subject {
+    let tenant = match entity.entity_type {
+        EntityType::Tenant => fieldline_model::TenantId(entity.id),
+        _ => scope.tenant(),
+    };
+    Subject { tenant, entity }
+}

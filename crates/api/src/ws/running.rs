@@ -1,0 +1,111 @@
+//! What commands work with, what they are while they go on, and why they fail.
+
+use std::sync::Arc;
+
+use fieldline_core::access::Principal;
+use fieldline_model::TenantId;
+use tracing::debug;
+
+use super::alarms::AlarmWatch;
+use super::entities::EntityWatch;
+use super::mailbox::Mailbox;
+use super::updates;
+use super::values::ValueWatch;
+use crate::error::ApiError;
+use crate::state::Api;
+
+/// What became of a command.
+pub(super) type Outcome = Result<(), Failed>;
+
+/// Why a command failed.
+pub(super) struct Failed {
+    pub(super) code: u16,
+    pub(super) message: String,
+}
+
+impl Failed {
+    pub(super) fn bad(message: impl Into<String>) -> Self {
+        Self {
+            code: updates::BAD_REQUEST,
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn unauthorized() -> Self {
+        Self {
+            code: updates::UNAUTHORIZED,
+            message: "Unauthorized".to_owned(),
+        }
+    }
+
+    pub(super) fn internal(error: &dyn std::fmt::Display, message: &str) -> Self {
+        debug!(%error, "a command of a socket has failed");
+        Self {
+            code: updates::INTERNAL,
+            message: message.to_owned(),
+        }
+    }
+}
+
+impl From<ApiError> for Failed {
+    fn from(error: ApiError) -> Self {
+        let status = error.status();
+        if status.is_server_error() {
+            return Self::internal(&error.message(), "Internal Server error!");
+        }
+        match status.as_u16() {
+            401 | 403 | 404 => Self::unauthorized(),
+            _ => Self::bad(error.message()),
+        }
+    }
+}
+
+/// A command that goes on.
+pub(super) enum Running {
+    Values(ValueWatch),
+    Entities(Box<EntityWatch>),
+    Alarms(Box<AlarmWatch>),
+    /// Notifications, of which there are none.
+    Inbox,
+}
+
+/// What commands work with.
+pub(super) struct Scope {
+    pub(super) api: Api,
+    pub(super) who: Principal,
+    pub(super) mailbox: Arc<Mailbox>,
+    /// What is to be sent.
+    pub(super) out: Vec<String>,
+}
+
+impl Running {
+    pub(super) fn end(&self, scope: &Scope, id: i64) {
+        match self {
+            Self::Values(watch) => watch.end(scope, id),
+            Self::Entities(entities) => entities.end(scope, id),
+            Self::Alarms(alarms) => alarms.end(scope, id),
+            Self::Inbox => {}
+        }
+    }
+
+    /// Bytes that it keeps, about.
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Self::Entities(entities) => entities.held(),
+            Self::Alarms(alarms) => alarms.held(),
+            Self::Values(_) | Self::Inbox => 0,
+        }
+    }
+
+    /// Whether a changed alarm is a reason to look again.
+    pub(super) fn shows_alarms(&self) -> bool {
+        matches!(self, Self::Alarms(alarms) if alarms.shows_alarms())
+    }
+}
+
+impl Scope {
+    /// The tenant whose entities these are.
+    pub(super) fn tenant(&self) -> TenantId {
+        self.who.tenant
+    }
+}

@@ -1,0 +1,43 @@
+//! Firmware and software updates of devices.
+//!
+//! A device shall have the package that is assigned to it, or else to its profile. [`Rollouts`] notices when that has
+//! changed, notes it in the store, and tells devices one after the other, by shared attributes, at a pace that keeps a whole
+//! fleet from downloading at once. [`Downloads`] hands devices the data, a chunk at a time. What people do with packages is
+//! in [`crate::services::OtaPackages`].
+
+mod checksum;
+mod download;
+mod rollout;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use checksum::Checksum;
+pub use download::{Downloads, Image, Offer};
+pub use rollout::{Deps, Rollouts};
+
+use crate::options::{ByteSize, Span};
+
+/// Settings of firmware and software updates.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// Memory for those parts of packages that devices download at the moment.
+    pub cache: ByteSize,
+    /// How many devices are told of a new package in each `rollout-interval`; they are told evenly over it.
+    pub rollout_devices: u32,
+    /// See `rollout-devices`.
+    pub rollout_interval: Span,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cache: ByteSize::mib(32),
+            rollout_devices: 100,
+            rollout_interval: Span::secs(60),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What devices download: their package, chunk by chunk.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use fieldline_model::entity::{ChecksumAlgorithm, OtaKind, OtaPackageInfo};
+use fieldline_model::{DeviceId, OtaPackageId, TenantId};
+use futures::stream::{self, Stream};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::Options;
+use crate::devices::DeviceHandle;
+use crate::ports::{OTA_PIECE, OtaPackageStore, OtaUpdateStore, StoreError, StoreErrorKind, StoreResult};
+
+/// What a device shall download.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offer {
+    /// Nothing.
+    None,
+    /// Something from elsewhere: the URL is in its attributes.
+    Elsewhere,
+    /// This.
+    Image(Arc<Image>),
+}
+
+/// A package with data. Its data never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub struct Image {
+    pub tenant: TenantId,
+    pub id: OtaPackageId,
+    pub kind: OtaKind,
+    pub title: String,
+    pub version: String,
+    pub file_name: String,
+    pub content_type: String,
+    /// Bytes.
+    pub size: u64,
+    pub checksum_algorithm: Option<ChecksumAlgorithm>,
+    pub checksum: Option<String>,
+}
+
+impl Image {
+    /// A package, if it has data.
+    pub fn of(package: OtaPackageInfo) -> Option<Self> {
+        if !package.has_data || package.link().is_some() {
+            return None;
+        }
+        Some(Self {
+            tenant: package.tenant_id,
+            id: package.id?,
+            kind: package.kind?,
+            title: package.title,
+            version: package.version,
+            file_name: package.file_name.unwrap_or_default(),
+            content_type: package.content_type.unwrap_or_default(),
+            size: u64::try_from(package.data_size?).ok()?,
+            checksum_algorithm: package.checksum_algorithm,
+            checksum: package.checksum,
+        })
+    }
+
+    /// How many pieces its data is stored in.
+    pub fn pieces(&self) -> u32 {
+        u32::try_from(self.size.div_ceil(OTA_PIECE as u64)).unwrap_or(u32::MAX)
+    }
+
+    /// How many bytes a chunk has: fewer than `size` at the end, none behind it. `size` 0 stands for all there is.
+    pub fn chunk_len(&self, size: u32, number: u32) -> u64 {
+        if size == 0 {
+            return self.size;
+        }
+        let start = u64::from(size) * u64::from(number);
+        self.size.saturating_sub(start).min(size.into())
+    }
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<(OtaPackageId, u32), Bytes> for ByBytes {
+    fn weight(&self, _: &(OtaPackageId, u32), piece: &Bytes) -> u64 {
+        piece.len().max(1) as u64
+    }
+}
+
+/// Hands packages to devices. Pieces that are asked for often stay in memory, within a bound.
+pub struct Downloads {
+    packages: Arc<dyn OtaPackageStore>,
+    updates: Arc<dyn OtaUpdateStore>,
+    cache: Cache<(OtaPackageId, u32), Bytes, ByBytes>,
+}
+
+impl Downloads {
+    /// From these stores.
+    pub fn new(
+        packages: Arc<dyn OtaPackageStore>,
+        updates: Arc<dyn OtaUpdateStore>,
+        options: &Options,
+    ) -> Arc<Self> {
+        let pieces = options.cache.as_usize() / OTA_PIECE;
+        Arc::new(Self {
+            packages,
+            updates,
+            cache: Cache::with_weighter(pieces.max(16), options.cache.0, ByBytes),
+        })
+    }
+
+    /// What a device shall download now.
+    pub async fn offer(&self, device: &DeviceHandle, kind: OtaKind) -> StoreResult<Offer> {
+        self.offer_to(device.subject.tenant, device.id, kind).await
+    }
+
+    /// See [`Self::offer`].
+    pub async fn offer_to(&self, tenant: TenantId, device: DeviceId, kind: OtaKind) -> StoreResult<Offer> {
+        let Some(id) = self.updates.assigned(tenant, device, kind).await? else {
+            return Ok(Offer::None);
+        };
+        let Some(package) = self.packages.get(tenant, id).await? else {
+            return Ok(Offer::None);
+        };
+        if package.link().is_some() {
+            return Ok(Offer::Elsewhere);
+        }
+        Ok(Image::of(package).map_or(Offer::None, |image| Offer::Image(Arc::new(image))))
+    }
+
+    /// The `number`th chunk of so many bytes, from 0 on; fewer bytes at the end, none behind it. `size` 0 stands for all
+    /// there is: the caller has looked at [`Image::chunk_len`], as it is copied together in memory.
+    pub async fn chunk(&self, image: &Image, size: u32, number: u32) -> StoreResult<Bytes> {
+        let start = u64::from(size) * u64::from(number);
+        let end = start + image.chunk_len(size, number);
+        let mut out = BytesMut::new();
+        let mut at = start;
+        while at < end {
+            let part = self.part(image, at, end).await?;
+            if at == start && at + part.len() as u64 == end {
+                return Ok(part);
+            }
+            if out.is_empty() {
+                out.reserve((end - start) as usize);
+            }
+            at += part.len() as u64;
+            out.extend_from_slice(&part);
+        }
+        Ok(out.freeze())
+    }
+
+    /// So many bytes of the data from `start` on, not more than a piece at a time. They must be there: see
+    /// [`Image::chunk_len`].
+    pub fn stream(
+        self: Arc<Self>,
+        image: Arc<Image>,
+        start: u64,
+        length: u64,
+    ) -> impl Stream<Item = StoreResult<Bytes>> + Send + 'static {
+        let end = start + length;
+        stream::try_unfold(start, move |at| {
+            let (downloads, image) = (self.clone(), image.clone());
+            async move {
+                if at >= end {
+                    return Ok(None);
+                }
+                let part = downloads.part(&image, at, end).await?;
+                let next = at + part.len() as u64;
+                Ok(Some((part, next)))
+            }
+        })
+    }
+
+    /// What one piece has of the bytes from `at` to `end`; never nothing.
+    async fn part(&self, image: &Image, at: u64, end: u64) -> StoreResult<Bytes> {
+        let size = OTA_PIECE as u64;
+        let number = u32::try_from(at / size).unwrap_or(u32::MAX);
+        let piece = self.piece(image, number).await?;
+        let from = (at % size) as usize;
+        let to = (end - (at - from as u64)).min(size) as usize;
+        if to > piece.len() || from >= to {
+            return Err(damaged());
+        }
+        Ok(piece.slice(from..to))
+    }
+
+    /// A piece as it is stored; all but the last one have [`OTA_PIECE`] bytes.
+    pub async fn piece(&self, image: &Image, number: u32) -> StoreResult<Bytes> {
+        let read = async {
+            let piece = self.packages.piece(image.tenant, image.id, number).await?;
+            piece.ok_or_else(damaged)
+        };
+        self.cache.get_or_insert_async(&(image.id, number), read).await
+    }
+}
+
+/// It was deleted meanwhile, or is not what was uploaded.
+fn damaged() -> StoreError {
+    StoreError::new(StoreErrorKind::NotFound, "The data of the OTA package is gone!")
+}

@@ -1,0 +1,407 @@
+//! Tells devices which package they shall have.
+//!
+//! What devices shall have follows from what is assigned; what they were told is noted. Whatever changes an assignment only
+//! says whose: the difference between the two is looked up in the store, so that nothing is lost when the program ends in
+//! between, and nobody is told twice of the same. The next start looks for differences everywhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_model::entity::{OtaKind, OtaPackageInfo};
+use fieldline_model::kv::{self, ValueRef};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, Subject, TenantId};
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::Options;
+use crate::clock::SharedClock;
+use crate::downlink::{AttributeUpdate, DeviceLink};
+use crate::events::{EntityChange, EntityListener};
+use crate::logging::LogGate;
+use crate::ports::{
+    AttributeRow, AttributeStore, EntityStores, OtaScope, OtaTarget, OtaUpdate, RowParts, StoreResult,
+    TelemetryRow, TimeSeriesStore,
+};
+
+static GATE: LogGate = LogGate::new(2);
+/// Devices whose assignments are looked at together.
+const BATCH: u32 = 100;
+/// Changed devices of a tenant that are remembered one by one; with more, all of the tenant are looked at.
+const REMEMBERED: usize = 500;
+/// How long to wait after a failure of the store.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// What rollouts work with.
+#[allow(missing_docs, reason = "the names are their own documentation")]
+pub struct Deps {
+    pub stores: EntityStores,
+    pub series: Arc<dyn TimeSeriesStore>,
+    pub attributes: Arc<dyn AttributeStore>,
+    pub devices: Arc<dyn DeviceLink>,
+    pub clock: SharedClock,
+}
+
+/// Whose assignments may have changed, in a tenant.
+#[derive(Default)]
+struct Changed {
+    all: bool,
+    profiles: FxHashSet<DeviceProfileId>,
+    devices: FxHashSet<DeviceId>,
+}
+
+impl Changed {
+    fn scopes(self) -> Vec<OtaScope> {
+        if self.all {
+            return vec![OtaScope::All];
+        }
+        let profiles = self.profiles.into_iter().map(OtaScope::Profile);
+        let devices =
+            (!self.devices.is_empty()).then(|| OtaScope::Devices(self.devices.into_iter().collect()));
+        profiles.chain(devices).collect()
+    }
+}
+
+#[derive(Default)]
+struct Book {
+    /// Tenants that have packages, or had some when devices were told: nobody else's changes matter.
+    tenants: FxHashSet<TenantId>,
+    changed: FxHashMap<TenantId, Changed>,
+}
+
+impl Book {
+    fn changed(&mut self, tenant: TenantId) -> Option<&mut Changed> {
+        if !self.tenants.contains(&tenant) {
+            return None;
+        }
+        Some(self.changed.entry(tenant).or_default())
+    }
+}
+
+/// See the module. To be registered as a listener of entity events.
+pub struct Rollouts {
+    deps: Deps,
+    /// Time between two devices.
+    pace: Duration,
+    book: Mutex<Book>,
+    wake: Notify,
+}
+
+impl Rollouts {
+    /// Of these devices.
+    pub fn new(deps: Deps, options: &Options) -> Arc<Self> {
+        Arc::new(Self {
+            deps,
+            pace: options.rollout_interval.0 / options.rollout_devices.max(1),
+            book: Mutex::default(),
+            wake: Notify::new(),
+        })
+    }
+
+    /// Learns which tenants have packages, and has everything looked at that may have changed while nobody did.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn restore(&self) -> StoreResult<()> {
+        let tenants = self.deps.stores.ota_packages.tenants().await?;
+        let mut book = self.book.lock();
+        for tenant in tenants {
+            book.tenants.insert(tenant);
+            book.changed.entry(tenant).or_default().all = true;
+        }
+        Ok(())
+    }
+
+    /// Tells devices of their packages until told to stop. To be run once.
+    pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        let working = async {
+            let mut turn = Instant::now();
+            loop {
+                let worked = async {
+                    self.note_changes().await?;
+                    self.take_turn(&mut turn).await
+                };
+                match worked.await {
+                    Ok(true) => tokio::select! {
+                        () = tokio::time::sleep_until(turn) => {}
+                        () = self.wake.notified() => {}
+                    },
+                    Ok(false) => self.wake.notified().await,
+                    Err(error) => {
+                        if let Some(suppressed) = GATE.open() {
+                            warn!(%error, suppressed, "cannot tell devices of their OTA packages, trying again");
+                        }
+                        tokio::time::sleep(AFTER_FAILURE).await;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = working => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
+    }
+
+    /// Tells one device, where it is time; returns whether another one may wait.
+    async fn take_turn(&self, turn: &mut Instant) -> StoreResult<bool> {
+        let updates = &self.deps.stores.ota_updates;
+        loop {
+            let now = Instant::now();
+            let Some(next) = updates.next().await? else {
+                return Ok(false);
+            };
+            if now < *turn {
+                return Ok(true);
+            }
+            let assigned = updates.assigned(next.tenant, next.device, next.kind).await?;
+            if assigned == Some(next.package) {
+                if let Some(package) = self.package(next.tenant, next.package).await? {
+                    self.tell(&next, &package).await?;
+                }
+                updates.told(&next).await?;
+                *turn = now + self.pace;
+            } else {
+                // It has changed since; whoever was passed over costs no time.
+                self.note_scope(next.tenant, next.kind, &OtaScope::Devices(vec![next.device]))
+                    .await?;
+            }
+        }
+    }
+
+    /// Notes who shall have another package than they were told of. What fails is looked at again.
+    async fn note_changes(&self) -> StoreResult<()> {
+        loop {
+            let next = {
+                let mut book = self.book.lock();
+                let tenant = book.changed.keys().next().copied();
+                tenant.and_then(|tenant| book.changed.remove_entry(&tenant))
+            };
+            let Some((tenant, changed)) = next else {
+                return Ok(());
+            };
+            for scope in changed.scopes() {
+                for kind in OtaKind::ALL {
+                    if let Err(error) = self.note_scope(tenant, kind, &scope).await {
+                        self.book.lock().changed.entry(tenant).or_default().all = true;
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn note_scope(&self, tenant: TenantId, kind: OtaKind, scope: &OtaScope) -> StoreResult<()> {
+        let updates = &self.deps.stores.ota_updates;
+        let mut after = None;
+        let mut times = Ttl::default();
+        loop {
+            let targets = updates.differing(tenant, kind, scope, after, BATCH).await?;
+            let Some(last) = targets.last() else {
+                return Ok(());
+            };
+            after = Some(last.device);
+            let now = self.deps.clock.now_ms();
+            self.announce(tenant, kind, &targets, now, &mut times).await?;
+            for target in targets.iter().filter(|target| target.package.is_none()) {
+                let subject = Subject::device(tenant, target.device);
+                self.forget(subject, attribute_keys(kind)).await?;
+            }
+            updates.note(tenant, kind, &targets, now).await?;
+        }
+    }
+
+    /// Stores which packages devices shall have, and that they wait for being told.
+    async fn announce(
+        &self,
+        tenant: TenantId,
+        kind: OtaKind,
+        targets: &[OtaTarget],
+        now: i64,
+        times: &mut Ttl,
+    ) -> StoreResult<()> {
+        let mut packed: FxHashMap<OtaPackageId, Vec<u8>> = FxHashMap::default();
+        for id in targets.iter().filter_map(|target| target.package) {
+            if packed.contains_key(&id) {
+                continue;
+            }
+            if let Some(package) = self.package(tenant, id).await? {
+                packed.insert(id, queued(kind, &package, now));
+            }
+        }
+        let mut rows = Vec::with_capacity(targets.len());
+        for target in targets {
+            let Some(values) = target.package.and_then(|id| packed.get(&id)) else {
+                continue;
+            };
+            rows.push(TelemetryRow {
+                subject: Subject::device(tenant, target.device),
+                ts: now,
+                ttl_seconds: times.of(&self.deps.stores, tenant, target.profile).await?,
+                parts: RowParts::ALL,
+                values,
+            });
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.deps.series.save(&rows).await
+    }
+
+    /// Tells a device of its package.
+    async fn tell(&self, update: &OtaUpdate, package: &OtaPackageInfo) -> StoreResult<()> {
+        let (deps, kind) = (&self.deps, update.kind);
+        let subject = Subject::device(update.tenant, update.device);
+        let Some(device) = deps.stores.devices.get(update.tenant, update.device).await? else {
+            return Ok(());
+        };
+        let profile = device.device_profile_id.unwrap_or_default();
+        let now = deps.clock.now_ms();
+        let mut state = Vec::new();
+        kv::pack(&kind.key("state"), ValueRef::Text("INITIATED"), &mut state);
+        let row = TelemetryRow {
+            subject,
+            // Later than what was queued in the same millisecond: the state is the one with the greatest time.
+            ts: now.max(update.ts.saturating_add(1)),
+            ttl_seconds: Ttl::default().of(&deps.stores, update.tenant, profile).await?,
+            parts: RowParts::ALL,
+            values: &state,
+        };
+        deps.series.save(&[row]).await?;
+        let (values, absent) = attributes(kind, package);
+        self.forget(subject, absent).await?;
+        let row = AttributeRow {
+            subject,
+            scope: AttributeScope::Shared,
+            ts: update.ts,
+            values: &values,
+        };
+        deps.attributes.save(&[row]).await?;
+        let saved = AttributeUpdate::Saved(values.into());
+        deps.devices
+            .attributes_changed(subject, AttributeScope::Shared, saved);
+        Ok(())
+    }
+
+    /// Deletes shared attributes of a device, and tells it which.
+    async fn forget(&self, subject: Subject, keys: Vec<String>) -> StoreResult<()> {
+        let scope = AttributeScope::Shared;
+        let deleted = self.deps.attributes.delete(subject, scope, &keys).await?;
+        let deleted = AttributeUpdate::Deleted(deleted);
+        self.deps.devices.attributes_changed(subject, scope, deleted);
+        Ok(())
+    }
+
+    async fn package(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<Option<OtaPackageInfo>> {
+        self.deps.stores.ota_packages.get(tenant, id).await
+    }
+}
+
+impl EntityListener for Rollouts {
+    fn on_change(&self, change: EntityChange) {
+        let mut book = self.book.lock();
+        let concerns = match change {
+            EntityChange::DeviceSaved(tenant, device) => book.changed(tenant).map(|changed| {
+                if changed.devices.len() < REMEMBERED {
+                    changed.devices.insert(device);
+                } else {
+                    changed.all = true;
+                }
+            }),
+            EntityChange::DeviceProfileChanged(tenant, profile) => book.changed(tenant).map(|changed| {
+                changed.profiles.insert(profile);
+            }),
+            EntityChange::OtaPackageChanged(tenant, _) => {
+                book.tenants.insert(tenant);
+                None
+            }
+            EntityChange::TenantDeleted(tenant) => {
+                book.tenants.remove(&tenant);
+                book.changed.remove(&tenant);
+                None
+            }
+            _ => None,
+        };
+        drop(book);
+        if concerns.is_some() {
+            self.wake.notify_one();
+        }
+    }
+}
+
+/// How long points of devices are kept, by profile, looked up once.
+#[derive(Default)]
+struct Ttl(FxHashMap<DeviceProfileId, u32>);
+
+impl Ttl {
+    async fn of(
+        &mut self,
+        stores: &EntityStores,
+        tenant: TenantId,
+        profile: DeviceProfileId,
+    ) -> StoreResult<u32> {
+        if let Some(seconds) = self.0.get(&profile) {
+            return Ok(*seconds);
+        }
+        let own = stores.device_profiles.get(tenant, profile).await?;
+        let seconds = match own.and_then(|own| own.storage_ttl_seconds()) {
+            Some(seconds) => seconds,
+            None => crate::services::tenant_ttl(stores, tenant).await?,
+        };
+        self.0.insert(profile, seconds);
+        Ok(seconds)
+    }
+}
+
+/// What is stored of a device that waits for being told.
+fn queued(kind: OtaKind, package: &OtaPackageInfo, now: i64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(160);
+    let target = |what: &str| format!("target_{}", kind.key(what));
+    kv::pack(&target("title"), ValueRef::Text(&package.title), &mut out);
+    kv::pack(&target("version"), ValueRef::Text(&package.version), &mut out);
+    if let Some(tag) = filled(package.tag.as_deref()) {
+        kv::pack(&target("tag"), ValueRef::Text(tag), &mut out);
+    }
+    kv::pack(&target("ts"), ValueRef::Long(now), &mut out);
+    kv::pack(&kind.key("state"), ValueRef::Text("QUEUED"), &mut out);
+    out
+}
+
+/// The shared attributes of a device that shall have a package, and those that it shall not have.
+fn attributes(kind: OtaKind, package: &OtaPackageInfo) -> (Vec<u8>, Vec<String>) {
+    let algorithm = package.checksum_algorithm.map(|algorithm| algorithm.name());
+    let values = [
+        ("title", Some(ValueRef::Text(&package.title))),
+        ("version", Some(ValueRef::Text(&package.version))),
+        ("tag", filled(package.tag.as_deref()).map(ValueRef::Text)),
+        ("size", package.data_size.map(ValueRef::Long)),
+        ("checksum_algorithm", algorithm.map(ValueRef::Text)),
+        (
+            "checksum",
+            filled(package.checksum.as_deref()).map(ValueRef::Text),
+        ),
+        ("url", package.link().map(ValueRef::Text)),
+    ];
+    let (mut out, mut absent) = (Vec::with_capacity(256), Vec::new());
+    for (what, value) in values {
+        match value {
+            Some(value) => kv::pack(&kind.key(what), value, &mut out),
+            None => absent.push(kind.key(what)),
+        }
+    }
+    (out, absent)
+}
+
+fn attribute_keys(kind: OtaKind) -> Vec<String> {
+    attributes(kind, &OtaPackageInfo::default())
+        .1
+        .into_iter()
+        .chain(["title", "version"].map(|what| kind.key(what)))
+        .collect()
+}
+
+fn filled(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty())
+}

@@ -1,0 +1,275 @@
+//! Rollouts on simulated time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fieldline_model::entity::{OtaKind, OtaPackageInfo};
+use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, Subject, TenantId};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::{Deps, Options, Rollouts};
+use crate::downlink::{DeviceLink, Downlink};
+use crate::events::{EntityChange, EntityListener as _};
+use crate::fakes::{FakePackages, FakeStores, StandingClock};
+use crate::ports::{EntityStores, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore, StoreResult};
+
+/// What is assigned, and what was noted, of firmware.
+#[derive(Default)]
+struct Updates {
+    tenant: TenantId,
+    profile: DeviceProfileId,
+    own: Mutex<BTreeMap<DeviceId, OtaPackageId>>,
+    of_profile: Mutex<Option<OtaPackageId>>,
+    devices: Mutex<Vec<DeviceId>>,
+    noted: Mutex<BTreeMap<DeviceId, (OtaPackageId, bool, bool)>>,
+}
+
+impl Updates {
+    fn wanted(&self, device: DeviceId) -> Option<OtaPackageId> {
+        self.own.lock().get(&device).copied().or(*self.of_profile.lock())
+    }
+}
+
+#[async_trait]
+impl OtaUpdateStore for Updates {
+    async fn assigned(&self, _: TenantId, device: DeviceId, _: OtaKind) -> StoreResult<Option<OtaPackageId>> {
+        Ok(self.wanted(device))
+    }
+
+    async fn differing(
+        &self,
+        _: TenantId,
+        kind: OtaKind,
+        scope: &OtaScope,
+        after: Option<DeviceId>,
+        limit: u32,
+    ) -> StoreResult<Vec<OtaTarget>> {
+        let mut devices = self.devices.lock().clone();
+        devices.sort_unstable();
+        devices.retain(|device| after.is_none_or(|after| *device > after));
+        if let OtaScope::Devices(named) = scope {
+            devices.retain(|device| named.contains(device));
+        }
+        let noted = self.noted.lock();
+        let targets = devices.into_iter().map(|device| OtaTarget {
+            device,
+            profile: self.profile,
+            package: self.wanted(device),
+            is_own: self.own.lock().contains_key(&device),
+        });
+        let differs = |target: &OtaTarget| target.package != noted.get(&target.device).map(|noted| noted.0);
+        Ok(targets
+            .filter(|target| kind == OtaKind::Firmware && differs(target))
+            .take(limit as usize)
+            .collect())
+    }
+
+    async fn note(&self, _: TenantId, _: OtaKind, targets: &[OtaTarget], _: i64) -> StoreResult<()> {
+        let mut noted = self.noted.lock();
+        for target in targets {
+            match target.package {
+                Some(package) => noted.insert(target.device, (package, target.is_own, false)),
+                None => noted.remove(&target.device),
+            };
+        }
+        Ok(())
+    }
+
+    async fn next(&self) -> StoreResult<Option<OtaUpdate>> {
+        let noted = self.noted.lock();
+        let waiting = noted.iter().filter(|(_, (_, _, is_told))| !is_told);
+        let next = waiting.max_by_key(|(device, (_, is_own, _))| (*is_own, std::cmp::Reverse(**device)));
+        Ok(next.map(|(device, (package, ..))| OtaUpdate {
+            tenant: self.tenant,
+            device: *device,
+            package: *package,
+            kind: OtaKind::Firmware,
+            ts: 0,
+        }))
+    }
+
+    async fn told(&self, update: &OtaUpdate) -> StoreResult<()> {
+        if let Some(noted) = self.noted.lock().get_mut(&update.device) {
+            noted.2 = true;
+        }
+        Ok(())
+    }
+
+    async fn count_following(&self, _: TenantId, _: DeviceProfileId, _: OtaKind) -> StoreResult<u64> {
+        Ok(0)
+    }
+}
+
+/// When which device was told of a package, and of how many attributes that are gone.
+#[derive(Default)]
+struct Link {
+    told: Mutex<Vec<(Instant, DeviceId, String)>>,
+}
+
+impl DeviceLink for Link {
+    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+        if let Downlink::Attributes(update) = downlink {
+            let told = (Instant::now(), DeviceId(subject.entity.id), update.to_json());
+            self.told.lock().push(told);
+        }
+        1
+    }
+}
+
+struct World {
+    fakes: Arc<FakeStores>,
+    stores: EntityStores,
+    updates: Arc<Updates>,
+    link: Arc<Link>,
+    devices: Vec<DeviceId>,
+    packages: [OtaPackageId; 2],
+}
+
+impl World {
+    fn new(devices: usize) -> Self {
+        let fakes = FakeStores::new();
+        let updates = Arc::new(Updates {
+            tenant: fakes.tenant,
+            profile: fakes.profile,
+            ..Updates::default()
+        });
+        let devices: Vec<DeviceId> = (0..devices)
+            .map(|number| DeviceId(fakes.add_device(&number.to_string()).entity.id))
+            .collect();
+        updates.devices.lock().clone_from(&devices);
+        let packages = FakePackages::new(fakes.tenant);
+        let ids = ["1.0", "2.0"].map(|version| {
+            packages.add(OtaPackageInfo {
+                title: "pump".into(),
+                version: version.into(),
+                kind: Some(OtaKind::Firmware),
+                data_size: Some(7),
+                ..OtaPackageInfo::default()
+            })
+        });
+        let stores = EntityStores {
+            ota_packages: packages,
+            ota_updates: updates.clone(),
+            ..fakes.entities()
+        };
+        Self {
+            fakes,
+            stores,
+            updates,
+            link: Arc::default(),
+            devices,
+            packages: ids,
+        }
+    }
+
+    /// Starts rollouts as the program does.
+    async fn start(&self) -> Running {
+        let deps = Deps {
+            stores: self.stores.clone(),
+            series: self.fakes.clone(),
+            attributes: self.fakes.clone(),
+            devices: self.link.clone(),
+            clock: Arc::new(StandingClock(AtomicI64::new(1_800_000_000_000))),
+        };
+        let rollouts = Rollouts::new(deps, &Options::default());
+        rollouts.restore().await.unwrap();
+        let stop = watch::Sender::new(false);
+        let task = tokio::spawn(rollouts.clone().run(stop.subscribe()));
+        Running { rollouts, stop, task }
+    }
+
+    fn told(&self) -> Vec<(Instant, DeviceId, String)> {
+        self.link.told.lock().clone()
+    }
+}
+
+struct Running {
+    rollouts: Arc<Rollouts>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    async fn end(self) {
+        self.stop.send_replace(true);
+        self.task.await.unwrap();
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn a_fleet_is_told_at_its_pace_and_a_restart_goes_on_where_it_was() {
+    let world = World::new(250);
+    let running = world.start().await;
+    let begun = Instant::now();
+    *world.updates.of_profile.lock() = Some(world.packages[0]);
+    let changed = EntityChange::DeviceProfileChanged(world.fakes.tenant, world.fakes.profile);
+    running.rollouts.on_change(changed);
+    tokio::time::sleep(MINUTE - Duration::from_millis(1)).await;
+    assert_eq!(world.told().len(), 100);
+
+    // A device that gets a package of its own does not wait for the fleet.
+    let last = *world.devices.iter().max().unwrap();
+    world.updates.own.lock().insert(last, world.packages[1]);
+    let saved = EntityChange::DeviceSaved(world.fakes.tenant, last);
+    running.rollouts.on_change(saved);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let (_, told, attributes) = world.told().pop().filter(|(_, told, _)| *told == last).unwrap();
+    assert_eq!(told, last);
+    assert!(attributes.contains(r#""fw_version":"2.0""#), "{attributes}");
+
+    running.end().await;
+    tokio::time::sleep(10 * MINUTE).await;
+    let before = world.told().len();
+    let running = world.start().await;
+    tokio::time::sleep(10 * MINUTE).await;
+    let told = world.told();
+    assert_eq!(told.len(), 250, "{before} before the restart");
+    let distinct: std::collections::BTreeSet<DeviceId> = told.iter().map(|(_, device, _)| *device).collect();
+    assert_eq!(distinct.len(), 250);
+    for window in told.windows(101) {
+        assert!(window[100].0 - window[0].0 >= MINUTE);
+    }
+    assert!(told[0].0 - begun < Duration::from_secs(1));
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_unassigned_is_forgotten_at_once_and_what_changed_unseen_is_noticed_at_the_start() {
+    let world = World::new(2);
+    *world.updates.of_profile.lock() = Some(world.packages[0]);
+    // Nobody was told of the change: the program had ended.
+    let running = world.start().await;
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(world.told().len(), 2);
+    *world.updates.of_profile.lock() = None;
+    let changed = EntityChange::DeviceProfileChanged(world.fakes.tenant, world.fakes.profile);
+    running.rollouts.on_change(changed);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let told = world.told();
+    assert_eq!(told.len(), 4);
+    for (_, _, attributes) in &told[2..] {
+        assert!(
+            attributes.starts_with(r#"{"deleted":["#) && attributes.contains("fw_title"),
+            "{attributes}"
+        );
+    }
+    // Another tenant's changes are nobody's business here.
+    running
+        .rollouts
+        .on_change(EntityChange::DeviceSaved(TenantId::new(), world.devices[0]));
+    running.end().await;
+    assert!(
+        world
+            .fakes
+            .attribute(Subject::device(world.fakes.tenant, world.devices[0]), "fw_title")
+            .is_none()
+    );
+}

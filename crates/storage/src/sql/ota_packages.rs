@@ -1,0 +1,322 @@
+//! OTA packages and their data.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use fieldline_core::ports::{OtaPackageFilter, OtaPackageStore, StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::entity::{OtaKind, OtaPackageInfo};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{DeviceProfileId, OtaPackageId, TenantId};
+use uuid::Uuid;
+
+use super::database::{Changes, Database};
+use super::failure::Failure;
+use super::list::{self, Listing};
+use super::query::{Arg, Columns, Owner, Query, unreadable};
+use super::record::{self, Key, Record};
+
+impl Record for OtaPackageInfo {
+    const NAME: &'static str = "OtaPackage";
+    const TABLE: &'static str = "ota_package";
+    const COLUMNS: &'static [&'static str] = &[
+        "tenant_id",
+        "profile_id",
+        "kind",
+        "title",
+        "package_version",
+        "search",
+        "version_key",
+        "tag_key",
+        "url_key",
+        "file_key",
+        "data_size",
+        "has_url",
+    ];
+    const SELECT: &'static str = "id, created_time, tenant_id, profile_id, kind, title, package_version, data_size, \
+                                  (upload_id IS NOT NULL OR has_url), doc";
+    const IN_COLUMNS: &'static [&'static str] = &[
+        "tenantId",
+        "deviceProfileId",
+        "type",
+        "title",
+        "name",
+        "dataSize",
+        "hasData",
+    ];
+    const BROKEN_REFERENCE: &'static str = "OtaPackage is referencing to non-existent device profile!";
+
+    fn key(&self) -> Key {
+        Key::of_tenant(self.tenant_id, self.id, self.created_time, None)
+    }
+
+    fn values(&self) -> StoreResult<Vec<Arg>> {
+        let kind = self
+            .kind
+            .ok_or_else(|| record::invalid("Type should be specified!"))?;
+        Ok(vec![
+            self.tenant_id.0.into(),
+            self.device_profile_id.map(|profile| profile.0).into(),
+            kind.name().into(),
+            record::bounded("title", &self.title)?,
+            record::bounded("version", &self.version)?,
+            record::search_text(&[Some(&self.title)]),
+            record::sort_key(Some(&self.version)),
+            record::sort_key(self.tag.as_deref()),
+            record::sort_key(self.url.as_deref()),
+            record::sort_key(self.file_name.as_deref()),
+            self.data_size.into(),
+            self.link().is_some().into(),
+        ])
+    }
+
+    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+        let id = OtaPackageId(columns.next()?);
+        let created_time = columns.next()?;
+        let tenant_id = TenantId(columns.next()?);
+        let profile: Option<Uuid> = columns.next()?;
+        let kind: String = columns.next()?;
+        let kind: OtaKind = kind.parse().map_err(unreadable)?;
+        let title: String = columns.next()?;
+        let version = columns.next()?;
+        let data_size = columns.next()?;
+        let has_data = columns.next()?;
+        let doc: String = columns.next()?;
+        Ok(Self {
+            id: Some(id),
+            created_time,
+            tenant_id,
+            device_profile_id: profile.map(DeviceProfileId),
+            kind: Some(kind),
+            name: title.clone(),
+            title,
+            version,
+            data_size,
+            has_data,
+            ..record::parse(&doc)?
+        })
+    }
+
+    fn taken(&self, constraint: &str) -> Option<String> {
+        (constraint == "ota_package_tenant_id_title_package_version_key")
+            .then(|| "OtaPackage with such title and version already exists!".into())
+    }
+}
+
+const LISTING: Listing = Listing {
+    table: OtaPackageInfo::TABLE,
+    select: OtaPackageInfo::SELECT,
+    joins: "",
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("title", "search"),
+        ("name", "search"),
+        ("type", "kind"),
+        ("version", "version_key"),
+        ("tag", "tag_key"),
+        ("url", "url_key"),
+        ("fileName", "file_key"),
+        ("dataSize", "COALESCE(data_size, 0)"),
+    ],
+};
+
+/// Who may have a package, and the answer where it is deleted although they do.
+const HOLDERS: [(&str, &str); 4] = [
+    (
+        "SELECT 1 FROM device WHERE firmware_id = ",
+        "The otaPackage referenced by the devices cannot be deleted!",
+    ),
+    (
+        "SELECT 1 FROM device_profile WHERE firmware_id = ",
+        "The otaPackage referenced by the device profile cannot be deleted!",
+    ),
+    (
+        "SELECT 1 FROM device WHERE software_id = ",
+        "The software referenced by the devices cannot be deleted!",
+    ),
+    (
+        "SELECT 1 FROM device_profile WHERE software_id = ",
+        "The software referenced by the device profile cannot be deleted!",
+    ),
+];
+
+/// The condition that an upload is no package's data.
+const IS_LOOSE: &str = "NOT EXISTS (SELECT 1 FROM ota_package WHERE ota_package.upload_id = ota_upload.id)";
+
+/// OTA packages in a database.
+pub(super) struct OtaPackages(pub(super) Database);
+
+#[async_trait]
+impl OtaPackageStore for OtaPackages {
+    async fn save(&self, package: OtaPackageInfo, create: bool) -> StoreResult<OtaPackageInfo> {
+        record::save(&self.0, package, create).await
+    }
+
+    async fn get(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<Option<OtaPackageInfo>> {
+        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+    }
+
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: OtaPackageFilter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<OtaPackageInfo>> {
+        let condition = |query: Query| {
+            let query = query.owned_by(Owner::Tenant(tenant.0));
+            match filter {
+                OtaPackageFilter::All => query,
+                OtaPackageFilter::Ready(profile, kind) => query
+                    .push(" AND profile_id = ")
+                    .bind(profile.0)
+                    .push(" AND kind = ")
+                    .bind(kind.name())
+                    .push(" AND (upload_id IS NOT NULL OR has_url)"),
+            }
+        };
+        let read = OtaPackageInfo::read;
+        list::page(&self.0, &LISTING, page, condition, list::own_text, read).await
+    }
+
+    async fn delete(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<bool> {
+        let owner = Owner::Tenant(tenant.0);
+        let mut changes = self.0.begin().await?;
+        let data = Query::new("SELECT upload_id FROM ota_package WHERE id = ")
+            .bind(id.0)
+            .owned_by(owner);
+        let upload: Option<Uuid> = match changes.rows(data).await?.first() {
+            Some(row) => row.columns().next()?,
+            None => return Ok(false),
+        };
+        for (holder, refusal) in HOLDERS {
+            let held = Query::new(holder).bind(id.0).push(" LIMIT 1");
+            if !changes.rows(held).await?.is_empty() {
+                return Err(StoreError::new(StoreErrorKind::Conflict, refusal));
+            }
+        }
+        let deleted = changes
+            .execute(record::deletion::<OtaPackageInfo>(owner, id.0))
+            .await;
+        match deleted {
+            Ok(_) => {}
+            // Somebody was given it just now.
+            Err(Failure::BrokenReference) => {
+                return Err(StoreError::new(StoreErrorKind::Conflict, HOLDERS[0].1));
+            }
+            Err(failure) => return Err(failure.into_error()),
+        }
+        if let Some(upload) = upload {
+            discard(&mut changes, upload).await?;
+        }
+        changes.commit().await?;
+        Ok(true)
+    }
+
+    async fn data_bytes(&self, tenant: TenantId) -> StoreResult<u64> {
+        // A sum of whole numbers is of another type in PostgreSQL.
+        let query = Query::new(
+            "SELECT CAST(COALESCE(SUM(data_size), 0) AS BIGINT) FROM ota_package WHERE upload_id IS NOT NULL",
+        )
+        .owned_by(Owner::Tenant(tenant.0));
+        record::number(&self.0.read(query).await?)
+    }
+
+    async fn tenants(&self) -> StoreResult<Vec<TenantId>> {
+        let query = Query::new("SELECT tenant_id FROM ota_package UNION SELECT tenant_id FROM ota_update");
+        let rows = self.0.read(query).await?;
+        rows.iter()
+            .map(|row| Ok(TenantId(row.columns().next()?)))
+            .collect()
+    }
+
+    async fn begin_upload(&self, tenant: TenantId, upload: Uuid, now_ms: i64) -> StoreResult<()> {
+        let insertion = Query::new("INSERT INTO ota_upload (id, tenant_id, created_time) VALUES (")
+            .bind_list([Arg::from(upload), tenant.0.into(), now_ms.into()])
+            .push(")");
+        inserted(self.0.execute(insertion).await)
+    }
+
+    async fn append(&self, upload: Uuid, number: u32, piece: Bytes) -> StoreResult<()> {
+        let insertion = Query::new("INSERT INTO ota_piece (upload_id, number, bytes) VALUES (")
+            .bind_list([
+                Arg::from(upload),
+                i64::from(number).into(),
+                Arg::Bytes(piece.into()),
+            ])
+            .push(")");
+        inserted(self.0.execute(insertion).await)
+    }
+
+    async fn attach(&self, package: OtaPackageInfo, upload: Uuid) -> StoreResult<OtaPackageInfo> {
+        let mut changes = self.0.begin().await?;
+        let attachment = Query::new("UPDATE ota_package SET upload_id = ")
+            .bind(upload)
+            .push(" WHERE upload_id IS NULL AND id = ")
+            .bind(package.id.map(record::bare))
+            .owned_by(Owner::Tenant(package.tenant_id.0));
+        if changes.execute(attachment).await? == 0 {
+            drop(changes);
+            let found = self
+                .get(package.tenant_id, package.id.unwrap_or_default())
+                .await?;
+            return Err(match found {
+                None => record::not_found(OtaPackageInfo::NAME),
+                Some(_) => StoreError::new(
+                    StoreErrorKind::Conflict,
+                    "Updating otaPackage data is prohibited!",
+                ),
+            });
+        }
+        let saved = record::update_within(&mut changes, &package).await?;
+        let saved = saved.ok_or_else(|| record::not_found(OtaPackageInfo::NAME))?;
+        changes.commit().await?;
+        Ok(saved)
+    }
+
+    async fn discard(&self, upload: Uuid) -> StoreResult<()> {
+        let mut changes = self.0.begin().await?;
+        discard(&mut changes, upload).await?;
+        Ok(changes.commit().await?)
+    }
+
+    async fn discard_before(&self, begun_ms: i64) -> StoreResult<u64> {
+        let deletion = Query::new("DELETE FROM ota_upload WHERE created_time < ")
+            .bind(begun_ms)
+            .push(" AND ")
+            .push(IS_LOOSE);
+        Ok(self.0.execute(deletion).await?)
+    }
+
+    async fn piece(&self, tenant: TenantId, id: OtaPackageId, number: u32) -> StoreResult<Option<Bytes>> {
+        let query = Query::new(
+            "SELECT ota_piece.bytes FROM ota_package \
+             JOIN ota_piece ON ota_piece.upload_id = ota_package.upload_id WHERE ota_package.id = ",
+        )
+        .bind(id.0)
+        .push(" AND ota_package.tenant_id = ")
+        .bind(tenant.0)
+        .push(" AND ota_piece.number = ")
+        .bind(i64::from(number));
+        let rows = self.0.read(query).await?;
+        let piece: Option<Vec<u8>> = rows.first().map(|row| row.columns().next()).transpose()?;
+        Ok(piece.map(Bytes::from))
+    }
+}
+
+/// Deletes an upload, unless it is a package's data.
+async fn discard(changes: &mut Changes, upload: Uuid) -> StoreResult<()> {
+    let deletion = Query::new("DELETE FROM ota_upload WHERE id = ")
+        .bind(upload)
+        .push(" AND ")
+        .push(IS_LOOSE);
+    changes.execute(deletion).await?;
+    Ok(())
+}
+
+fn inserted(result: Result<u64, Failure>) -> StoreResult<()> {
+    match result {
+        Ok(_) => Ok(()),
+        Err(Failure::BrokenReference) => {
+            Err(record::invalid("The tenant or the upload of this data is gone!"))
+        }
+        Err(failure) => Err(failure.into_error()),
+    }
+}

@@ -1,0 +1,236 @@
+//! Which OTA package each device shall have, and which it has been told of.
+
+use async_trait::async_trait;
+use fieldline_core::ports::{OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore, StoreResult};
+use fieldline_model::entity::OtaKind;
+use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, TenantId};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::failure::Failure;
+use super::query::{Arg, Query, unreadable};
+use super::record;
+
+/// What of OTA updates is in a database.
+pub(super) struct OtaUpdates(pub(super) Database);
+
+/// The package that `device` shall have.
+const fn wanted(kind: OtaKind) -> &'static str {
+    match kind {
+        OtaKind::Firmware => "COALESCE(device.firmware_id, profile.firmware_id)",
+        OtaKind::Software => "COALESCE(device.software_id, profile.software_id)",
+    }
+}
+
+/// The package that `device` has of its own.
+const fn own(kind: OtaKind) -> &'static str {
+    match kind {
+        OtaKind::Firmware => "device.firmware_id",
+        OtaKind::Software => "device.software_id",
+    }
+}
+
+const FROM: &str = " FROM device JOIN device_profile profile ON profile.tenant_id = device.tenant_id \
+                    AND profile.id = device.profile_id ";
+
+impl OtaUpdates {
+    async fn note_all(
+        &self,
+        tenant: TenantId,
+        kind: OtaKind,
+        targets: &[(&OtaTarget, OtaPackageId)],
+        now_ms: i64,
+    ) -> Result<(), Failure> {
+        let mut query = Query::new(
+            "INSERT INTO ota_update (device_id, kind, tenant_id, package_id, is_own, is_told, ts) VALUES ",
+        );
+        for (index, (target, package)) in targets.iter().enumerate() {
+            query = query
+                .push(if index == 0 { "(" } else { ", (" })
+                .bind_list([
+                    Arg::from(target.device.0),
+                    kind.name().into(),
+                    tenant.0.into(),
+                    package.0.into(),
+                    target.is_own.into(),
+                    false.into(),
+                    now_ms.into(),
+                ])
+                .push(")");
+        }
+        let query = query.push(
+            " ON CONFLICT (device_id, kind) DO UPDATE SET package_id = excluded.package_id, is_own = excluded.is_own, \
+             is_told = excluded.is_told, ts = excluded.ts",
+        );
+        self.0.execute(query).await.map(drop)
+    }
+}
+
+#[async_trait]
+impl OtaUpdateStore for OtaUpdates {
+    async fn assigned(
+        &self,
+        tenant: TenantId,
+        device: DeviceId,
+        kind: OtaKind,
+    ) -> StoreResult<Option<OtaPackageId>> {
+        let query = Query::new("SELECT ")
+            .push(wanted(kind))
+            .push(FROM)
+            .push("WHERE device.id = ")
+            .bind(device.0)
+            .push(" AND device.tenant_id = ")
+            .bind(tenant.0);
+        let rows = self.0.read(query).await?;
+        let package: Option<Uuid> = match rows.first() {
+            Some(row) => row.columns().next()?,
+            None => None,
+        };
+        Ok(package.map(OtaPackageId))
+    }
+
+    async fn differing(
+        &self,
+        tenant: TenantId,
+        kind: OtaKind,
+        scope: &OtaScope,
+        after: Option<DeviceId>,
+        limit: u32,
+    ) -> StoreResult<Vec<OtaTarget>> {
+        let mut query = Query::new("SELECT device.id, device.profile_id, ")
+            .push(wanted(kind))
+            .push(", ")
+            .push(own(kind))
+            .push(" IS NOT NULL")
+            .push(FROM)
+            .push("LEFT JOIN ota_update ON ota_update.device_id = device.id AND ota_update.kind = ")
+            .bind(kind.name())
+            .push(" WHERE device.tenant_id = ")
+            .bind(tenant.0)
+            .push(" AND ")
+            .push(wanted(kind))
+            .push(" IS DISTINCT FROM ota_update.package_id");
+        if let Some(after) = after {
+            query = query.push(" AND device.id > ").bind(after.0);
+        }
+        query = match scope {
+            OtaScope::All => query,
+            OtaScope::Profile(profile) => query.push(" AND device.profile_id = ").bind(profile.0),
+            OtaScope::Devices(devices) => query
+                .push(" AND device.id IN (")
+                .bind_list(devices.iter().map(|device| device.0))
+                .push(")"),
+        };
+        let query = query.push(" ORDER BY device.id LIMIT ").bind(i64::from(limit));
+        let rows = self.0.read(query).await?;
+        let targets = rows.iter().map(|row| {
+            let mut columns = row.columns();
+            let device = DeviceId(columns.next()?);
+            let profile = DeviceProfileId(columns.next()?);
+            let package: Option<Uuid> = columns.next()?;
+            Ok(OtaTarget {
+                device,
+                profile,
+                package: package.map(OtaPackageId),
+                is_own: columns.next()?,
+            })
+        });
+        targets.collect()
+    }
+
+    async fn note(
+        &self,
+        tenant: TenantId,
+        kind: OtaKind,
+        targets: &[OtaTarget],
+        now_ms: i64,
+    ) -> StoreResult<()> {
+        for some in targets.chunks(record::IDS_A_STATEMENT) {
+            let gone = some.iter().filter(|target| target.package.is_none());
+            let gone: Vec<Uuid> = gone.map(|target| target.device.0).collect();
+            if !gone.is_empty() {
+                let deletion = Query::new("DELETE FROM ota_update WHERE kind = ")
+                    .bind(kind.name())
+                    .push(" AND device_id IN (")
+                    .bind_list(gone)
+                    .push(")");
+                self.0.execute(deletion).await?;
+            }
+            let new = some
+                .iter()
+                .filter_map(|target| target.package.map(|package| (target, package)));
+            let new: Vec<_> = new.collect();
+            if new.is_empty() {
+                continue;
+            }
+            match self.note_all(tenant, kind, &new, now_ms).await {
+                Err(Failure::BrokenReference) => {}
+                done => {
+                    done?;
+                    continue;
+                }
+            }
+            // One of them was deleted just now.
+            for one in &new {
+                match self
+                    .note_all(tenant, kind, std::slice::from_ref(one), now_ms)
+                    .await
+                {
+                    Err(Failure::BrokenReference) => {}
+                    done => done?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn next(&self) -> StoreResult<Option<OtaUpdate>> {
+        let query = Query::new(
+            "SELECT tenant_id, device_id, package_id, kind, ts FROM ota_update WHERE NOT is_told \
+             ORDER BY is_own DESC, ts, device_id LIMIT 1",
+        );
+        let rows = self.0.read(query).await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let mut columns = row.columns();
+        let tenant = TenantId(columns.next()?);
+        let device = DeviceId(columns.next()?);
+        let package = OtaPackageId(columns.next()?);
+        let kind: String = columns.next()?;
+        Ok(Some(OtaUpdate {
+            tenant,
+            device,
+            package,
+            kind: kind.parse().map_err(unreadable)?,
+            ts: columns.next()?,
+        }))
+    }
+
+    async fn told(&self, update: &OtaUpdate) -> StoreResult<()> {
+        let query = Query::new("UPDATE ota_update SET is_told = TRUE WHERE device_id = ")
+            .bind(update.device.0)
+            .push(" AND kind = ")
+            .bind(update.kind.name())
+            .push(" AND package_id = ")
+            .bind(update.package.0);
+        self.0.execute(query).await?;
+        Ok(())
+    }
+
+    async fn count_following(
+        &self,
+        tenant: TenantId,
+        profile: DeviceProfileId,
+        kind: OtaKind,
+    ) -> StoreResult<u64> {
+        let query = Query::new("SELECT COUNT(*) FROM device WHERE tenant_id = ")
+            .bind(tenant.0)
+            .push(" AND profile_id = ")
+            .bind(profile.0)
+            .push(" AND ")
+            .push(own(kind))
+            .push(" IS NULL");
+        record::number(&self.0.read(query).await?)
+    }
+}

@@ -1,0 +1,190 @@
+//! Devices download the package that they shall have, chunk by chunk.
+//!
+//! The first chunk of a request says how large chunks are; with no size all comes as one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_codec::{Publish, QoS, ReasonCode};
+use fieldline_core::logging::LogGate;
+use fieldline_core::ota::{Image, Offer};
+use fieldline_model::entity::OtaKind;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::{debug, warn};
+
+use super::connection::Shared;
+use super::incoming::{Flow, Incoming, Question, Step};
+
+static GATE: LogGate = LogGate::new(2);
+
+/// Errors of both kinds go here.
+const ERROR: &str = "v2/fw/error";
+/// Requests of a connection that are remembered; of more the oldest is forgotten.
+const REMEMBERED: usize = 4;
+/// Largest package that is sent as one message, and memory for all such messages on their way, bytes.
+const MAX_WHOLE: u64 = 32 << 20;
+const WHOLE_MEMORY: u64 = 2 * MAX_WHOLE;
+/// Chunks up to this are not counted: as much is written at once of anything.
+const SMALL: u64 = 64 << 10;
+/// How long a device waits for memory that others take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A chunk that a device asks for.
+#[derive(Debug)]
+pub(super) struct ChunkRequest {
+    kind: OtaKind,
+    /// The number of the request, as the device has written it.
+    id: String,
+    number: u32,
+    /// Bytes a chunk, where it says so.
+    size: Option<u32>,
+}
+
+/// A request that goes on.
+struct Download {
+    kind: OtaKind,
+    id: String,
+    size: u32,
+    image: Option<Arc<Image>>,
+}
+
+/// What a connection downloads.
+#[derive(Default)]
+pub(super) struct Downloads {
+    requests: Vec<Download>,
+    /// Held while a large message waits to be written.
+    memory: Option<OwnedSemaphorePermit>,
+}
+
+impl Downloads {
+    /// What was sent is written.
+    pub(super) fn written(&mut self) {
+        self.memory = None;
+    }
+
+    /// What is known of a request, with the size of its chunks.
+    fn begin(&mut self, request: &ChunkRequest) -> Download {
+        let known = |download: &Download| download.kind == request.kind && download.id == request.id;
+        let mut download = match self.requests.iter().position(known) {
+            Some(at) => self.requests.remove(at),
+            None => Download {
+                kind: request.kind,
+                id: request.id.clone(),
+                size: 0,
+                image: None,
+            },
+        };
+        if let Some(size) = request.size {
+            download.size = size;
+        }
+        // Whatever is assigned now is what a request begins with.
+        if request.number == 0 {
+            download.image = None;
+        }
+        download
+    }
+
+    fn keep(&mut self, download: Download) {
+        if self.requests.len() >= REMEMBERED {
+            self.requests.remove(0);
+        }
+        self.requests.push(download);
+    }
+}
+
+/// Memory for large messages on their way to all devices, in KiB.
+pub(super) fn memory() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new((WHOLE_MEMORY >> 10) as usize))
+}
+
+impl Incoming {
+    /// The device asks for a chunk.
+    pub(super) fn ask_chunk(
+        &mut self,
+        shared: &Shared,
+        publish: &Publish<'_>,
+        kind: OtaKind,
+        (id, number): (String, Option<u32>),
+    ) -> Flow {
+        let size = match publish.payload {
+            b"" => Ok(None),
+            text => std::str::from_utf8(text).map_or(Err(()), |text| match text.parse::<i32>() {
+                Ok(size) => Ok(u32::try_from(size).ok().filter(|size| *size > 0)),
+                Err(_) => Err(()),
+            }),
+        };
+        let (Ok(size), Some(number)) = (size, number) else {
+            debug!(device = %self.device().id, "a request for a chunk makes no sense");
+            return self.invalid(shared, publish);
+        };
+        let request = ChunkRequest {
+            kind,
+            id,
+            number,
+            size,
+        };
+        self.ask(shared, publish, Ok(Question::Chunk(request)))
+    }
+
+    /// Sends a chunk, or why there is none.
+    pub(super) async fn send_chunk(&mut self, shared: &Shared, request: ChunkRequest) -> Step {
+        let device = self.device().clone();
+        let services = &shared.services;
+        let mut download = self.downloads.get_or_insert_default().begin(&request);
+        let size = download.size;
+        if size > shared.max_content {
+            return self.end_download("PAYLOAD_TOO_LARGE");
+        }
+        let image = match download.image.take() {
+            Some(image) => image,
+            None => match services.downloads.offer(&device, request.kind).await {
+                Ok(Offer::Image(image)) => image,
+                Ok(Offer::None) => return self.end_download("NOT_FOUND"),
+                Ok(Offer::Elsewhere) => return self.end_download("FAILURE"),
+                Err(error) => return failed(&error),
+            },
+        };
+        download.image = Some(image.clone());
+        self.downloads.get_or_insert_default().keep(download);
+        let length = image.chunk_len(size, request.number);
+        if length > MAX_WHOLE {
+            return self.end_download("PAYLOAD_TOO_LARGE");
+        }
+        if length > SMALL {
+            let kib = u32::try_from(length.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+            let memory = shared.large.clone().acquire_many_owned(kib);
+            let Ok(Ok(permit)) = tokio::time::timeout(PATIENCE, memory).await else {
+                debug!(device = %device.id, "too many large downloads at a time");
+                return Step::End(Some(ReasonCode::QuotaExceeded));
+            };
+            self.downloads.get_or_insert_default().memory = Some(permit);
+        }
+        let chunk = match services.downloads.chunk(&image, size, request.number).await {
+            Ok(chunk) => chunk,
+            Err(error) => return failed(&error),
+        };
+        let (prefix, id, number) = (request.kind.prefix(), request.id, request.number);
+        let topic = format!("v2/{prefix}/response/{id}/chunk/{number}");
+        let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
+        if let Err(error) = self.send(&topic, qos, &chunk, None) {
+            debug!(device = %device.id, %error, "cannot send a chunk");
+        }
+        Step::Continue
+    }
+
+    /// Tells why there is nothing to download. Devices of this API expect the connection to end with it.
+    fn end_download(&mut self, why: &str) -> Step {
+        let qos = self.granted.qos_of(ERROR).unwrap_or(QoS::AtLeastOnce);
+        if let Err(error) = self.send(ERROR, qos, why.as_bytes(), None) {
+            debug!(device = %self.device().id, %error, "cannot send an error");
+        }
+        Step::End(Some(ReasonCode::ImplementationSpecificError))
+    }
+}
+
+fn failed(error: &fieldline_core::ports::StoreError) -> Step {
+    if let Some(suppressed) = GATE.open() {
+        warn!(%error, suppressed, "cannot read a chunk of an OTA package");
+    }
+    Step::End(Some(ReasonCode::ImplementationSpecificError))
+}

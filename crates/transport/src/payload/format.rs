@@ -1,0 +1,398 @@
+//! How the payloads of a device are written: JSON, or Protobuf by the schemas of its profile. Knows no transport: payloads
+//! go in and records, requests and answers come out, and the other way round.
+
+use fieldline_core::devices::DeviceHandle;
+use fieldline_core::downlink::{AttributeUpdate, DeviceCall};
+use fieldline_model::json::{self, JsonError};
+use fieldline_model::kv;
+use fieldline_model::record::RecordBatch;
+use fieldline_model::timeseries::{Attribute, AttributeScope};
+use fieldline_protobuf::api::{
+    self, AttributeUpdateNotificationMsg, AttributesRequest, ClaimDevice, GetAttributeResponseMsg,
+    KeyValueProto, RpcRequest, ToServerRpcResponseMsg, TsKvProto,
+};
+use fieldline_protobuf::{MessageError, Payloads};
+use prost::Message as _;
+use serde::Deserialize;
+
+use super::{AttributeRequest, Found};
+use crate::Services;
+
+/// Why a payload was refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PayloadError {
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    #[error(transparent)]
+    Protobuf(#[from] MessageError),
+    #[error("the device's profile has no Protobuf schemas")]
+    NoSchema,
+}
+
+/// How a payload is written.
+#[derive(Clone, Copy)]
+pub(crate) enum Format<'p> {
+    Json,
+    /// By these schemas; without them, messages that the platform defines are still understood.
+    Protobuf(Option<&'p Payloads>),
+    /// Protobuf, and what is none is JSON.
+    Either(&'p Payloads),
+}
+
+impl<'p> Format<'p> {
+    /// What a device may send where it is not told which format to use.
+    pub(crate) fn uplink(payloads: Option<&'p Payloads>) -> Self {
+        match payloads {
+            None => Self::Json,
+            Some(payloads) if payloads.json_too => Self::Either(payloads),
+            Some(_) => Self::Protobuf(payloads),
+        }
+    }
+
+    /// What a device is sent where it has not said which format it wants.
+    pub(crate) fn downlink(payloads: Option<&'p Payloads>) -> Self {
+        match payloads {
+            None => Self::Json,
+            Some(_) => Self::Protobuf(payloads),
+        }
+    }
+
+    /// Reads a payload in this format.
+    fn read<C, T>(
+        self,
+        context: &mut C,
+        protobuf: impl FnOnce(&mut C, Option<&Payloads>) -> Result<T, PayloadError>,
+        json: impl FnOnce(&mut C) -> Result<T, JsonError>,
+    ) -> Result<T, PayloadError> {
+        match self {
+            Self::Json => Ok(json(context)?),
+            Self::Protobuf(payloads) => protobuf(context, payloads),
+            Self::Either(payloads) => match protobuf(context, Some(payloads)) {
+                Ok(read) => Ok(read),
+                Err(_) => Ok(json(context)?),
+            },
+        }
+    }
+
+    /// Adds a telemetry message to the batch. A message that carries no point adds nothing.
+    pub(crate) fn telemetry(
+        self,
+        services: &Services,
+        device: &DeviceHandle,
+        ttl_seconds: u32,
+        payload: &[u8],
+        batch: &mut RecordBatch,
+    ) -> Result<(), PayloadError> {
+        let protobuf = |batch: &mut RecordBatch, payloads: Option<&Payloads>| {
+            let schema = &payloads.ok_or(PayloadError::NoSchema)?.telemetry;
+            let now_ms = services.clock.now_ms();
+            let mut record = batch.telemetry(device.subject, now_ms, ttl_seconds);
+            schema.telemetry(payload, &services.json, || device.times.next(now_ms), &mut record)?;
+            record.finish();
+            Ok(())
+        };
+        self.read(batch, protobuf, |batch| {
+            super::telemetry(services, device, ttl_seconds, payload, batch)
+        })
+    }
+
+    /// Adds a message with client attributes to the batch. A message that carries no attribute adds nothing.
+    pub(crate) fn attributes(
+        self,
+        services: &Services,
+        device: &DeviceHandle,
+        payload: &[u8],
+        batch: &mut RecordBatch,
+    ) -> Result<(), PayloadError> {
+        let protobuf = |batch: &mut RecordBatch, payloads: Option<&Payloads>| {
+            let schema = &payloads.ok_or(PayloadError::NoSchema)?.attributes;
+            let now_ms = services.clock.now_ms();
+            let mut record = batch.attributes(device.subject, now_ms, AttributeScope::Client);
+            schema.attributes(payload, &services.json, record.buffer())?;
+            record.finish();
+            Ok(())
+        };
+        self.read(batch, protobuf, |batch| {
+            super::attributes(services, device, payload, batch)
+        })
+    }
+
+    /// Reads which attributes a device asks for.
+    pub(crate) fn attribute_request(self, payload: &[u8]) -> Result<AttributeRequest, PayloadError> {
+        let protobuf = |(): &mut (), _: Option<&Payloads>| {
+            let request: AttributesRequest = api::read(payload)?;
+            let keys = |list: &str| {
+                let keys = list.split(',').filter(|key| !key.is_empty());
+                (!list.is_empty()).then(|| keys.map(str::to_owned).collect())
+            };
+            Ok(AttributeRequest {
+                client_keys: keys(&request.client_keys),
+                shared_keys: keys(&request.shared_keys),
+            })
+        };
+        self.read(&mut (), protobuf, |()| AttributeRequest::parse(payload))
+    }
+
+    /// Reads a call that a device makes.
+    pub(crate) fn call(self, payload: &[u8]) -> Result<json::Call, PayloadError> {
+        let protobuf = |(): &mut (), _: Option<&Payloads>| {
+            let call: RpcRequest = api::read(payload)?;
+            if call.method.is_empty() {
+                return Err(MessageError::Invalid("the call names no method").into());
+            }
+            Ok(json::Call {
+                method: call.method,
+                params: as_json(call.params),
+            })
+        };
+        self.read(&mut (), protobuf, |()| json::call(payload))
+    }
+
+    /// Reads what a device answers to a call: text.
+    pub(crate) fn answer(self, payload: &[u8]) -> Result<String, PayloadError> {
+        let protobuf = |(): &mut (), payloads: Option<&Payloads>| {
+            let schema = &payloads.ok_or(PayloadError::NoSchema)?.answer;
+            Ok(schema.to_json(payload)?)
+        };
+        self.read(&mut (), protobuf, |()| {
+            Ok(String::from_utf8_lossy(payload).into_owned())
+        })
+    }
+
+    /// Reads how a device lets itself be claimed.
+    pub(crate) fn claim(self, payload: &[u8]) -> Result<json::Claim, PayloadError> {
+        let protobuf = |(): &mut (), _: Option<&Payloads>| {
+            let claim: ClaimDevice = api::read(payload)?;
+            Ok(json::Claim {
+                secret_key: claim.secret_key,
+                duration_ms: claim.duration_ms,
+            })
+        };
+        self.read(&mut (), protobuf, |()| json::claim(payload))
+    }
+
+    /// Writes a change of shared attributes.
+    pub(crate) fn update(self, update: &AttributeUpdate, now_ms: i64) -> Vec<u8> {
+        match self {
+            Self::Json => update.to_json().into_bytes(),
+            Self::Protobuf(_) | Self::Either(_) => notification(update, now_ms).encode_to_vec(),
+        }
+    }
+
+    /// Writes the attributes that a device has asked for.
+    pub(crate) fn found(self, number: i32, request: &AttributeRequest, found: &Found) -> Vec<u8> {
+        match self {
+            Self::Json => found.to_json().into_bytes(),
+            Self::Protobuf(_) | Self::Either(_) => {
+                let names = [&request.client_keys, &request.shared_keys];
+                let names: usize = names.into_iter().flatten().map(Vec::len).sum();
+                response(number, names, &found.client, &found.shared).encode_to_vec()
+            }
+        }
+    }
+
+    /// Writes a call to the device.
+    ///
+    /// # Errors
+    /// It does not fit the schema of the profile.
+    pub(crate) fn device_call(self, call: &DeviceCall) -> Result<Vec<u8>, PayloadError> {
+        let payloads = match self {
+            Self::Json => return Ok(call.to_json().into_bytes()),
+            Self::Protobuf(payloads) => payloads.ok_or(PayloadError::NoSchema)?,
+            Self::Either(payloads) => payloads,
+        };
+        Ok(payloads.call.call(&call.method, call.number, &call.params)?)
+    }
+
+    /// Writes the answer to a call that the device has made.
+    pub(crate) fn platform_answer(self, number: i32, body: &str) -> Vec<u8> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Failure {
+            error: String,
+        }
+
+        match self {
+            Self::Json => body.as_bytes().to_vec(),
+            Self::Protobuf(_) | Self::Either(_) => {
+                let failure = serde_json::from_str::<Failure>(body);
+                let message = ToServerRpcResponseMsg {
+                    request_id: number,
+                    payload: body.to_owned(),
+                    error: failure.map(|failure| failure.error).unwrap_or_default(),
+                };
+                message.encode_to_vec()
+            }
+        }
+    }
+}
+
+/// A change of shared attributes as a message.
+pub(crate) fn notification(update: &AttributeUpdate, now_ms: i64) -> AttributeUpdateNotificationMsg {
+    let (mut shared_updated, mut shared_deleted) = (Vec::new(), Vec::new());
+    match update {
+        AttributeUpdate::Saved(values) => {
+            // They were packed by this program: what cannot be read back ends them.
+            let values = kv::unpack(values).map_while(Result::ok);
+            shared_updated.extend(values.map(|(key, value)| TsKvProto {
+                ts: now_ms,
+                kv: Some(KeyValueProto::of(key, value)),
+            }));
+        }
+        AttributeUpdate::Deleted(keys) => shared_deleted.clone_from(keys),
+    }
+    AttributeUpdateNotificationMsg {
+        shared_updated,
+        shared_deleted,
+    }
+}
+
+/// Attributes that were asked for, so many of them by name, as a message.
+pub(crate) fn response(
+    number: i32,
+    names: usize,
+    client: &[Attribute],
+    shared: &[Attribute],
+) -> GetAttributeResponseMsg {
+    GetAttributeResponseMsg {
+        request_id: number,
+        client_attribute_list: client.iter().map(TsKvProto::of).collect(),
+        shared_attribute_list: shared.iter().map(TsKvProto::of).collect(),
+        is_multiple_attributes_request: names > 1,
+    }
+}
+
+/// Parameters that come as text: JSON, or plain text, which is a text then.
+fn as_json(params: String) -> String {
+    if params.trim().is_empty() {
+        return "{}".to_owned();
+    }
+    match json::compact(params.as_bytes()) {
+        Ok(strict) => strict,
+        Err(_) => {
+            let mut text = String::new();
+            json::write_string(&params, &mut text);
+            text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::kv::{Value, ValueRef};
+
+    use super::*;
+
+    fn payloads(json_too: bool) -> Payloads {
+        let schema = "syntax = \"proto3\"; message A { optional string a = 1; }";
+        let configuration = serde_json::json!({
+            "transportPayloadType": "PROTOBUF",
+            "deviceTelemetryProtoSchema": schema,
+            "deviceAttributesProtoSchema": schema,
+            "enableCompatibilityWithJsonPayloadFormat": json_too,
+        });
+        let compiled = Payloads::compile(&configuration).expect("valid schemas");
+        compiled.expect("Protobuf")
+    }
+
+    #[test]
+    fn json_is_taken_where_the_profile_lets_it() {
+        let (both, strict) = (payloads(true), payloads(false));
+        let json = br#"{"method":"m","params":[1]}"#;
+        let expected = json::Call {
+            method: "m".to_owned(),
+            params: "[1]".to_owned(),
+        };
+        let message = b"\x0a\x01m\x12\x05[ 1 ]";
+        for format in [Format::uplink(Some(&both)), Format::Json] {
+            assert_eq!(format.call(json).expect("a call"), expected);
+        }
+        for format in [
+            Format::uplink(Some(&both)),
+            Format::uplink(Some(&strict)),
+            Format::Protobuf(None),
+        ] {
+            assert_eq!(format.call(message).expect("a call"), expected);
+        }
+        assert!(Format::uplink(Some(&strict)).call(json).is_err());
+        assert!(Format::Json.call(message).is_err());
+        assert_eq!(Format::uplink(Some(&both)).answer(b"[]").expect("JSON"), "[]");
+        assert_eq!(
+            Format::uplink(Some(&both))
+                .answer(b"\x0a\x02ok")
+                .expect("Protobuf"),
+            r#"{"payload":"ok"}"#
+        );
+        assert!(matches!(
+            Format::Protobuf(None).answer(b""),
+            Err(PayloadError::NoSchema)
+        ));
+    }
+
+    #[test]
+    fn parameters_that_are_no_json_are_text() {
+        let params = |params: &str| {
+            let call = RpcRequest {
+                method: "m".to_owned(),
+                params: params.to_owned(),
+            };
+            let call = Format::Protobuf(None).call(&call.encode_to_vec());
+            call.expect("a call").params
+        };
+        assert_eq!(params(""), "{}");
+        assert_eq!(params("{a: 1}"), r#"{"a":1}"#);
+        assert_eq!(params("[1"), r#""[1""#);
+    }
+
+    #[test]
+    fn downlinks_carry_what_they_carry_in_json() {
+        let format = Format::Protobuf(None);
+        let mut values = Vec::new();
+        kv::pack("n", ValueRef::Long(30), &mut values);
+        kv::pack("j", ValueRef::Json("{}"), &mut values);
+        let bytes = format.update(&AttributeUpdate::Saved(values.into()), 5);
+        let update: AttributeUpdateNotificationMsg = api::read(&bytes).expect("an update");
+        let found: Vec<_> = update
+            .shared_updated
+            .iter()
+            .map(|value| (value.ts, value.kv.clone()))
+            .collect();
+        let expected = [("n", ValueRef::Long(30)), ("j", ValueRef::Json("{}"))]
+            .map(|(key, value)| (5, Some(KeyValueProto::of(key, value))));
+        assert_eq!(found, expected);
+        let bytes = format.update(&AttributeUpdate::Deleted(vec!["n".to_owned()]), 5);
+        assert_eq!(bytes, b"\x12\x01n");
+
+        let request = format.attribute_request(b"\x0a\x03a,b").expect("a request");
+        assert_eq!(
+            request.client_keys.as_deref(),
+            Some(["a".to_owned(), "b".to_owned()].as_slice())
+        );
+        assert_eq!(request.shared_keys, None);
+        let found = Found {
+            client: vec![Attribute {
+                key: "a".to_owned(),
+                value: Value::Bool(true),
+                last_update_ts: 9,
+            }],
+            shared: Vec::new(),
+        };
+        let bytes = format.found(7, &request, &found);
+        let answer: GetAttributeResponseMsg = api::read(&bytes).expect("an answer");
+        assert!(answer.request_id == 7 && answer.is_multiple_attributes_request);
+        assert_eq!(answer.client_attribute_list[0].ts, 9);
+        assert_eq!(
+            Format::Json.found(7, &request, &found),
+            br#"{"client":{"a":true}}"#
+        );
+
+        let answer = |body: &str| -> ToServerRpcResponseMsg {
+            api::read(&format.platform_answer(3, body)).expect("an answer")
+        };
+        assert_eq!(
+            (answer("[1]").payload.as_str(), answer("[1]").error.as_str()),
+            ("[1]", "")
+        );
+        assert_eq!(answer(r#"{"error":"timeout"}"#).error, "timeout");
+    }
+}

@@ -1,0 +1,90 @@
+//! How devices ask for their credentials, as JSON or as a message, and are answered in the same way.
+
+use fieldline_core::services::{ProvisionRequest, ProvisionStatus, Provisioned};
+use fieldline_model::entity::CredentialsType;
+use fieldline_protobuf::MessageError;
+use fieldline_protobuf::api::{
+    self, CredentialsDataProto, ProvisionDeviceRequestMsg, ProvisionDeviceResponseMsg, ResponseStatus,
+};
+use prost::Message as _;
+
+use super::PayloadError;
+
+/// A request, and whether it is a message.
+pub(crate) struct Provision {
+    pub(crate) request: ProvisionRequest,
+    is_protobuf: bool,
+}
+
+impl Provision {
+    /// Reads a request: JSON, and what is none is a message.
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, PayloadError> {
+        match super::provision_request(payload) {
+            Ok(request) => Ok(Self {
+                request,
+                is_protobuf: false,
+            }),
+            Err(error) => Ok(Self {
+                request: of_message(payload).ok_or(error)?,
+                is_protobuf: true,
+            }),
+        }
+    }
+
+    /// Writes the answer.
+    pub(crate) fn answer(&self, provisioned: &Provisioned) -> Vec<u8> {
+        if !self.is_protobuf {
+            return serde_json::to_vec(provisioned).unwrap_or_default();
+        }
+        let status = match provisioned.status {
+            ProvisionStatus::Success => ResponseStatus::Success,
+            ProvisionStatus::NotFound => ResponseStatus::NotFound,
+            ProvisionStatus::Failure => ResponseStatus::Failure,
+        };
+        let (kind, value) = provisioned.credentials().unwrap_or_default();
+        let message = ProvisionDeviceResponseMsg {
+            status: status.into(),
+            credentials_type: match kind {
+                CredentialsType::AccessToken => api::CredentialsType::AccessToken,
+                CredentialsType::X509Certificate => api::CredentialsType::X509Certificate,
+                CredentialsType::MqttBasic => api::CredentialsType::MqttBasic,
+                CredentialsType::Lwm2mCredentials => api::CredentialsType::Lwm2mCredentials,
+            }
+            .into(),
+            credentials_value: value,
+        };
+        message.encode_to_vec()
+    }
+}
+
+fn of_message(payload: &[u8]) -> Option<ProvisionRequest> {
+    let message: Result<ProvisionDeviceRequestMsg, MessageError> = api::read(payload);
+    let message = message.ok()?;
+    let kind = match api::CredentialsType::try_from(message.credentials_type).ok()? {
+        api::CredentialsType::AccessToken => CredentialsType::AccessToken,
+        api::CredentialsType::X509Certificate => CredentialsType::X509Certificate,
+        api::CredentialsType::MqttBasic => CredentialsType::MqttBasic,
+        api::CredentialsType::Lwm2mCredentials => CredentialsType::Lwm2mCredentials,
+    };
+    let profile = message.provision_device_credentials_msg?;
+    let CredentialsDataProto {
+        validate_device_token_request_msg: token,
+        validate_device_x509_cert_request_msg: certificate,
+        validate_basic_mqtt_cred_request_msg: basic,
+    } = message.credentials_data_proto.unwrap_or_default();
+    // A field that was not set is empty.
+    let given = |text: String| Some(text).filter(|text| !text.is_empty());
+    let basic = basic.unwrap_or_default();
+    Some(ProvisionRequest {
+        device_name: given(message.device_name),
+        provision_device_key: profile.provision_device_key,
+        provision_device_secret: profile.provision_device_secret,
+        credentials_type: Some(kind),
+        token: token.and_then(|token| given(token.token)),
+        client_id: given(basic.client_id),
+        username: given(basic.user_name),
+        password: given(basic.password),
+        hash: certificate.and_then(|certificate| given(certificate.hash)),
+        gateway: Some(message.gateway),
+    })
+}

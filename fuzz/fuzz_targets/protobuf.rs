@@ -1,0 +1,57 @@
+//! Schemas of device profiles, and messages by one: whatever arrives is refused, or becomes whole, typed and bounded values.
+//! The input is a schema, a zero byte, and a message.
+
+#![no_main]
+
+use fieldline_model::json::JsonRules;
+use fieldline_model::kv::{ValueRef, unpack};
+use fieldline_model::record::RecordBatch;
+use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_protobuf::Schema;
+use libfuzzer_sys::fuzz_target;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+fuzz_target!(|input: &[u8]| {
+    let mut parts = input.splitn(2, |byte| *byte == 0);
+    let source = String::from_utf8_lossy(parts.next().unwrap_or_default());
+    let message = parts.next().unwrap_or_default();
+    let Ok(schema) = Schema::compile(&source, "fuzzed schema") else {
+        return;
+    };
+    let rules = JsonRules::default();
+    let mut packed = Vec::new();
+    match schema.attributes(message, &rules, &mut packed) {
+        Ok(count) => assert_eq!(check(&packed), count),
+        Err(_) => assert!(packed.is_empty()),
+    }
+    // Escapes make a text up to six times as long.
+    assert!(packed.len() <= 8 * ((64 << 10) + 16 * message.len()));
+    let subject = Subject::device(TenantId(Uuid::nil()), DeviceId(Uuid::nil()));
+    let mut batch = RecordBatch::new();
+    let mut writer = batch.telemetry(subject, 0, 0);
+    let written = schema.telemetry(message, &rules, || 0, &mut writer);
+    drop(writer);
+    assert!(written.is_ok() || batch.is_empty());
+    if let Ok(text) = schema.to_json(message) {
+        serde_json::from_str::<&RawValue>(&text).expect("strict JSON");
+        let _ = schema.call("method", 1, &text);
+    }
+});
+
+fn check(packed: &[u8]) -> u32 {
+    let mut count = 0;
+    for item in unpack(packed) {
+        let (key, value) = item.expect("a whole key-value");
+        assert!(!key.trim().is_empty());
+        match value {
+            ValueRef::Double(value) => assert!(value.is_finite()),
+            ValueRef::Json(text) => {
+                serde_json::from_str::<&RawValue>(text).expect("strict JSON");
+            }
+            ValueRef::Bool(_) | ValueRef::Long(_) | ValueRef::Text(_) => {}
+        }
+        count += 1;
+    }
+    count
+}
