@@ -45,11 +45,11 @@ async fn request(
     api.logins.attempt(peer, "", api.clock.now_ms())?;
     // Nobody waits for it: the time taken must not tell whether there is such a user.
     tokio::spawn(async move {
-        if let Err(error) = mail_link(&api, request.email.trim()).await {
-            if let Some(suppressed) = FAILURES.open() {
-                let error = error.message();
-                tracing::warn!(error, suppressed, "no link to reset a password was mailed");
-            }
+        if let Err(error) = mail_link(&api, request.email.trim()).await
+            && let Some(suppressed) = FAILURES.open()
+        {
+            let error = error.message();
+            tracing::warn!(error, suppressed, "no link to reset a password was mailed");
         }
     });
     Ok(())

@@ -192,8 +192,8 @@ struct Run<'r, K> {
     problems: Vec<(usize, String)>,
 }
 
-/// A line with what it becomes.
-type Draft<E> = (Line, ImportRow<E>);
+/// Lines with what they become.
+type Drafts<E> = Vec<(Line, ImportRow<E>)>;
 
 impl<'r, K: Import> Run<'r, K> {
     /// Stores lines with different names.
@@ -231,10 +231,7 @@ impl<'r, K: Import> Run<'r, K> {
     }
 
     /// Those that there is room for, and those that wait for whether all of them are stored.
-    fn as_many_as_fit(
-        &mut self,
-        drafts: Vec<Draft<K::Entity>>,
-    ) -> (Vec<Draft<K::Entity>>, Vec<Draft<K::Entity>>) {
+    fn as_many_as_fit(&mut self, drafts: Drafts<K::Entity>) -> (Drafts<K::Entity>, Drafts<K::Entity>) {
         let (mut now, mut later) = (Vec::with_capacity(drafts.len()), Vec::new());
         for draft in drafts {
             match self.room.as_mut().filter(|_| draft.1.create) {
@@ -249,7 +246,7 @@ impl<'r, K: Import> Run<'r, K> {
         (now, later)
     }
 
-    fn refuse(&mut self, drafts: Vec<Draft<K::Entity>>) {
+    fn refuse(&mut self, drafts: Drafts<K::Entity>) {
         let Some(room) = &self.room else { return };
         for (line, _) in drafts {
             self.problems
@@ -260,7 +257,7 @@ impl<'r, K: Import> Run<'r, K> {
     async fn store(
         &mut self,
         store: &dyn AssignableStore<K::Entity>,
-        drafts: Vec<Draft<K::Entity>>,
+        drafts: Drafts<K::Entity>,
     ) -> ServiceResult<()> {
         let (lines, rows): (Vec<Line>, Vec<_>) = drafts.into_iter().unzip();
         let creates: Vec<bool> = rows.iter().map(|row| row.create).collect();

@@ -188,15 +188,15 @@ impl GatewayMetrics {
         interval: Duration,
         mut stop: watch::Receiver<bool>,
     ) {
-        let stopped = async {
-            let _ = stop.wait_for(|stop| *stop).await;
-        };
-        let mut stopped = std::pin::pin!(stopped);
         loop {
-            tokio::select! {
-                () = tokio::time::sleep(interval) => self.report(&services).await,
-                () = &mut stopped => return,
+            let is_stopping = tokio::select! {
+                () = tokio::time::sleep(interval) => false,
+                _ = stop.wait_for(|stop| *stop) => true,
+            };
+            if is_stopping {
+                return;
             }
+            self.report(&services).await;
         }
     }
 
