@@ -13,6 +13,7 @@ mod listener;
 mod login;
 mod partial;
 mod provisioning;
+mod rare;
 mod stream;
 mod topics;
 mod two_way;

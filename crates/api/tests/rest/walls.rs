@@ -12,14 +12,20 @@ use crate::nodes::FILTER;
 use crate::world::{Client, World, id};
 
 /// What belongs to no tenant, and is for all of them to see; and what everybody has for themselves.
-const SHARED: [&str; 5] = [
+const SHARED: [&str; 7] = [
     // Shows what was done in the own tenant, whatever the id.
     "/api/audit/logs/",
+    // Counts and lists what the own tenant has, whatever the profile.
+    "/api/devices/count/",
+    "/api/otaPackages/",
     "/api/queues/",
     "/api/component/",
     "/api/components/",
     "/api/user/settings/",
 ];
+
+/// Id of a call of the demo tenant.
+const CALL: &str = "01998f2a-0000-7000-8000-000000000001";
 
 /// Ids of things that belong to the demo tenant, by the names of path parameters.
 async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static str, String> {
@@ -49,13 +55,17 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     let me = user["id"]["id"].as_str().unwrap();
     let keys = admin.get(&format!("/api/apiKeys/{me}?pageSize=1&page=0")).await;
     let dashboards = admin.get("/api/tenant/dashboards?pageSize=1&page=0").await;
+    let packages = admin.get("/api/otaPackages?pageSize=1&page=0").await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
         ("rpcId", text(&calls["data"][0]["id"])),
         ("deviceName", "Test%20Device%20A1".to_owned()),
         ("assetId", text(&asset["id"])),
         ("key", "general".to_owned()),
-        ("type", "QUICK_LINKS".to_owned()),
+        ("type", "FIRMWARE".to_owned()),
+        ("otaPackageType", "FIRMWARE".to_owned()),
+        ("otaPackageId", text(&packages["data"][0]["id"])),
+        ("sessionId", CALL.to_owned()),
         ("paths", "links".to_owned()),
         ("action", "visit".to_owned()),
         ("apiKeyId", text(&keys["data"][0]["id"])),
@@ -101,11 +111,10 @@ async fn furnish(world: &World, admin: &Client<'_>) {
         .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
         .await;
     let (device, tenant) = (&device["id"], &device["tenantId"]);
-    let call = "01998f2a-0000-7000-8000-000000000001";
     let call = json!({
-        "id": { "id": call }, "tenantId": tenant, "deviceId": device, "createdTime": 1, "expirationTime": 2,
+        "id": { "id": CALL }, "tenantId": tenant, "deviceId": device, "createdTime": 1, "expirationTime": 2,
         "request": {
-            "id": call, "tenantId": tenant, "deviceId": device, "oneway": true, "expirationTime": 2,
+            "id": CALL, "tenantId": tenant, "deviceId": device, "oneway": true, "expirationTime": 2,
             "body": { "method": "walled", "params": "{}" }, "persisted": true,
         },
         "status": "QUEUED",
@@ -119,6 +128,11 @@ async fn furnish(world: &World, admin: &Client<'_>) {
     admin.post("/api/apiKey", &key).await;
     let view = json!({ "name": "walled", "type": "default", "entityId": device });
     admin.post("/api/entityView", &view).await;
+    let profile = admin.get("/api/deviceProfileInfo/default").await;
+    let package = json!({
+        "deviceProfileId": profile["id"], "type": "FIRMWARE", "title": "walled", "version": "1", "url": "http://localhost/1",
+    });
+    admin.post("/api/otaPackage", &package).await;
     let field = crate::calculated_fields::doubling(device, "walled");
     admin.post("/api/calculatedField", &field).await;
     let alarm = json!({ "type": "Hot", "originator": device, "severity": "MAJOR" });

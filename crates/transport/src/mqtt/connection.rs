@@ -344,7 +344,7 @@ impl<S: Stream> Connection<S> {
             return Err(End::Server(code_of(CloseReason::CredentialsChanged)));
         }
         self.incoming.settings = device.settings();
-        if let Some(gateway) = &mut self.incoming.gateway {
+        if let Some(gateway) = self.incoming.rare.gateway_mut() {
             gateway.outdate();
         }
         Ok(())

@@ -130,7 +130,7 @@ impl Incoming {
     pub(super) async fn send_chunk(&mut self, shared: &Shared, request: ChunkRequest) -> Step {
         let device = self.device().clone();
         let services = &shared.services;
-        let mut download = self.downloads.get_or_insert_default().begin(&request);
+        let mut download = self.rare.downloads().begin(&request);
         let size = download.size;
         if size > shared.max_content {
             return self.end_download("PAYLOAD_TOO_LARGE");
@@ -145,7 +145,7 @@ impl Incoming {
             },
         };
         download.image = Some(image.clone());
-        self.downloads.get_or_insert_default().keep(download);
+        self.rare.downloads().keep(download);
         let length = image.chunk_len(size, request.number);
         if length > MAX_WHOLE {
             return self.end_download("PAYLOAD_TOO_LARGE");
@@ -157,7 +157,7 @@ impl Incoming {
                 debug!(device = %device.id, "too many large downloads at a time");
                 return Step::End(Some(ReasonCode::QuotaExceeded));
             };
-            self.downloads.get_or_insert_default().memory = Some(permit);
+            self.rare.downloads().memory = Some(permit);
         }
         let chunk = match services.downloads.chunk(&image, size, request.number).await {
             Ok(chunk) => chunk,

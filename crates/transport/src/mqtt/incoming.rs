@@ -15,10 +15,11 @@ use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
-use super::firmware::{ChunkRequest, Downloads};
-use super::gateway::{Gateway, Said};
+use super::firmware::ChunkRequest;
+use super::gateway::Said;
 use super::login::Admitted;
 use super::partial::Share;
+use super::rare::Rare;
 use super::topics::{self, Family, Granted, Uplink};
 use super::two_way::Sent;
 use crate::payload::{AttributeRequest, PayloadError};
@@ -63,10 +64,7 @@ pub(super) struct Incoming {
     rest_used: u32,
     share: Share,
     pub(super) granted: Granted,
-    /// What is behind it, once it has spoken as a gateway.
-    pub(super) gateway: Option<Box<Gateway>>,
-    /// What it downloads, once it has.
-    pub(super) downloads: Option<Box<Downloads>>,
+    pub(super) rare: Rare,
     /// The session as the rest of the platform knows it.
     pub(super) guard: SessionGuard,
 }
@@ -87,8 +85,7 @@ impl Incoming {
             rest_used: 0,
             share,
             granted: Granted::default(),
-            gateway: None,
-            downloads: None,
+            rare: Rare::default(),
             guard,
         }
     }
@@ -108,9 +105,7 @@ impl Incoming {
     pub(super) fn clear_out(&mut self) {
         if self.out.capacity() > KEPT_OUT {
             self.out = Vec::new();
-            if let Some(downloads) = &mut self.downloads {
-                downloads.written();
-            }
+            self.rare.written();
         } else {
             self.out.clear();
         }

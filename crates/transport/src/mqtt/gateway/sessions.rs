@@ -38,16 +38,16 @@ impl Incoming {
     /// Whether the device is a gateway, which is looked up when it first matters.
     pub(super) async fn is_gateway(&mut self, shared: &Shared) -> Result<bool, Problem> {
         let subject = self.device().subject;
-        if self.gateway.as_ref().is_none_or(|gateway| gateway.is_stale) {
+        if self.rare.gateway().is_none_or(|gateway| gateway.is_stale) {
             let device = shared.services.onboarding.gateways.gateway(subject).await?;
-            let gateway = self.gateway.get_or_insert_default();
+            let gateway = self.rare.gateway_or_new();
             gateway.device = device;
             gateway.is_stale = false;
             if gateway.device.is_none() {
                 self.leave(shared);
             }
         }
-        let gateway = self.gateway.as_ref();
+        let gateway = self.rare.gateway();
         Ok(gateway.is_some_and(|gateway| gateway.device.is_some()))
     }
 
@@ -60,7 +60,7 @@ impl Incoming {
     ) -> Result<Arc<DeviceHandle>, Problem> {
         let services = &shared.services;
         let control = self.guard.control().clone();
-        let Some(gateway) = &mut self.gateway else {
+        let Some(gateway) = self.rare.gateway_mut() else {
             return Err(Problem::UnknownTopic);
         };
         if let Some(session) = gateway.sessions.get(name) {
@@ -107,7 +107,9 @@ impl Incoming {
     /// Where the gateway says so, whoever is behind it was heard when it was. That is said once a second at most, however
     /// much the gateway sends.
     pub(in crate::mqtt) fn hear_behind(&mut self, shared: &Shared) {
-        let Some(gateway) = &mut self.gateway else { return };
+        let Some(gateway) = self.rare.gateway_mut() else {
+            return;
+        };
         let now_s = shared.keep_alive.now_s();
         if gateway.heard_s == Some(now_s) || !self.guard.device().role().overwrites_activity {
             return;
@@ -121,7 +123,7 @@ impl Incoming {
 
     /// Ends the session of one device behind the gateway that was told to end, unless another one has taken its place.
     pub(super) fn leave_closed(&mut self, shared: &Shared, name: &str) {
-        let gateway = self.gateway.as_ref();
+        let gateway = self.rare.gateway();
         let session = gateway.and_then(|gateway| gateway.sessions.get(name));
         if session.is_some_and(|session| session.control().close_reason().is_some()) {
             self.leave_one(shared, name);
@@ -131,8 +133,8 @@ impl Incoming {
     /// Ends the session of one device behind the gateway.
     pub(super) fn leave_one(&mut self, shared: &Shared, name: &str) {
         let session = self
-            .gateway
-            .as_mut()
+            .rare
+            .gateway_mut()
             .and_then(|gateway| gateway.sessions.remove(name));
         if let Some(session) = session {
             end(shared, &session);
@@ -141,7 +143,9 @@ impl Incoming {
 
     /// Ends the sessions of all devices behind the gateway.
     pub(in crate::mqtt) fn leave(&mut self, shared: &Shared) {
-        let Some(gateway) = &mut self.gateway else { return };
+        let Some(gateway) = self.rare.gateway_mut() else {
+            return;
+        };
         for (_, session) in gateway.sessions.drain() {
             end(shared, &session);
         }
