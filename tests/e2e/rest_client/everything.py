@@ -130,6 +130,10 @@ def eventually(look):
     return found
 
 
+# Parameters that mean something else in a controller.
+OTHERWISE = {"ota_package_controller": {"type": "FIRMWARE"}}
+
+
 def read_everything(client: RestClientCE, known: dict) -> None:
     """Every reading method of every controller whose parameters are known."""
     for name, controller in sorted(vars(client).items()):
@@ -143,8 +147,9 @@ def read_everything(client: RestClientCE, known: dict) -> None:
             ]
             if not all(parameter in known for parameter in required):
                 continue
+            given = known | OTHERWISE.get(name, {})
             try:
-                method(*[known[parameter] for parameter in required])
+                method(*[given[parameter] for parameter in required])
             except NotServed:
                 continue
             except AttributeError as error:

@@ -84,7 +84,7 @@ async fn list(
 
 /// Ends all sessions of a device, and what it waits for; returns how many sessions there were.
 #[utoipa::path(delete, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "closeDeviceSessions",
-    params(("deviceId" = Uuid, Path)), responses((status = 200, body = usize)))]
+    params(("deviceId" = Uuid, Path)), responses((status = 200, body = usize, content_type = "application/json")))]
 async fn close_all(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<Json<usize>> {
     let subject = device(&api, &caller, id, Operation::Write).await?;
     Ok(Json(api.calls.sessions().end(subject, None)))
@@ -106,7 +106,7 @@ async fn close(State(api): State<Api>, caller: Caller, Ids([id, session]): Ids<2
 
 /// How many sessions the devices of the tenant have.
 #[utoipa::path(get, path = "/api/deviceSessions/count", tag = "device", operation_id = "countDeviceSessions",
-    responses((status = 200, body = usize)))]
+    responses((status = 200, body = usize, content_type = "application/json")))]
 async fn count(State(api): State<Api>, Caller(caller): Caller) -> Json<usize> {
     Json(api.calls.sessions().count_of(caller.tenant))
 }

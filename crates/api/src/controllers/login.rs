@@ -6,12 +6,14 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
+use fieldline_core::logging::LogGate;
 use fieldline_core::ports::Login;
 use fieldline_core::services::{check_password, is_expired};
 use fieldline_model::CustomerId;
 use fieldline_model::entity::{ActionType, Authority, SecuritySettings, User, UserCredentials};
 use serde::Deserialize;
 use tokio::time::Instant;
+use tracing::warn;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
@@ -23,6 +25,8 @@ use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{Body, parse_uuid};
 use crate::mails;
 use crate::state::{Api, ApiState};
+
+static NOTE_GATE: LogGate = LogGate::new(2);
 
 /// Longest login name, in bytes; wrong ones are remembered, and must not take much room.
 const MAX_LOGIN: usize = 1_024;
@@ -123,11 +127,7 @@ async fn after_wrong_password(
     settings: &SecuritySettings,
 ) -> ApiResult<(ActionType, &'static str)> {
     const WRONG: &str = "Invalid username or password";
-    let failures = api
-        .entities
-        .users
-        .note_login(credentials.user_id, Login::Wrong)
-        .await?;
+    let failures = note(api, credentials, Login::Wrong).await;
     let most = settings.max_failed_login_attempts.unwrap_or(0);
     let may_lock = most > 0 && credentials.enabled && user.authority != Authority::SysAdmin;
     if !may_lock || failures <= most {
@@ -142,6 +142,18 @@ async fn after_wrong_password(
         ActionType::Lockout,
         "User account is locked due to security policy",
     ))
+}
+
+/// Notes that somebody has come or tried to; returns how many wrong passwords there were in a row. A store that cannot take
+/// it, as with a full disk, keeps nobody out: whoever makes room has to log in.
+async fn note(api: &ApiState, credentials: &UserCredentials, login: Login) -> u32 {
+    let noted = api.entities.users.note_login(credentials.user_id, login).await;
+    noted.unwrap_or_else(|error| {
+        if let Some(suppressed) = NOTE_GATE.open() {
+            warn!(user = %credentials.user_id, %error, suppressed, "cannot note a log-in");
+        }
+        0
+    })
 }
 
 /// Whether somebody with the right password may come in.
@@ -167,10 +179,7 @@ async fn admit(
         ));
     }
     let now = api.clock.now_ms();
-    api.entities
-        .users
-        .note_login(credentials.user_id, Login::Right(now))
-        .await?;
+    note(api, &credentials, Login::Right(now)).await;
     if is_expired(policy, credentials.password_time, now) {
         let token = api.services.users.expired_reset(credentials).await?;
         return Err(ApiError::credentials_expired(token));

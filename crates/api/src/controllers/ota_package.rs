@@ -168,7 +168,7 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 #[utoipa::path(get, path = "/api/devices/count/{otaPackageType}/{deviceProfileId}", tag = "device",
     operation_id = "countByDeviceProfileAndEmptyOtaPackage",
     params(("otaPackageType" = String, Path), ("deviceProfileId" = Uuid, Path)),
-    responses((status = 200, body = u64)))]
+    responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count_devices(
     State(api): State<Api>,
     Caller(caller): Caller,

@@ -171,7 +171,8 @@ fn coap(config: &Config) -> Vec<Check> {
             "`coap.block-memory` must be at least `coap.max-payload`, or the largest bodies are never taken",
         ),
         (
-            coap.max_payload.0.saturating_mul(2) <= config.journal.max_append.0,
+            (coap.listen.is_none() && coaps.listen.is_none())
+                || coap.max_payload.0.saturating_mul(2) <= config.journal.max_append.0,
             "`journal.max-append` must be at least twice `coap.max-payload`",
         ),
         (coap.max_requests >= 1, "`coap.max-requests` must be 1 or more"),
