@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Multipart, Request};
@@ -18,6 +19,9 @@ use serde::Deserialize;
 
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::state::ApiState;
+
+/// Bytes of a form around its file. More than one read of a connection, as its file may begin anywhere in that.
+const FORM: usize = 1 << 20;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -48,6 +52,8 @@ pub(crate) async fn receive(
         return Err(crate::extract::missing("checksumAlgorithm"));
     }
     let algorithm: ChecksumAlgorithm = parse(algorithm)?;
+    let in_file = Arc::new(AtomicBool::new(false));
+    let request = bounded(request, in_file.clone());
     let mut form = Multipart::from_request(request, &()).await.map_err(|rejection| {
         let status = rejection.status();
         ApiError::with_status(status, ErrorCode::BadRequestParams, rejection.body_text())
@@ -63,6 +69,7 @@ pub(crate) async fn receive(
         if field.name() != Some("file") {
             continue;
         }
+        in_file.store(true, Ordering::Relaxed);
         let file = UploadedFile {
             name: field.file_name().map(str::to_owned),
             content_type: field.content_type().map(str::to_owned),
@@ -82,6 +89,23 @@ pub(crate) async fn receive(
             }
         }
     }
+}
+
+/// The request, whose body ends with an error where what comes before the file takes more than a form may: the reader of
+/// forms keeps a part's head until it is whole.
+fn bounded(request: Request, in_file: Arc<AtomicBool>) -> Request {
+    let mut left = FORM;
+    request.map(|body| {
+        Body::from_stream(body.into_data_stream().map(move |data| {
+            let data = data?;
+            if !in_file.load(Ordering::Relaxed) {
+                left = left
+                    .checked_sub(data.len())
+                    .ok_or_else(|| axum::Error::new("the form is too large"))?;
+            }
+            Ok::<_, axum::Error>(data)
+        }))
+    })
 }
 
 /// The data of a package as a file, if it has any.

@@ -71,6 +71,8 @@ pub struct Worker {
     /// What has come back while nobody was processing.
     ready: VecDeque<Resumed>,
     suspended: usize,
+    /// More may wait than usually do, until one of those that have come back goes on.
+    is_crowded: bool,
     pack: Pack,
     due: Vec<(Partition, Due)>,
     /// Alarms whose end has moved, until that is stored.
@@ -115,6 +117,7 @@ impl Worker {
             outbox,
             ready: VecDeque::new(),
             suspended: 0,
+            is_crowded: false,
             pack: Pack::default(),
             due: Vec::new(),
             touches: FxHashMap::default(),

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::Login;
-use fieldline_core::services::{check_password, is_expired};
+use fieldline_core::services::{ServiceErrorKind, check_password, is_expired};
 use fieldline_model::CustomerId;
 use fieldline_model::entity::{ActionType, Authority, SecuritySettings, User, UserCredentials};
 use serde::Deserialize;
@@ -133,7 +133,13 @@ async fn after_wrong_password(
     if !may_lock || failures <= most {
         return Ok((ActionType::Login, WRONG));
     }
-    api.services.users.set_enabled(user, false).await?;
+    match api.services.users.set_enabled(user, false).await {
+        // Another attempt has just done it.
+        Err(error) if error.kind() == ServiceErrorKind::VersionConflict => {
+            return Ok((ActionType::Login, WRONG));
+        }
+        done => done?,
+    }
     let told = settings.user_lockout_notification_email.as_deref();
     if let Some(to) = told.filter(|to| !to.trim().is_empty()) {
         api.mails.send_later(mails::locked_out(to, &user.email, most));

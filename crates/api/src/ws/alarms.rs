@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fieldline_core::access::Operation;
+use fieldline_core::access::{self, Operation};
 use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES, ValueSource};
 use fieldline_model::page::PageData;
 use fieldline_model::query::EntityCountQuery;
@@ -161,7 +161,12 @@ impl AlarmWatch {
             if sources == 0 {
                 return Ok(());
             }
-            let wanted = page.data.iter().filter_map(|alarm| alarm.entity_id).collect();
+            // An alarm may be seen at an entity that may not: it was propagated there, or the entity has moved.
+            let shown = page.data.iter().filter_map(|alarm| alarm.entity_id);
+            let entities = &scope.api.entities;
+            let wanted = access::permitted(entities, &scope.who, Operation::ReadTelemetry, shown)
+                .await
+                .map_err(|error| Failed::internal(&error, "Failed to fetch alarms!"))?;
             if !self.watch(scope, command, wanted, sources) {
                 return Ok(());
             }

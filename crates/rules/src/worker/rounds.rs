@@ -173,6 +173,7 @@ impl Worker {
     /// Goes on with what was suspended, unless it is too late for its queue.
     pub(super) async fn resume(&mut self, resumed: Resumed, store: &Applier) -> Result<(), Stopping> {
         self.suspended = self.suspended.saturating_sub(1);
+        self.is_crowded = false;
         let is_late = resumed.ticket.pack != self.pack.number && resumed.ticket.pack != DETACHED;
         if is_late && !self.queue.strategy.read().keeps_late() {
             return Ok(());

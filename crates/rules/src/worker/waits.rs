@@ -95,10 +95,15 @@ impl Worker {
     /// Waits until one more may wait: a single message may become thousands that do. What has come back meanwhile goes on
     /// later.
     async fn make_room(&mut self, store: &Applier) -> Result<(), Stopping> {
-        while self.suspended.saturating_sub(self.ready.len()) >= MAX_SUSPENDED {
+        while !self.is_crowded && self.suspended.saturating_sub(self.ready.len()) >= MAX_SUSPENDED {
             tokio::select! {
                 resumed = self.inbox.recv() => self.ready.extend(resumed),
-                paused = store.pause() => paused?,
+                paused = store.pause() => {
+                    paused?;
+                    // Nothing moves: what has come back may hold what all the others wait for, such as the turn of a
+                    // device. Rather more wait than all for ever.
+                    self.is_crowded = !self.ready.is_empty();
+                }
             }
         }
         Ok(())

@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const OF_PEER: u32 = 4;
 /// What a body takes besides its bytes, about.
 const OVERHEAD: usize = 256;
+/// Places of bodies that are there no more, beyond as many as there are bodies.
+const SLACK: usize = 64;
 
 /// Whose body it is, of which direction, and of what.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -191,6 +193,12 @@ impl State {
             weight,
         };
         self.bodies.insert(key, body);
+        // Those that were replaced, as with every block, must not pile up behind one that is waited for.
+        if self.order.len() > 2 * self.bodies.len() + SLACK {
+            let bodies = &self.bodies;
+            self.order
+                .retain(|(_, key, serial)| bodies.get(key).is_some_and(|body| body.serial == *serial));
+        }
         true
     }
 

@@ -149,6 +149,12 @@ async fn take(shared: &Shared, request: &mut Request) -> Result<Option<Asked>, R
     Ok(Some(Asked { device, feature }))
 }
 
+/// Whether the address of a request is that of who sent it. Without DTLS anybody could have wrong credentials come from the
+/// address of somebody else.
+const fn is_proven(request: &Request) -> bool {
+    request.peer.session > 0
+}
+
 /// The device that asks: that of the certificate which it has shown, else that of the token.
 async fn identify(
     shared: &Shared,
@@ -160,8 +166,7 @@ async fn identify(
     if !services.guard.admits(address) {
         return Err(Reply::empty(Code::UNAUTHORIZED));
     }
-    // Without DTLS anybody could have wrong credentials come from the address of somebody else.
-    let is_proven = request.peer.session > 0;
+    let is_proven = is_proven(request);
     let found = match by_certificate(shared, request).await {
         Ok(None) => match token {
             Some(token) => services.directory.by_token(token).await,
@@ -249,7 +254,7 @@ async fn act(shared: &Arc<Shared>, asked: Asked, request: &Request) -> Result<Re
     }
     let Some(device) = &asked.device else {
         return if is_post {
-            provision(shared, &request.payload).await
+            provision(shared, request).await
         } else {
             Err(Reply::empty(Code::BAD_REQUEST))
         };
@@ -419,8 +424,10 @@ impl Session<'_> {
             return Err(Reply::refusal(Code::BAD_REQUEST, "expected an object"));
         }
         let calls = &self.shared.services.calls;
-        calls.answered(self.device.subject, number, body);
-        Ok(Reply::empty(Code::CREATED))
+        match calls.answered(self.device.subject, number, body) {
+            true => Ok(Reply::empty(Code::CREATED)),
+            false => Err(Reply::empty(Code::SERVICE_UNAVAILABLE)),
+        }
     }
 
     /// Calls a procedure of the platform, and waits for the answer.
@@ -469,14 +476,22 @@ impl Session<'_> {
 }
 
 /// Gives a device its credentials, or says why not.
-async fn provision(shared: &Shared, body: &[u8]) -> Result<Reply, Reply> {
-    let request = payload::provision_request(body).map_err(|error| {
+async fn provision(shared: &Shared, asked: &Request) -> Result<Reply, Reply> {
+    let (guard, address) = (&shared.services.guard, asked.peer.address.ip());
+    if !guard.admits(address) {
+        return Err(Reply::empty(Code::UNAUTHORIZED));
+    }
+    let request = payload::provision_request(&asked.payload).map_err(|error| {
         shared.metrics.rejected.increment(1);
         Reply::refusal(Code::BAD_REQUEST, error.to_string())
     })?;
     let provisioning = &shared.services.onboarding.provisioning;
     let provisioned = provisioning.provision(&request).await;
     let provisioned = provisioned.map_err(|error| store_failed(&error))?;
+    // Whoever guesses keys and secrets is nobody's device.
+    if provisioned.status == ProvisionStatus::NotFound && is_proven(asked) {
+        guard.was_wrong(address);
+    }
     let code = match provisioned.status {
         ProvisionStatus::Success => Code::CREATED,
         ProvisionStatus::NotFound | ProvisionStatus::Failure => Code::BAD_REQUEST,

@@ -37,6 +37,8 @@ use crate::metrics::ConnectionMetrics;
 
 /// Datagrams of a handshake in the clear that are taken of one peer, repetitions included.
 const HANDSHAKE_DATAGRAMS: u32 = 64;
+/// Their bytes: what comes too early is kept by the library until it can be read.
+const HANDSHAKE_BYTES: usize = 64 << 10;
 /// The same once the session is there, for repetitions of the last of them.
 const REPEATED_DATAGRAMS: u32 = 16;
 /// A session that was silent for so long may make room for others.
@@ -170,6 +172,8 @@ struct Link {
     identity: Option<Arc<Identity>>,
     /// How many datagrams of handshakes it may still send.
     allowance: u32,
+    /// Bytes that are still taken of it until the handshake is done.
+    room: usize,
     /// Whether the address has shown that it receives what is sent to it.
     is_proven: bool,
     /// What the peer has chosen at random for this handshake, which tells a repetition from another one.
@@ -284,11 +288,18 @@ impl Secure {
             (Some(next), None) => (true, next),
             (None, None) => return received,
         };
-        if content != Content::Session {
+        let shakes_hands = link.identity.is_none();
+        if shakes_hands || content != Content::Session {
             let Some(left) = link.allowance.checked_sub(1) else {
                 return received;
             };
             link.allowance = left;
+        }
+        if shakes_hands {
+            let Some(room) = link.room.checked_sub(datagram.len()) else {
+                return received;
+            };
+            link.room = room;
         }
         let peer = Peer {
             address,
@@ -303,8 +314,6 @@ impl Secure {
         match fed {
             Ok(Ok(events)) => {
                 link.heard = now;
-                // A wrong cookie is an error.
-                link.is_proven |= content == Content::Handshake;
                 for event in events {
                     match event {
                         EndpointEvent::HandshakeComplete => self.complete(link, address),
@@ -383,6 +392,7 @@ impl Secure {
             heard: now,
             identity: None,
             allowance: HANDSHAKE_DATAGRAMS,
+            room: HANDSHAKE_BYTES,
             is_proven: false,
             random: random.to_vec(),
         };
@@ -448,6 +458,8 @@ impl Secure {
 
     fn flush(&self, address: SocketAddr, link: &mut Link) {
         while let Some(out) = link.endpoint.poll_transmit() {
+            // To whoever has sent the cookie back that went to its address, and to nobody else.
+            link.is_proven |= guard::is_server_hello(&out.message);
             // What the system does not take is lost, as any datagram may be.
             let _ = self.socket.try_send_to(&out.message, address);
         }

@@ -167,6 +167,7 @@ impl Incoming {
         let topic = format!("v2/{prefix}/response/{id}/chunk/{number}");
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(&topic, qos, &chunk, None) {
+            self.rare.written();
             debug!(device = %device.id, %error, "cannot send a chunk");
         }
         Step::Continue

@@ -13,6 +13,7 @@ const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 const CLIENT_HELLO: u8 = 1;
+const SERVER_HELLO: u8 = 2;
 
 /// Records in one datagram, and parts of messages in all of them.
 const MAX_RECORDS: usize = 16;
@@ -43,6 +44,10 @@ pub(super) fn inspect(datagram: &[u8]) -> Option<Content> {
         let [kind, _, _, epoch_high, epoch_low, .., length_high, length_low] = *header;
         let epoch = u16::from_be_bytes([epoch_high, epoch_low]);
         let length = usize::from(u16::from_be_bytes([length_high, length_low]));
+        // To the library an empty record is the end of the session, whoever sent it.
+        if length == 0 {
+            return None;
+        }
         let body = rest.get(RECORD..RECORD + length)?;
         let of_record = match (kind, epoch) {
             (HANDSHAKE, 0) => fragments(body, &mut parts)?,
@@ -63,6 +68,11 @@ pub(super) fn inspect(datagram: &[u8]) -> Option<Content> {
         }
     }
     None
+}
+
+/// Whether a datagram of the server begins with its first message after the cookie.
+pub(super) fn is_server_hello(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&HANDSHAKE) && datagram.get(RECORD) == Some(&SERVER_HELLO)
 }
 
 /// What a peer has chosen at random for the handshake that this datagram begins.
