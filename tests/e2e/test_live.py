@@ -1,5 +1,6 @@
 """The WebSocket API: values, entities and alarms as they change, as a dashboard follows them."""
 
+import json
 import time
 
 import pytest
@@ -218,6 +219,34 @@ def test_alarms_and_counts_are_followed(shared, home):
     home.admin.post(f"/api/alarm/{alarm['id']['id']}/clear")
     assert live.receive()["active"] is False
     assert live.silent()
+
+
+def test_an_alarm_tells_nothing_of_entities_that_may_not_be_seen(shared, home):
+    device = home.admin.create_device()
+    originator = {"entityType": "DEVICE", "id": device.id}
+    home.admin.post(f"/api/customer/{home.customer['id']['id']}/device/{device.id}")
+    foreign = home.admin.post("/api/asset", {"name": unique("plant"), "type": unique("plant")}).json()
+    relation = {"from": foreign["id"], "to": originator, "type": "Contains", "typeGroup": "COMMON"}
+    home.admin.post("/api/relation", relation)
+    alarm = {"type": "Hot", "originator": originator, "severity": "MAJOR", "propagate": True}
+    home.admin.post("/api/alarm", alarm)
+    query = {
+        "entityFilter": {"type": "entityType", "entityType": "ASSET"},
+        "pageLink": {"pageSize": 10, "page": 0, "timeWindow": 86_400_000, "searchPropagatedAlarms": True},
+        "entityFields": [],
+        "latestValues": [{"type": "SERVER_ATTRIBUTE", "key": "secret"}],
+    }
+    followers = [
+        Live.authenticated(who, {"type": "ALARM_DATA", "cmdId": 1, "query": query})
+        for who in (home.customer_user, home.admin)
+    ]
+    for live in followers:
+        live.receive()
+    path = f"/api/plugins/telemetry/ASSET/{foreign['id']['id']}/attributes/SERVER_SCOPE"
+    home.admin.post(path, {"secret": "treasure"})
+    # Who may see the entity is told at once.
+    assert "treasure" in json.dumps(followers[1].receive())
+    assert followers[0].silent(0.5)
 
 
 def test_bad_commands_are_told_so(shared, home):

@@ -147,6 +147,25 @@ def test_checksums_are_made_where_none_is_given(tenant, algorithm, expected):
     tenant.delete(f"/api/otaPackage/{package['id']['id']}")
 
 
+def test_a_form_whose_head_is_too_large_is_given_up(shared, rest):
+    package = make_package(rest)
+
+    def long_head():
+        yield b"--b\r\nX-Header: "
+        for _ in range(16):
+            yield b"a" * 65_536
+
+    answer = requests.post(
+        f"{shared.http}/api/otaPackage/{package['id']['id']}",
+        params={"checksumAlgorithm": "SHA256"},
+        headers={"X-Authorization": f"Bearer {rest.token}", "Content-Type": "multipart/form-data; boundary=b"},
+        data=long_head(),
+        timeout=20,
+    )
+    assert (answer.status_code, message(answer)) == (413, "The form is too large before its part 'file'")
+    upload(rest, package)
+
+
 def test_a_tenant_has_no_more_packages_than_its_profile_allows(sysadmin):
     tenancy = create_tenancy(sysadmin)
     rest, profile = tenancy.admin, tenancy.profile

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::extract::{FromRequest as _, Multipart, Request};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +22,7 @@ use crate::state::ApiState;
 
 /// Bytes of a form around its file. More than one read of a connection, as its file may begin anywhere in that.
 const FORM: usize = 1 << 20;
+const TOO_LARGE: &str = "The form is too large before its part 'file'";
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -52,8 +53,8 @@ pub(crate) async fn receive(
         return Err(crate::extract::missing("checksumAlgorithm"));
     }
     let algorithm: ChecksumAlgorithm = parse(algorithm)?;
-    let in_file = Arc::new(AtomicBool::new(false));
-    let request = bounded(request, in_file.clone());
+    let head = Arc::new(Head::default());
+    let request = bounded(request, head.clone());
     let mut form = Multipart::from_request(request, &()).await.map_err(|rejection| {
         let status = rejection.status();
         ApiError::with_status(status, ErrorCode::BadRequestParams, rejection.body_text())
@@ -63,13 +64,20 @@ pub(crate) async fn receive(
         ApiError::with_status(status, ErrorCode::BadRequestParams, error.body_text())
     };
     loop {
-        let Some(mut field) = form.next_field().await.map_err(malformed)? else {
+        let field = form.next_field().await.map_err(|error| {
+            if head.is_too_large.load(Ordering::Relaxed) {
+                let status = StatusCode::PAYLOAD_TOO_LARGE;
+                return ApiError::with_status(status, ErrorCode::BadRequestParams, TOO_LARGE);
+            }
+            malformed(error)
+        });
+        let Some(mut field) = field? else {
             return Err(ApiError::bad_request("Required part 'file' is not present."));
         };
         if field.name() != Some("file") {
             continue;
         }
-        in_file.store(true, Ordering::Relaxed);
+        head.is_over.store(true, Ordering::Relaxed);
         let file = UploadedFile {
             name: field.file_name().map(str::to_owned),
             content_type: field.content_type().map(str::to_owned),
@@ -91,17 +99,25 @@ pub(crate) async fn receive(
     }
 }
 
+/// What comes before the file of a form.
+#[derive(Default)]
+struct Head {
+    is_over: AtomicBool,
+    is_too_large: AtomicBool,
+}
+
 /// The request, whose body ends with an error where what comes before the file takes more than a form may: the reader of
 /// forms keeps a part's head until it is whole.
-fn bounded(request: Request, in_file: Arc<AtomicBool>) -> Request {
+fn bounded(request: Request, head: Arc<Head>) -> Request {
     let mut left = FORM;
     request.map(|body| {
         Body::from_stream(body.into_data_stream().map(move |data| {
             let data = data?;
-            if !in_file.load(Ordering::Relaxed) {
-                left = left
-                    .checked_sub(data.len())
-                    .ok_or_else(|| axum::Error::new("the form is too large"))?;
+            if !head.is_over.load(Ordering::Relaxed) {
+                left = left.checked_sub(data.len()).ok_or_else(|| {
+                    head.is_too_large.store(true, Ordering::Relaxed);
+                    axum::Error::new(TOO_LARGE)
+                })?;
             }
             Ok::<_, axum::Error>(data)
         }))

@@ -26,7 +26,8 @@ def main() -> None:
 
     client.set_on_firmware_received_callback(on_received)
     client.get_firmware_update()
-    tell("asked")
+    # Answered after what it has just asked: were it told of the same package twice, it would begin twice, and the SDK cannot.
+    client.request_attributes(shared_keys=["fw_title"], callback=lambda *_: tell("asked"))
     sys.stdin.read()
 
 

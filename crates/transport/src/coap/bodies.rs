@@ -306,4 +306,16 @@ mod tests {
         let state = bodies.state.lock();
         assert!(state.weight == 0 && state.bodies.is_empty() && state.of_peer.is_empty());
     }
+
+    #[test]
+    fn what_is_begun_again_and_again_leaves_nothing_behind_one_that_waits() {
+        let (bodies, now) = (Bodies::new(64, 10_000), Instant::now());
+        let start = |target: &str| bodies.upload(&key(1, target), block(0, true), &[0; 16], None, now);
+        assert_eq!(start("waits"), Ok(Uploaded::Continues));
+        for _ in 0..10_000 {
+            assert_eq!(start("repeated"), Ok(Uploaded::Continues));
+        }
+        let state = bodies.state.lock();
+        assert!(state.order.len() <= 2 * state.bodies.len() + SLACK);
+    }
 }

@@ -190,3 +190,45 @@ async fn of_one_message_that_becomes_thousands_no_more_wait_than_of_thousands() 
     assert_eq!((counts.successful, gone.load(Ordering::Acquire)), (1, PARTS));
     assert_eq!(most.load(Ordering::Acquire), MAX_SUSPENDED);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_that_wait_for_the_turn_of_one_that_has_come_back_do_not_wait_for_ever() {
+    const PARTS: usize = MAX_SUSPENDED + 500;
+    let rig = Rig::new(1, Strategy::default()).await;
+    let (device, gate) = (rig.device_in(0).await, Arc::new(Semaphore::new(0)));
+    let [came, gone] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+    let splits = node(|_, msg| Step::Many(vec![(msg, Label::SUCCESS); PARTS]));
+    let waits = {
+        let (came, gate, turns) = (came.clone(), gate.clone(), Arc::new(Semaphore::new(1)));
+        node(move |_, msg| {
+            came.fetch_add(1, Ordering::AcqRel);
+            let (gate, turns) = (gate.clone(), turns.clone());
+            Step::wait(async move {
+                let turn = turns.acquire_owned().await;
+                let _permit = gate.acquire().await;
+                // The turn is over when the worker has done its part.
+                Step::then(move |_| {
+                    drop(turn);
+                    Step::success(msg)
+                })
+            })
+        })
+    };
+    let ends = {
+        let gone = gone.clone();
+        node(move |_, _| {
+            gone.fetch_add(1, Ordering::AcqRel);
+            Step::Done
+        })
+    };
+    rig.chain(vec![splits, waits, ends], &[(0, 1, "Success"), (1, 2, "Success")]);
+    rig.send(device, [1]).await;
+    let service = rig.start().await;
+    eventually("the message is not divided", async || {
+        came.load(Ordering::Acquire) > MAX_SUSPENDED
+    })
+    .await;
+    gate.add_permits(1);
+    let (counts, _) = rig.finish(service).await;
+    assert_eq!((counts.successful, gone.load(Ordering::Acquire)), (1, PARTS));
+}

@@ -180,11 +180,33 @@ mod tests {
             ),
             ("a late message", record(HANDSHAKE, 0, &part(11, 1, 16, 0, &[0]))),
             ("a large encrypted handshake", record(HANDSHAKE, 1, &[0; 129])),
+            ("an empty record", record(APPLICATION_DATA, 1, &[])),
+            (
+                "an empty record behind another",
+                [data.clone(), record(ALERT, 1, &[])].concat(),
+            ),
             ("data in the clear", record(APPLICATION_DATA, 0, &[0; 4])),
             ("another epoch", record(APPLICATION_DATA, 2, &[0; 4])),
             ("many records", record(ALERT, 0, &[1, 0]).repeat(MAX_RECORDS + 1)),
         ] {
             assert_eq!(inspect(&datagram), None, "{what}");
         }
+    }
+
+    #[test]
+    fn an_address_is_proven_by_what_follows_the_cookie() {
+        assert!(is_server_hello(&record(
+            HANDSHAKE,
+            0,
+            &part(SERVER_HELLO, 2, 1, 0, &[1, 2])
+        )));
+        // It asks for the cookie, which goes to any address.
+        assert!(!is_server_hello(&record(
+            HANDSHAKE,
+            0,
+            &part(3, 2, 0, 0, &[1, 2])
+        )));
+        assert!(!is_server_hello(&record(CHANGE_CIPHER_SPEC, 0, &[1])));
+        assert!(!is_server_hello(&[]));
     }
 }
