@@ -6,6 +6,7 @@ Arguments: host, port, access token. The path of the file that the image goes to
 import json
 import sys
 from pathlib import Path
+from time import sleep
 
 from tb_device_mqtt import TBDeviceMqttClient
 
@@ -25,6 +26,9 @@ def main() -> None:
         tell("received", version)
 
     client.set_on_firmware_received_callback(on_received)
+    # Without the limits of the server the SDK keeps to its own, and waits for them where it also reads what arrives.
+    while not client.rate_limits_received:
+        sleep(0.01)
     client.get_firmware_update()
     # Answered after what it has just asked: were it told of the same package twice, it would begin twice, and the SDK cannot.
     client.request_attributes(shared_keys=["fw_title"], callback=lambda *_: tell("asked"))
