@@ -362,7 +362,7 @@ def test_the_rule_engine_is_told_how_it_stands_with_a_call(shared, chained, conn
     turn = script(
         "transform.TbTransformMsgNode",
         "JS",
-        "return {msg: {states: msg.status}, metadata: metadata, msgType: 'POST_TELEMETRY_REQUEST'};",
+        "return {msg: {[msg.status]: true}, metadata: metadata, msgType: 'POST_TELEMETRY_REQUEST'};",
     )
     note = chain.node(turn)
     save = chain.node(("telemetry.TbMsgTimeseriesNode", {"defaultTTL": 0}))
@@ -380,7 +380,13 @@ def test_the_rule_engine_is_told_how_it_stands_with_a_call(shared, chained, conn
     stands(chained, rpc_id, "SUCCESSFUL")
     chained.delete(f"/api/rpc/persistent/{rpc_id}")
     states = ["QUEUED", "SENT", "DELIVERED", "SUCCESSFUL", "DELETED"]
-    assert eventually(lambda: chained.values(device.id, "states") == states)
+    path = f"/api/plugins/telemetry/DEVICE/{device.id}/values/timeseries"
+    told = eventually(
+        lambda: (found := chained.get(path, keys=",".join(states)).json()).keys() == set(states) and found
+    )
+    # Two may have come in the same millisecond.
+    times = [told[state][0]["ts"] for state in states]
+    assert times == sorted(times)
 
 
 # -- calls of the device --
