@@ -6,17 +6,14 @@ Arguments: host, port, access token. Commands come on standard input, one line o
 import json
 import sys
 
+from program import connect, tell
 from tb_device_mqtt import TBDeviceMqttClient
-
-
-def tell(kind: str, *what) -> None:
-    print(json.dumps([kind, *what]), flush=True)
 
 
 def main() -> None:
     host, port, token = sys.argv[1:]
     client = TBDeviceMqttClient(host, int(port), username=token)
-    client.connect(callback=lambda *_: tell("connected"))
+    connect(client)
 
     def on_call(number, call):
         tell("call", call)

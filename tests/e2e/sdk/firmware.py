@@ -6,19 +6,15 @@ Arguments: host, port, access token. The path of the file that the image goes to
 import json
 import sys
 from pathlib import Path
-from time import sleep
 
+from program import connect, tell
 from tb_device_mqtt import TBDeviceMqttClient
-
-
-def tell(kind: str, *what) -> None:
-    print(json.dumps([kind, *what]), flush=True)
 
 
 def main() -> None:
     host, port, token = sys.argv[1:]
     client = TBDeviceMqttClient(host, int(port), username=token, chunk_size=50_000)
-    client.connect(callback=lambda *_: tell("connected"))
+    connect(client)
     (path,) = json.loads(sys.stdin.readline())
 
     def on_received(_client, data, version):
@@ -26,9 +22,6 @@ def main() -> None:
         tell("received", version)
 
     client.set_on_firmware_received_callback(on_received)
-    # Without the limits of the server the SDK keeps to its own, and waits for them where it also reads what arrives.
-    while not client.rate_limits_received:
-        sleep(0.01)
     client.get_firmware_update()
     # Answered after what it has just asked: were it told of the same package twice, it would begin twice, and the SDK cannot.
     client.request_attributes(shared_keys=["fw_title"], callback=lambda *_: tell("asked"))

@@ -6,17 +6,14 @@ Arguments: host, port, access token. Commands come on standard input, one line o
 import json
 import sys
 
+from program import connect, tell
 from tb_gateway_mqtt import TBGatewayMqttClient
-
-
-def tell(kind: str, *what) -> None:
-    print(json.dumps([kind, *what]), flush=True)
 
 
 def main() -> None:
     host, port, token = sys.argv[1:]
     client = TBGatewayMqttClient(host, int(port), username=token)
-    client.connect(callback=lambda *_: tell("connected"))
+    connect(client)
 
     def on_call(_client, call):
         tell("call", call["device"], call["data"]["method"], call["data"]["params"])
