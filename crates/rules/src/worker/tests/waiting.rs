@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::rig::{Rig, Seen, eventually, node};
+use crate::message::Msg;
 use crate::node::{Label, Step};
 use crate::strategy::Strategy;
 use crate::worker::rounds::MAX_SUSPENDED;
@@ -150,25 +151,19 @@ async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
     assert_eq!(counts.total, all.len() as u64);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_one_message_that_becomes_thousands_no_more_wait_than_of_thousands() {
+/// A message becomes more parts than may wait, each of which waits as it is told to; once there is no room for more, whoever
+/// waits for the gate may pass. All parts have to arrive.
+async fn divide(gate: Arc<Semaphore>, waits: impl Fn(Msg) -> Step + Send + Sync + 'static) {
     const PARTS: usize = MAX_SUSPENDED + 500;
     let rig = Rig::new(1, Strategy::default()).await;
-    let (device, gate) = (rig.device_in(0).await, Arc::new(Semaphore::new(0)));
-    let [came, waiting, most, gone] = [(); 4].map(|()| Arc::new(AtomicUsize::new(0)));
+    let device = rig.device_in(0).await;
+    let [came, gone] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
     let splits = node(|_, msg| Step::Many(vec![(msg, Label::SUCCESS); PARTS]));
     let waits = {
-        let (came, gate, most) = (came.clone(), gate.clone(), most.clone());
+        let came = came.clone();
         node(move |_, msg| {
             came.fetch_add(1, Ordering::AcqRel);
-            let (gate, waiting, most) = (gate.clone(), waiting.clone(), most.clone());
-            Step::wait(async move {
-                let now = waiting.fetch_add(1, Ordering::AcqRel) + 1;
-                most.fetch_max(now, Ordering::AcqRel);
-                let _permit = gate.acquire().await;
-                waiting.fetch_sub(1, Ordering::AcqRel);
-                Step::success(msg)
-            })
+            waits(msg)
         })
     };
     let ends = {
@@ -188,20 +183,35 @@ async fn of_one_message_that_becomes_thousands_no_more_wait_than_of_thousands() 
     gate.add_permits(1);
     let (counts, _) = rig.finish(service).await;
     assert_eq!((counts.successful, gone.load(Ordering::Acquire)), (1, PARTS));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_one_message_that_becomes_thousands_no_more_wait_than_of_thousands() {
+    let gate = Arc::new(Semaphore::new(0));
+    let [waiting, most] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+    let waits = {
+        let (gate, most) = (gate.clone(), most.clone());
+        move |msg| {
+            let (gate, waiting, most) = (gate.clone(), waiting.clone(), most.clone());
+            Step::wait(async move {
+                let now = waiting.fetch_add(1, Ordering::AcqRel) + 1;
+                most.fetch_max(now, Ordering::AcqRel);
+                let _permit = gate.acquire().await;
+                waiting.fetch_sub(1, Ordering::AcqRel);
+                Step::success(msg)
+            })
+        }
+    };
+    divide(gate, waits).await;
     assert_eq!(most.load(Ordering::Acquire), MAX_SUSPENDED);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_that_wait_for_the_turn_of_one_that_has_come_back_do_not_wait_for_ever() {
-    const PARTS: usize = MAX_SUSPENDED + 500;
-    let rig = Rig::new(1, Strategy::default()).await;
-    let (device, gate) = (rig.device_in(0).await, Arc::new(Semaphore::new(0)));
-    let [came, gone] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
-    let splits = node(|_, msg| Step::Many(vec![(msg, Label::SUCCESS); PARTS]));
+    let (gate, turns) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(1)));
     let waits = {
-        let (came, gate, turns) = (came.clone(), gate.clone(), Arc::new(Semaphore::new(1)));
-        node(move |_, msg| {
-            came.fetch_add(1, Ordering::AcqRel);
+        let gate = gate.clone();
+        move |msg| {
             let (gate, turns) = (gate.clone(), turns.clone());
             Step::wait(async move {
                 let turn = turns.acquire_owned().await;
@@ -212,23 +222,7 @@ async fn thousands_that_wait_for_the_turn_of_one_that_has_come_back_do_not_wait_
                     Step::success(msg)
                 })
             })
-        })
+        }
     };
-    let ends = {
-        let gone = gone.clone();
-        node(move |_, _| {
-            gone.fetch_add(1, Ordering::AcqRel);
-            Step::Done
-        })
-    };
-    rig.chain(vec![splits, waits, ends], &[(0, 1, "Success"), (1, 2, "Success")]);
-    rig.send(device, [1]).await;
-    let service = rig.start().await;
-    eventually("the message is not divided", async || {
-        came.load(Ordering::Acquire) > MAX_SUSPENDED
-    })
-    .await;
-    gate.add_permits(1);
-    let (counts, _) = rig.finish(service).await;
-    assert_eq!((counts.successful, gone.load(Ordering::Acquire)), (1, PARTS));
+    divide(gate, waits).await;
 }
