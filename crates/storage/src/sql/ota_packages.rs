@@ -147,7 +147,32 @@ pub(super) struct OtaPackages(pub(super) Database);
 #[async_trait]
 impl OtaPackageStore for OtaPackages {
     async fn save(&self, package: OtaPackageInfo, create: bool) -> StoreResult<OtaPackageInfo> {
-        record::save(&self.0, package, create).await
+        if create {
+            return record::save(&self.0, package, true).await;
+        }
+        // Data may have come since it was read, of which what is saved knows nothing.
+        let (tenant, id) = (package.tenant_id, package.id.unwrap_or_default());
+        let mut changes = self.0.begin().await?;
+        let as_known =
+            Query::new("UPDATE ota_package SET data_size = data_size WHERE data_size IS NOT DISTINCT FROM ")
+                .bind(package.data_size)
+                .push(" AND id = ")
+                .bind(id.0)
+                .owned_by(Owner::Tenant(tenant.0));
+        let is_as_known = changes.execute(as_known).await? > 0;
+        let saved = match is_as_known {
+            true => record::update_within(&mut changes, &package).await?,
+            false => None,
+        };
+        let Some(saved) = saved else {
+            drop(changes);
+            return Err(match self.get(tenant, id).await? {
+                Some(_) => record::version_conflict(OtaPackageInfo::NAME),
+                None => record::not_found(OtaPackageInfo::NAME),
+            });
+        };
+        changes.commit().await?;
+        Ok(saved)
     }
 
     async fn get(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<Option<OtaPackageInfo>> {

@@ -85,6 +85,22 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
     let piece = packages.piece(world.tenant, whole_id, 1).await.unwrap();
     assert_eq!(piece.as_deref(), Some(&b"\0end"[..]));
     assert_eq!(packages.piece(world.tenant, whole_id, 2).await.unwrap(), None);
+    // Who has read it before the data came does not take that away again.
+    let before = OtaPackageInfo {
+        data_size: None,
+        checksum: None,
+        ..whole.clone()
+    };
+    refused(
+        packages.save(before, false).await,
+        StoreErrorKind::VersionConflict,
+    );
+    let tagged = OtaPackageInfo {
+        tag: Some("weekly".into()),
+        ..whole.clone()
+    };
+    assert_eq!(packages.save(tagged.clone(), false).await.unwrap(), tagged);
+    assert_eq!(packages.save(whole.clone(), false).await.unwrap(), whole);
     // Data comes once.
     let (second, third) = (new_uuid(), new_uuid());
     packages.begin_upload(world.tenant, second, NOW).await.unwrap();
