@@ -130,7 +130,12 @@ impl Downloads {
     /// there is: the caller has looked at [`Image::chunk_len`], as it is copied together in memory.
     pub async fn chunk(&self, image: &Image, size: u32, number: u32) -> StoreResult<Bytes> {
         let start = u64::from(size) * u64::from(number);
-        let end = start + image.chunk_len(size, number);
+        self.range(image, start, start + image.chunk_len(size, number))
+            .await
+    }
+
+    /// The bytes from `start` to `end`, which must be there, copied together in memory.
+    pub async fn range(&self, image: &Image, start: u64, end: u64) -> StoreResult<Bytes> {
         let mut out = BytesMut::new();
         let mut at = start;
         while at < end {

@@ -1,16 +1,12 @@
 //! Firmware and software: each block is read off the store when it is asked for, so that nothing is kept for a device that
 //! downloads.
 
-use std::sync::Arc;
-
-use bytes::{Bytes, BytesMut};
 use fieldline_codec::coap::{Block, Code, MAX_BLOCK_EXPONENT};
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ota::{Image, Offer};
-use fieldline_core::ports::{OTA_PIECE, StoreResult};
 use fieldline_model::entity::OtaKind;
 
-use super::reply::Reply;
+use super::reply::{Cut, Reply};
 use super::request::Request;
 use super::resources::store_failed;
 use super::server::Shared;
@@ -45,31 +41,23 @@ pub(super) async fn download(
         return Err(Reply::empty(Code::BAD_REQUEST));
     }
     let end = length.min(offset + first.size() as u64);
-    let read = read(shared, &image, start + offset, start + end).await;
+    let downloads = &shared.services.downloads;
+    let read = downloads.range(&image, start + offset, start + end).await;
     let mut reply = Reply::octets(read.map_err(|error| store_failed(&error))?);
     let more = end < length;
     if more || wanted.is_some() {
         let total = u32::try_from(length).unwrap_or(u32::MAX);
-        reply.cut = Block::new(number, more, exponent).map(|block| (block, total));
+        reply.cut = Block::new(number, more, exponent).map(|block| Cut {
+            block,
+            total,
+            tag: tag(&image),
+        });
     }
     Ok(reply)
 }
 
-/// A range of a package, which is there.
-async fn read(shared: &Shared, image: &Arc<Image>, start: u64, end: u64) -> StoreResult<Bytes> {
-    let piece_size = OTA_PIECE as u64;
-    let mut out = BytesMut::new();
-    let mut at = start;
-    while at < end {
-        let number = u32::try_from(at / piece_size).unwrap_or(u32::MAX);
-        let piece = shared.services.downloads.piece(image, number).await?;
-        let from = (at % piece_size) as usize;
-        let until = piece.len().min(from + (end - at) as usize);
-        let Some(part) = piece.get(from..until).filter(|part| !part.is_empty()) else {
-            break;
-        };
-        out.extend_from_slice(part);
-        at += part.len() as u64;
-    }
-    Ok(out.freeze())
+/// Tells blocks of one package from those of another, which may be assigned in the middle of a download.
+fn tag(image: &Image) -> [u8; 8] {
+    let (_, random) = image.id.0.as_u64_pair();
+    random.to_be_bytes()
 }

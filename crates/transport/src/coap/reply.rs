@@ -25,9 +25,17 @@ pub(super) struct Reply {
     pub(super) observe: Option<u32>,
     pub(super) block1: Option<Block>,
     pub(super) size1: Option<u32>,
-    /// The only block that is in the body, and the size of the whole, where the resource has cut it itself.
-    pub(super) cut: Option<(Block, u32)>,
+    pub(super) cut: Option<Cut>,
     pub(super) after: Option<After>,
+}
+
+/// What is known of a body where the resource has cut it itself, and it is a single block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut {
+    pub(super) block: Block,
+    /// Bytes of the whole.
+    pub(super) total: u32,
+    pub(super) tag: [u8; 8],
 }
 
 impl Reply {
@@ -94,8 +102,10 @@ impl Reply {
         block2: Option<(Block, u32)>,
     ) -> Bytes {
         let mut encoder = Encoder::new(kind, self.code, id, token);
-        if block2.is_some() && self.cut.is_none() {
-            encoder.option(OptionNumber::ETAG, &self.etag());
+        match &self.cut {
+            Some(cut) => encoder.option(OptionNumber::ETAG, &cut.tag),
+            None if block2.is_some() => encoder.option(OptionNumber::ETAG, &self.etag()),
+            None => {}
         }
         if let Some(number) = self.observe {
             encoder.option_uint(OptionNumber::OBSERVE, number);

@@ -416,7 +416,7 @@ impl Shared {
         head: (Kind, u16, Token),
     ) -> Bytes {
         if let Some(cut) = reply.cut {
-            return reply.encode(head, &reply.body, Some(cut));
+            return reply.encode(head, &reply.body, Some((cut.block, cut.total)));
         }
         // Of a refusal nobody has asked for a certain block.
         let wanted = wanted.filter(|_| !reply.code.is_error());
