@@ -145,6 +145,9 @@ pub(crate) struct HttpOptions {
     pub request_timeout: Span,
     /// A client that takes nothing of its answer for this long is cut off.
     pub write_timeout: Span,
+    /// Origins of web pages that may use the API besides those that this server delivers: `*` for all, or a list such as
+    /// `https://a.example.com,https://b.example.com`, or none. A page needs a token in any case.
+    pub cors_origins: String,
     /// Largest body of a telemetry or attributes post of a device.
     pub max_device_body: ByteSize,
     /// Memory that all device posts being read may take together; beyond it posts are answered with 503.
@@ -162,6 +165,7 @@ impl Default for HttpOptions {
             body_timeout: Span::secs(30),
             request_timeout: Span::secs(60),
             write_timeout: Span::secs(30),
+            cors_origins: "*".to_owned(),
             max_device_body: ByteSize(52_428_800),
             device_body_memory: ByteSize::mib(256),
         }

@@ -2,12 +2,14 @@
 
 mod addresses;
 mod body;
+mod origins;
 mod stream;
 mod timer;
 
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use axum::extract::ConnectInfo;
 use fieldline_core::logging::LogGate;
 use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -30,6 +33,7 @@ use tracing::{debug, warn};
 
 use self::addresses::{Addresses, Visit};
 use self::body::{Patience, TimedBody};
+pub(crate) use self::origins::Origins;
 use self::stream::MustRead;
 use self::timer::Timeouts;
 use crate::config::HttpOptions;
@@ -59,6 +63,7 @@ pub(crate) struct Limits {
     header_timeout: Duration,
     write_timeout: Duration,
     body: Patience,
+    origins: Origins,
 }
 
 impl Limits {
@@ -73,7 +78,13 @@ impl Limits {
                 silence: options.body_timeout.0,
                 whole: options.request_timeout.0,
             },
+            origins: Origins::of(&options.cors_origins),
         }
+    }
+
+    /// The same for pages of these origins.
+    pub(crate) fn with_origins(self, origins: Origins) -> Self {
+        Self { origins, ..self }
     }
 
     /// The same for a listener that only probes come to.
@@ -176,6 +187,8 @@ impl Drop for Held {
 
 struct Acceptor {
     routes: Router,
+    /// The same for pages of other origins.
+    foreign: Option<Router>,
     protocol: http1::Builder,
     permits: Arc<Semaphore>,
     addresses: Arc<Addresses>,
@@ -196,6 +209,7 @@ impl Acceptor {
             .max_buf_size(CONNECTION_BUFFER);
         let (alive, left) = mpsc::channel(1);
         Self {
+            foreign: limits.origins.open(&routes),
             routes,
             protocol,
             permits: Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS))),
@@ -252,11 +266,30 @@ impl Acceptor {
             open: self.open.clone(),
         };
         let _ = socket.set_nodelay(true);
-        let (routes, patience) = (self.routes.clone(), self.body);
+        let (routes, foreign, patience) = (self.routes.clone(), self.foreign.clone(), self.body);
         let service = TowerToHyperService::new(tower::service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(|body| TimedBody::new(body, patience));
             request.extensions_mut().insert(ConnectInfo(peer));
-            routes.clone().oneshot(request)
+            // Who asks first whether to send the body is told to send it by reading it.
+            let unread = match request.headers().contains_key(EXPECT) {
+                true => None,
+                false => request.body_mut().unread(),
+            };
+            let routes = match &foreign {
+                Some(foreign) if origins::is_foreign(&request) => foreign,
+                _ => &routes,
+            };
+            let answered = routes.clone().oneshot(request);
+            async move {
+                let mut answer = answered.await?;
+                if let Some(unread) = unread
+                    && !unread.discard().await
+                {
+                    let close = HeaderValue::from_static("close");
+                    answer.headers_mut().insert(CONNECTION, close);
+                }
+                Ok::<_, Infallible>(answer)
+            }
         }));
         let socket = TokioIo::new(MustRead::new(socket, self.write_timeout, held));
         let connection = self.protocol.serve_connection(socket, service).with_upgrades();

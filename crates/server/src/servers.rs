@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::config::{Config, Loaded, Source};
 use crate::data_dir::Listening;
-use crate::http::{HttpServer, Limits};
+use crate::http::{HttpServer, Limits, Origins};
 use crate::probes::{self, Probes};
 use crate::serve::ServeError;
 
@@ -47,6 +47,8 @@ pub(crate) struct Addresses {
     http: SocketAddr,
     probes: Option<SocketAddr>,
     mqtt: SocketAddr,
+    /// Whose pages may use the API.
+    origins: Origins,
     certificates: Certificates,
 }
 
@@ -66,6 +68,10 @@ impl Addresses {
             http: public("http.listen", config.http.listen),
             probes: config.http.probe_listen,
             mqtt: public("mqtt.listen", config.mqtt.listen),
+            origins: match demo && *loaded.source("http.cors-origins") == Source::Default {
+                true => Origins::Local,
+                false => Origins::of(&config.http.cors_origins),
+            },
             certificates,
         }
     }
@@ -105,7 +111,7 @@ impl Servers {
         config: &Config,
     ) -> Result<Listening, ServeError> {
         let options = &config.http;
-        let limits = Limits::of(options);
+        let limits = Limits::of(options).with_origins(addresses.origins);
         let probes = probes::router(Arc::new(probes));
         let device_limits = device_http::Limits {
             max_body: options.max_device_body.as_usize(),

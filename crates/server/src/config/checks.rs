@@ -4,6 +4,7 @@ use fieldline_core::options::Span;
 use tracing_subscriber::EnvFilter;
 
 use super::Config;
+use crate::http::Origins;
 
 const SECOND: Span = Span::secs(1);
 const MILLISECOND: Span = Span::millis(1);
@@ -87,6 +88,10 @@ fn http(config: &Config) -> Vec<Check> {
         (
             http.write_timeout >= MILLISECOND,
             "`http.write-timeout` must be more than 0",
+        ),
+        (
+            Origins::parse(&http.cors_origins).is_some(),
+            "`http.cors-origins` must be *, or origins such as https://a.example.com, with commas between them",
         ),
         (
             http.max_device_body.0 >= 1,

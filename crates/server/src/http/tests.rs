@@ -15,6 +15,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn start(options: HttpOptions) -> HttpServer {
     let routes = Router::new()
         .route("/echo", post(async |body: Bytes| body))
+        .route("/api/echo", post(async |body: Bytes| body))
         .route("/large", get(async || vec![7_u8; 64 << 20]))
         .route("/upgrade", get(upgrade));
     HttpServer::start("127.0.0.1:0".parse().unwrap(), routes, Limits::of(&options)).unwrap()
@@ -92,6 +93,72 @@ fn a_body_in_time_is_served_and_a_head_beyond_the_limit_is_not() {
         let _ = connection.write_all(head.as_bytes()).await;
         let said = answer(connection).await;
         assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{said}");
+    });
+}
+
+#[test]
+fn a_connection_is_used_again_after_a_request_that_was_answered_without_its_body() {
+    runtime().block_on(async {
+        let server = start(HttpOptions::default());
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        let head = "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n";
+        connection.write_all(head.as_bytes()).await.unwrap();
+        // As clients do it that send head and body one after the other.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let next = "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\nnext";
+        connection.write_all(b"hello").await.unwrap();
+        connection.write_all(next.as_bytes()).await.unwrap();
+        let said = answer(connection).await;
+        assert!(
+            said.starts_with("HTTP/1.1 404") && said.contains("HTTP/1.1 200") && said.ends_with("next"),
+            "{said}"
+        );
+
+        // What never ends is not read for ever, and the client is told.
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        let head = "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+        connection.write_all(head.as_bytes()).await.unwrap();
+        let said = answer(connection).await;
+        assert!(
+            said.starts_with("HTTP/1.1 404") && said.contains("connection: close"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
+fn pages_of_other_origins_use_the_api_where_they_may() {
+    const PREFLIGHT: &str = "OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nOrigin: https://page\r\n\
+        Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: x-authorization\r\n\r\n";
+    const CALL: &str = "POST /api/echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nOrigin: https://page\r\n\
+        Content-Length: 5\r\n\r\nhello";
+    runtime().block_on(async {
+        for (setting, allowed) in [
+            ("*", Some("*")),
+            ("https://other, https://page", Some("https://page")),
+            ("https://other", None),
+            ("", None),
+        ] {
+            let server = start(HttpOptions {
+                cors_origins: setting.to_owned(),
+                ..HttpOptions::default()
+            });
+            for request in [PREFLIGHT, CALL] {
+                let mut connection = TcpStream::connect(server.address).await.unwrap();
+                connection.write_all(request.as_bytes()).await.unwrap();
+                let said = answer(connection).await;
+                let told = said
+                    .lines()
+                    .find_map(|line| line.strip_prefix("access-control-allow-origin: "));
+                assert_eq!(told, allowed, "{setting}: {said}");
+                let preflight = request == PREFLIGHT && allowed.is_some();
+                assert_eq!(
+                    said.contains("access-control-allow-headers: x-authorization"),
+                    preflight
+                );
+                assert!(request == PREFLIGHT || said.ends_with("hello"), "{said}");
+            }
+        }
     });
 }
 
