@@ -198,7 +198,7 @@ def test_pages_are_whole_sorted_and_searched(tenant):
 
 
 def test_lists_are_sorted_by_what_clients_ask_for(sysadmin, tenant, device):
-    me = tenant.user["id"]["id"]
+    me = tenant.get("/api/auth/user").json()["id"]["id"]
     alarm = tenant.post(
         "/api/alarm", {"originator": device.json["id"], "type": unique("a"), "severity": "MINOR"}
     ).json()
