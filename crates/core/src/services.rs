@@ -19,6 +19,7 @@ mod devices;
 mod entity_views;
 mod error;
 mod import;
+mod gateway_notices;
 mod limits;
 mod names;
 mod onboarding;

@@ -274,33 +274,8 @@ impl Actions {
         device: &Device,
         call: &DeviceRpcRequest,
     ) -> StoreResult<()> {
-        let mut metadata = Metadata::from_iter([
-            ("requestUUID", call.id.to_string()),
-            ("originServiceId", call.rest_origin.clone().unwrap_or_default()),
-            ("expirationTime", call.expires_ms.to_string()),
-            ("oneway", call.oneway.to_string()),
-            ("persistent", call.persistent.to_string()),
-        ]);
-        if let Some(retries) = call.retries {
-            metadata.set("retries", retries.to_string());
-        }
-        metadata.set("deviceName", device.name.as_str());
-        metadata.set("deviceType", device.device_type.as_str());
-        let body = json!({
-            "method": call.method, "params": call.params, "additionalInfo": call.additional_info,
-        });
         let customer = Some(who.customer).filter(|customer| !customer.is_null());
-        let message = Message {
-            customer,
-            ..Message::new(
-                MsgType::RpcFromServer,
-                call.device.into(),
-                self.context.now(),
-                metadata,
-                body.to_string(),
-            )
-        };
-        self.context.rule_engine.push(call.tenant, message).await
+        push_call(&self.context, customer, device, call).await
     }
 
     async fn push(&self, action: Action<'_>, body: &impl Serialize) {
@@ -377,6 +352,44 @@ impl Actions {
             metadata.set("userLastName", name);
         }
     }
+}
+
+/// Hands a call to a device to the rule engine, on behalf of a customer or of nobody.
+///
+/// # Errors
+/// The rule engine cannot be told.
+pub(super) async fn push_call(
+    context: &Context,
+    customer: Option<CustomerId>,
+    device: &Device,
+    call: &DeviceRpcRequest,
+) -> StoreResult<()> {
+    let mut metadata = Metadata::from_iter([
+        ("requestUUID", call.id.to_string()),
+        ("originServiceId", call.rest_origin.clone().unwrap_or_default()),
+        ("expirationTime", call.expires_ms.to_string()),
+        ("oneway", call.oneway.to_string()),
+        ("persistent", call.persistent.to_string()),
+    ]);
+    if let Some(retries) = call.retries {
+        metadata.set("retries", retries.to_string());
+    }
+    metadata.set("deviceName", device.name.as_str());
+    metadata.set("deviceType", device.device_type.as_str());
+    let body = json!({
+        "method": call.method, "params": call.params, "additionalInfo": call.additional_info,
+    });
+    let message = Message {
+        customer,
+        ..Message::new(
+            MsgType::RpcFromServer,
+            call.device.into(),
+            context.now(),
+            metadata,
+            body.to_string(),
+        )
+    };
+    context.rule_engine.push(call.tenant, message).await
 }
 
 /// A message about an entity that its body does not show.
