@@ -7,6 +7,7 @@ mod attributes;
 mod audit;
 mod calculated_fields;
 mod dashboards;
+mod device_moves;
 mod entities;
 mod entity_rows;
 mod error;
@@ -42,6 +43,7 @@ pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
+pub use device_moves::{DeviceMove, DeviceMoveStore};
 pub use entities::{
     CustomerStore, DeviceCredentialsStore, EntityStores, Login, TenantProfileStore, TenantStore, UserFilter,
     UserStore,
@@ -73,4 +75,6 @@ pub use rule_nodes::{
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use settings::SettingsStore;
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
-pub use values::{Hears, StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};
+pub use values::{
+    Hears, StoredValue, ValueChange, ValueHandOver, ValueListener, ValueReader, ValueSource, ValuesOf,
+};

@@ -48,7 +48,7 @@ impl World {
             clock.clone(),
         )
         .unwrap();
-        let live = LiveStore::new(store.clone(), store.clone(), store.clone());
+        let live = LiveStore::new(store.clone(), store.clone(), store.clone(), store.clone());
         let queries = EntityQueries::new(
             Deps {
                 stores: stores.clone(),

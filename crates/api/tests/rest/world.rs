@@ -17,7 +17,7 @@ use fieldline_core::live::LiveStore;
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{EntityStores, Mail, MailSender, RuleEngine, StoreResult};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{Context, Onboarding, seed};
+use fieldline_core::services::{Context, DeviceMoves, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
@@ -39,6 +39,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) router: Router,
     pub(crate) context: Context,
+    pub(crate) moves: Arc<DeviceMoves>,
     /// How much tenants use.
     pub(crate) usage: Arc<ApiUsage>,
     /// What the rule engine was told.
@@ -135,7 +136,7 @@ impl World {
             clock.clone(),
         )
         .unwrap();
-        let live = LiveStore::new(store.clone(), store.clone(), store.clone());
+        let live = LiveStore::new(store.clone(), store.clone(), store.clone(), store.clone());
         let queries = EntityQueries::new(
             entity_query::Deps {
                 stores: entities.clone(),
@@ -166,6 +167,7 @@ impl World {
         events.listen(usage.clone());
         let rest_calls = RestCallers::new("test", WaitLimits::default());
         let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
+        let moves = DeviceMoves::new(context.clone(), live.clone());
         let deps = Deps {
             usage: usage.clone(),
             entities,
@@ -183,6 +185,7 @@ impl World {
             devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
             calls,
             onboarding: Onboarding::new(context.clone()),
+            moves: moves.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),
@@ -192,6 +195,7 @@ impl World {
             router: fieldline_api::router(deps, options),
             clock,
             context,
+            moves,
             usage,
             heard,
             rest_calls,

@@ -306,6 +306,7 @@ impl EntityListener for Tables {
                 self.count.store(tables.len(), Ordering::Release);
             }
             Change::DeviceCredentialsChanged(..)
+            | Change::DeviceMoved(..)
             | Change::CalculatedFieldChanged(..)
             | Change::RelationChanged(..)
             | Change::AlarmChanged(..)

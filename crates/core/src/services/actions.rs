@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 
 use fieldline_model::entity::{
-    ActionType, AlarmComment, AlarmInfo, AuditLog, Customer, Device, EntityRelation,
+    ActionType, AlarmComment, AlarmInfo, AuditLog, Customer, Device, EntityRelation, Tenant,
 };
 use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
@@ -110,6 +110,36 @@ impl Actions {
             ("unassignedCustomerName", customer.title.clone()),
         ];
         self.about(who, MsgType::EntityUnassigned, entity, texts).await;
+    }
+
+    /// A device went from one tenant to another: told to the chains of both, and kept in the audit log of the former.
+    pub async fn moved(&self, who: &Principal, device: &Device, from: &Tenant, to: &Tenant) {
+        let texts = |id: &'static str, name: &'static str, tenant: &Tenant| {
+            vec![
+                (id, tenant.id.unwrap_or_default().to_string()),
+                (name, tenant.title.clone()),
+            ]
+        };
+        let arrived = Action {
+            who: None,
+            tenant: device.tenant_id,
+            msg_type: MsgType::AssignedFromTenant,
+            originator: device.id.unwrap_or_default().into(),
+            customer: device.customer_id,
+            name: None,
+            texts: texts("assignedFromTenantId", "assignedFromTenantName", from),
+        };
+        self.push(arrived, device).await;
+        let left = Action {
+            texts: texts("assignedToTenantId", "assignedToTenantName", to),
+            name: Some(&device.name),
+            ..bare(
+                who,
+                MsgType::AssignedToTenant,
+                device.id.unwrap_or_default().into(),
+            )
+        };
+        self.push(left, device).await;
     }
 
     async fn about(
@@ -438,6 +468,7 @@ fn audit_entry(who: &Principal, action: &Action<'_>, body: &str, now: i64) -> Op
             ActionType::UnassignedFromCustomer,
             assigned("unassignedCustomerId", "unassignedCustomerName"),
         ),
+        MsgType::AssignedToTenant => (ActionType::AssignedToTenant, shown()),
         MsgType::RelationAddOrUpdate => (
             ActionType::RelationAddOrUpdate,
             format!("{{\"relation\":{body}}}"),
