@@ -289,6 +289,10 @@ impl Core {
         }));
         tokio::spawn(fieldline_rules::stats::report(rules.clone()));
         let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
+        let unfinished = rules.common().services.rules.ota_packages.discard_unfinished();
+        if let Err(error) = unfinished.await {
+            warn!(%error, "cannot delete uploads that were cut off");
+        }
         let housekeeping = Housekeeping {
             alarms: rules.common().services.rules.alarms.clone(),
             calls: rules.common().services.rules.calls.clone(),
