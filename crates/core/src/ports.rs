@@ -67,7 +67,7 @@ pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};
 pub use reprocess::{FieldReprocess, NoFieldReprocess};
-pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, RestCalls};
+pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, ORIGIN_RUN, RestCalls};
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{
     NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,

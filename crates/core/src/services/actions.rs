@@ -18,7 +18,7 @@ use super::Context;
 use crate::access::{Entity, Principal};
 use crate::audit::{AuditTrail, raw, text_without_secrets};
 use crate::logging::LogGate;
-use crate::ports::{DeviceRpcRequest, StoreResult};
+use crate::ports::{DeviceRpcRequest, ORIGIN_RUN, StoreResult};
 
 static GATE: LogGate = LogGate::new(2);
 
@@ -401,6 +401,9 @@ pub(super) async fn push_call(
         ("oneway", call.oneway.to_string()),
         ("persistent", call.persistent.to_string()),
     ]);
+    if let Some(run) = call.origin_run {
+        metadata.set(ORIGIN_RUN, run.to_string());
+    }
     if let Some(retries) = call.retries {
         metadata.set("retries", retries.to_string());
     }

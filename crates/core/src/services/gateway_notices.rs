@@ -88,6 +88,7 @@ async fn push(
         expires_ms: context.now().saturating_add(KEPT_MS),
         additional_info: None,
         rest_origin: Some(SERVICE_ID.to_owned()),
+        origin_run: None,
     };
     actions::push_call(context, None, &gateway, &call).await
 }
