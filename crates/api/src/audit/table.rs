@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Params, nothing};
+use crate::telemetry;
 
 /// Kinds of entities as paths name them.
 const KINDS: [(&str, EntityType); 14] = [
@@ -251,9 +252,11 @@ fn data(posts: bool, params: &Params<'_>, body: &Value) -> Option<Found> {
         data.insert("scope".to_owned(), scope.into());
     }
     let name = if timeseries { "timeseries" } else { "attributes" };
-    let value = match params.query("keys").or(params.query("key")) {
-        Some(keys) => keys.split(',').collect::<Vec<_>>().into(),
-        None => body.clone(),
+    let keys = telemetry::keys_of(params.query);
+    let value = if keys.is_empty() {
+        body.clone()
+    } else {
+        keys.into()
     };
     data.insert(name.to_owned(), value);
     Some(found(action, entity, data.into()))
