@@ -26,7 +26,8 @@ DEVICES = 12
 ROUNDS = 3
 # What the client writes for an object of its own that was never saved.
 NEW = {"id": None, "createdTime": 0, "tenantId": None, "version": None, "externalId": None, "additionalInfo": None}
-NODE = NEW | {"ruleChainId": None, "debugSettings": None, "singletonMode": False, "queueName": None}
+NODE = {"id": None, "createdTime": 0, "ruleChainId": None, "debugSettings": None, "singletonMode": False}
+NODE |= {"queueName": None, "externalId": None, "additionalInfo": None}
 PREFIX = "org.thingsboard.rule.engine."
 
 

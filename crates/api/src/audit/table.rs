@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{Params, nothing};
-use crate::telemetry;
 
 /// Kinds of entities as paths name them.
 const KINDS: [(&str, EntityType); 14] = [
@@ -252,11 +251,9 @@ fn data(posts: bool, params: &Params<'_>, body: &Value) -> Option<Found> {
         data.insert("scope".to_owned(), scope.into());
     }
     let name = if timeseries { "timeseries" } else { "attributes" };
-    let keys = telemetry::keys_of(params.query);
-    let value = if keys.is_empty() {
-        body.clone()
-    } else {
-        keys.into()
+    let value = match params.query("keys").or(params.query("key")) {
+        Some(keys) => keys.split(',').collect::<Vec<_>>().into(),
+        None => body.clone(),
     };
     data.insert(name.to_owned(), value);
     Some(found(action, entity, data.into()))

@@ -24,7 +24,6 @@ mod zone;
 
 pub(crate) use context::SaveContext;
 pub(crate) use failure::{Answer, Failure};
-pub(crate) use params::keys_of;
 pub(crate) use points::{PointsError, PointsQuery, one, points};
 pub(crate) use source::Source;
 

@@ -41,12 +41,6 @@ impl From<BucketError> for BadInput {
     }
 }
 
-/// The keys that a query names, none if it names none that make sense.
-pub(crate) fn keys_of(query: &str) -> Vec<String> {
-    let Pairs(pairs) = Pairs::of(query);
-    Params(pairs).keys().unwrap_or_default()
-}
-
 /// The query string as pairs, because one name may stand several times.
 #[derive(Debug, Default)]
 pub(super) struct Params(Vec<(String, String)>);
