@@ -7,10 +7,12 @@
 //! What cannot be taken because the server has its hands full is not answered: the peer of a confirmable message sends it
 //! again by itself, ever more seldom. What was taken but cannot be stored is answered with 5.03 and when to try again.
 
+mod admission;
 mod bodies;
 mod exchanges;
 mod observe;
 mod packages;
+mod provisioning;
 mod reply;
 mod request;
 mod resources;

@@ -39,6 +39,14 @@ pub(super) enum Uploaded {
     Whole(Vec<u8>),
 }
 
+/// A response that was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) bytes: Bytes,
+    /// Its content format.
+    pub(super) format: Option<u32>,
+}
+
 struct Body {
     bytes: Content,
     serial: u64,
@@ -47,7 +55,7 @@ struct Body {
 
 enum Content {
     Upload(Vec<u8>),
-    Download(Bytes),
+    Download(Kept),
 }
 
 #[derive(Default)]
@@ -141,7 +149,7 @@ impl Bodies {
     }
 
     /// Keeps a response for the blocks that the peer will ask for. Where there is no room, it is not kept.
-    pub(super) fn keep(&self, key: &Key, body: Bytes, now: Instant) {
+    pub(super) fn keep(&self, key: &Key, body: Kept, now: Instant) {
         let mut state = self.state.lock();
         state.forget_old(now);
         let key = (key.clone(), DOWNLOAD);
@@ -150,7 +158,7 @@ impl Bodies {
     }
 
     /// A response that was kept.
-    pub(super) fn kept(&self, key: &Key, now: Instant) -> Option<Bytes> {
+    pub(super) fn kept(&self, key: &Key, now: Instant) -> Option<Kept> {
         let mut state = self.state.lock();
         state.forget_old(now);
         match &state.bodies.get(&(key.clone(), DOWNLOAD))?.bytes {
@@ -176,7 +184,7 @@ impl State {
             + key.0.target.len()
             + match &bytes {
                 Content::Upload(bytes) => bytes.capacity(),
-                Content::Download(body) => body.len(),
+                Content::Download(body) => body.bytes.len(),
             };
         let of_peer = self.of_peer.get(&key.0.peer).copied().unwrap_or(0);
         if of_peer >= OF_PEER || self.weight + weight > memory {
@@ -297,10 +305,14 @@ mod tests {
             Err(Code::SERVICE_UNAVAILABLE),
             "too much altogether"
         );
-        bodies.keep(&key(6, "a"), Bytes::from(vec![0; 1_000]), now);
+        let kept = |bytes: Vec<u8>| Kept {
+            bytes: bytes.into(),
+            format: None,
+        };
+        bodies.keep(&key(6, "a"), kept(vec![0; 1_000]), now);
         assert_eq!(bodies.kept(&key(6, "a"), now), None);
         bodies.tick(now + PATIENCE);
-        bodies.keep(&key(6, "a"), Bytes::from_static(b"abc"), now + PATIENCE);
+        bodies.keep(&key(6, "a"), kept(vec![0; 3]), now + PATIENCE);
         assert!(bodies.kept(&key(6, "a"), now + PATIENCE).is_some());
         bodies.finished(&key(6, "a"));
         let state = bodies.state.lock();

@@ -26,6 +26,7 @@ use super::exchanges::{Delivery, Peer};
 use super::reply::{After, Reply};
 use super::request::Request;
 use super::server::Shared;
+use crate::payload::Format;
 
 /// Devices that observe at a time.
 const MAX_OBSERVERS: u32 = 100_000;
@@ -433,9 +434,26 @@ impl Session {
         downlink: &Downlink,
         sleeps: bool,
     ) -> Result<bool, CloseReason> {
+        let device = self.guard.device();
+        if device.is_stale() {
+            // What cannot be read now is as it was.
+            let _ = shared.services.directory.refresh(device).await;
+        }
+        let settings = device.settings();
+        let format = Format::over_coap(&settings);
+        let calls = &shared.services.calls;
         let (subject, body) = match downlink {
-            Downlink::Attributes(update) => (Subject::Attributes, update.to_json()),
-            Downlink::Call(call) => (Subject::Calls, call.to_numbered_json()),
+            Downlink::Attributes(update) => {
+                let now_ms = shared.services.clock.now_ms();
+                (Subject::Attributes, format.update(update, now_ms))
+            }
+            Downlink::Call(call) => match format.numbered_call(call) {
+                Ok(body) => (Subject::Calls, body),
+                Err(error) => {
+                    calls.failed(call, &error.to_string());
+                    return Ok(true);
+                }
+            },
             // Calls by the device are answered as requests.
             Downlink::Answer(..) => return Ok(true),
         };
@@ -444,9 +462,8 @@ impl Session {
         };
         let reply = Reply {
             observe: Some(observation.number),
-            ..Reply::json(Code::CONTENT, body)
+            ..Reply::content(Code::CONTENT, body, format)
         };
-        let calls = &shared.services.calls;
         let arrival = shared.notify(self.guard.device().id, &observation, &reply);
         if let Downlink::Call(call) = downlink {
             calls.sent(call, observation.is_confirmable);

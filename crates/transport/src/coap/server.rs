@@ -17,7 +17,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tracing::warn;
 
 use super::Options;
-use super::bodies::{Bodies, Key};
+use super::bodies::{Bodies, Kept, Key};
 use super::exchanges::{Delivery, Exchanges, Peer, Seen};
 use super::observe::Observers;
 use super::reply::Reply;
@@ -428,7 +428,11 @@ impl Shared {
             if !block.more() {
                 self.bodies.finished(key);
             } else if block.number() == 0 {
-                self.bodies.keep(key, reply.body.clone(), Instant::now());
+                let body = Kept {
+                    bytes: reply.body.clone(),
+                    format: reply.format,
+                };
+                self.bodies.keep(key, body, Instant::now());
             }
         }
         reply.encode(head, &payload, block.map(|block| (block, size)))
