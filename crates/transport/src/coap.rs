@@ -9,9 +9,11 @@
 
 mod admission;
 mod bodies;
+mod counts;
 mod exchanges;
 mod observe;
 mod packages;
+mod places;
 mod provisioning;
 mod reply;
 mod request;
@@ -44,6 +46,8 @@ pub struct Options {
     pub max_requests: usize,
     /// A request that is not answered by then is acknowledged first, and answered when the answer is there.
     pub acknowledge_after: Span,
+    /// An observer that was not heard for this long is asked whether it is still there, unless it saves power.
+    pub observer_silence: Span,
 }
 
 impl Default for Options {
@@ -54,6 +58,7 @@ impl Default for Options {
             block_memory: ByteSize::mib(64),
             max_requests: 10_000,
             acknowledge_after: Span::millis(500),
+            observer_silence: Span::secs(86_400),
         }
     }
 }

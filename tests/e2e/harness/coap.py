@@ -159,6 +159,11 @@ def uint(value: int) -> bytes:
     return value.to_bytes((value.bit_length() + 7) // 8, "big")
 
 
+def block(number: int, more: bool, exponent: int) -> bytes:
+    """A block of 2 to the power of `exponent` + 4 bytes, as options write it."""
+    return uint(number << 4 | more << 3 | exponent)
+
+
 class CoapPeer:
     """A socket of UDP that speaks CoAP, and does nothing by itself."""
 

@@ -10,12 +10,13 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
+use super::counts::Counts;
 use super::exchanges::Peer;
 
 /// How long the next block is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Bodies of one peer at a time.
-const OF_PEER: u32 = 4;
+const OF_PEER: usize = 4;
 /// What a body takes besides its bytes, about.
 const OVERHEAD: usize = 256;
 /// Places of bodies that are there no more, beyond as many as there are bodies.
@@ -61,7 +62,7 @@ enum Content {
 #[derive(Default)]
 struct State {
     bodies: FxHashMap<(Key, bool), Body>,
-    of_peer: FxHashMap<Peer, u32>,
+    of_peer: Counts<Peer>,
     order: VecDeque<(Instant, (Key, bool), u64)>,
     weight: usize,
     serial: u64,
@@ -85,6 +86,11 @@ impl Bodies {
             max_body,
             memory,
         }
+    }
+
+    /// The longest body that is taken, bytes.
+    pub(super) const fn max_body(&self) -> usize {
+        self.max_body
     }
 
     /// Takes a block of a request. `size` is what the peer says that all will have.
@@ -186,13 +192,11 @@ impl State {
                 Content::Upload(bytes) => bytes.capacity(),
                 Content::Download(body) => body.bytes.len(),
             };
-        let of_peer = self.of_peer.get(&key.0.peer).copied().unwrap_or(0);
-        if of_peer >= OF_PEER || self.weight + weight > memory {
+        if self.weight + weight > memory || !self.of_peer.take(key.0.peer, OF_PEER) {
             return false;
         }
         self.serial += 1;
         let serial = self.serial;
-        self.of_peer.insert(key.0.peer, of_peer + 1);
         self.weight += weight;
         self.order.push_back((now, key.clone(), serial));
         let body = Body {
@@ -213,12 +217,7 @@ impl State {
     fn remove(&mut self, key: &(Key, bool)) -> Option<Content> {
         let body = self.bodies.remove(key)?;
         self.weight -= body.weight;
-        if let Some(count) = self.of_peer.get_mut(&key.0.peer) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_peer.remove(&key.0.peer);
-            }
-        }
+        self.of_peer.give_back(&key.0.peer);
         Some(body.bytes)
     }
 

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::admission::{identify, limited};
-use super::bodies::Uploaded;
+use super::bodies::{Bodies, Uploaded};
 use super::observe::{self, Subject};
 use super::packages;
 use super::provisioning::provision;
@@ -102,11 +102,17 @@ pub(super) async fn serve(shared: &Arc<Shared>, mut request: Request) -> Reply {
         Err(refusal) => refusal,
     };
     reply.block1 = block1;
-    if reply.code == Code::REQUEST_ENTITY_TOO_LARGE {
-        let most = shared.options.max_payload.0;
-        reply.size1 = Some(u32::try_from(most).unwrap_or(u32::MAX));
+    if reply.code == Code::REQUEST_ENTITY_TOO_LARGE && reply.size1.is_none() {
+        reply.size1 = too_large(&shared.bodies).size1;
     }
     reply
+}
+
+fn too_large(bodies: &Bodies) -> Reply {
+    Reply {
+        size1: Some(u32::try_from(bodies.max_body()).unwrap_or(u32::MAX)),
+        ..Reply::empty(Code::REQUEST_ENTITY_TOO_LARGE)
+    }
 }
 
 /// Who asks, and for what.
@@ -122,23 +128,30 @@ async fn take(shared: &Shared, request: &mut Request) -> Result<Option<Asked>, R
     }
     let target = Target::of(&request.path).map_err(Reply::empty)?;
     let feature = target.feature;
-    // Nobody keeps blocks here who is no device; save those who want to become one.
-    let device = match feature {
-        Feature::Provision => None,
-        _ => Some(identify(shared, request, target.token).await?),
+    // Nobody keeps blocks here who is no device; save those who want to become one, which have room of their own.
+    let (device, bodies) = match feature {
+        Feature::Provision => (None, &shared.provisioning_bodies),
+        _ => (
+            Some(identify(shared, request, target.token).await?),
+            &shared.bodies,
+        ),
     };
-    if request.payload.len() > shared.options.max_payload.as_usize() {
-        return Err(Reply::empty(Code::REQUEST_ENTITY_TOO_LARGE));
+    if request.payload.len() > bodies.max_body() {
+        return Err(too_large(bodies));
     }
     if let Some(block) = request.block1 {
-        let taken = shared.bodies.upload(
+        let taken = bodies.upload(
             &request.key(),
             block,
             &request.payload,
             request.size1,
             Instant::now(),
         );
-        match taken.map_err(Reply::empty)? {
+        let refusal = |code| match code {
+            Code::REQUEST_ENTITY_TOO_LARGE => too_large(bodies),
+            code => Reply::empty(code),
+        };
+        match taken.map_err(refusal)? {
             Uploaded::Continues => return Ok(None),
             Uploaded::Whole(body) => request.payload = body,
         }
@@ -304,7 +317,11 @@ impl Session<'_> {
                 .attributes
                 .get(self.device.subject, AttributeScope::Shared, None)
                 .await
-                .map_err(|error| store_failed(&error))?;
+                .map_err(|error| {
+                    // Who is told that it went wrong does not observe (RFC 7641 §4.1).
+                    observe::deregister(self.shared, self.device, self.request, Subject::Attributes);
+                    store_failed(&error)
+                })?;
             let format = self.format();
             return Ok(Reply {
                 observe: reply.observe,
@@ -378,12 +395,15 @@ impl Session<'_> {
         let call = self.format().call(&self.request.payload);
         let call = call.map_err(|error| self.malformed(&error))?;
         let (services, subject) = (&self.shared.services, self.device.subject);
+        let too_many = || Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY);
+        // Until the answer is there this holds one of the places of requests.
+        let _place = self.shared.calls.take(self.device.id).ok_or_else(too_many)?;
         let now = services.clock.now_ms();
         let (message, answer) = services
             .calls
             .client
             .begin_request(subject, &call, now)
-            .ok_or_else(|| Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY))?;
+            .ok_or_else(too_many)?;
         let mut records = RecordBatch::new();
         records.message(subject.tenant, &message);
         self.append(&records).await?;
@@ -399,12 +419,13 @@ impl Session<'_> {
         Ok(Reply::content(Code::CONTENT, body, format))
     }
 
-    /// Hands out a block of the package that the device shall have. A download is one message, however many blocks it has.
+    /// Hands out a block of the package that the device shall have.
     async fn package(&self, kind: OtaKind) -> Result<Reply, Reply> {
         if self.request.block2.is_none_or(|block| block.number() == 0) {
             self.admit_message()?;
         }
-        packages::download(self.shared, self.device, self.request, kind).await
+        let admit = || self.admit_message();
+        packages::download(self.shared, self.device, self.request, kind, admit).await
     }
 
     /// Lets a customer who tells the same secret claim the device.
