@@ -145,8 +145,11 @@ def test_calls_that_wait_leave_room_for_others(small):
 
 def test_an_observer_that_only_listens_is_asked_whether_it_is_there(small):
     tenant = small.rest()
-    device = tenant.create_device()
-    with CoapPeer(small.coap_address) as peer:
+    saves_power = {"type": "COAP", "powerMode": "PSM", "psmActivityTimer": 300}
+    data = {"configuration": {"type": "DEFAULT"}, "transportConfiguration": saves_power}
+    device, asleep = tenant.create_device(), tenant.create_device(deviceData=data)
+    with CoapPeer(small.coap_address) as peer, CoapPeer(small.coap_address) as sleeper:
+        sleeper.ask(GET, path(asleep, "attributes"), options=[(OBSERVE, uint(0))])
         peer.ask(GET, path(device, "attributes"), options=[(OBSERVE, uint(0))], token=b"\x21", kind=NON)
         asked, heard = [], []
 
@@ -166,6 +169,10 @@ def test_an_observer_that_only_listens_is_asked_whether_it_is_there(small):
             with contextlib.suppress(TimeoutError):
                 take(0.1)
         assert len(asked) == 2 and heard == list(range(len(heard)))
+        assert sleeper.silent(0.01), "it would not hear that, and observes when it wakes up"
+        tenant.post(telemetry(asleep.id, "SHARED_SCOPE"), {"value": 1})
+        sleeper.send(sleeper.request(POST, path(asleep, "telemetry"), '{"up":1}'))
+        assert b'{"value":1}' in [sleeper.receive().payload for _ in range(2)]
 
 
 def test_a_call_is_handed_to_an_observer_once_however_late_it_acknowledges(small):

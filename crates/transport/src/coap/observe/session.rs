@@ -209,9 +209,9 @@ impl Session {
         };
         let arrival = shared.notify(self.guard.device().id, &observation, &reply);
         if let Downlink::Call(call) = downlink {
-            match observation.is_confirmable {
-                true => calls.handed_over(call),
-                false => calls.sent(call, false),
+            match arrival {
+                Arrival::Unknown => calls.sent(call, false),
+                Arrival::Awaited(_) | Arrival::Never => calls.handed_over(call),
             }
         }
         let delivery = match arrival {
