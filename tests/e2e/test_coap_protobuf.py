@@ -99,6 +99,13 @@ def test_telemetry_and_attributes_are_messages_of_the_profile(shared, peer, tena
             assert refused.status == "4.00" and refused.payload, feature
 
 
+def test_schemas_are_those_of_ordinary_devices(peer, tenant):
+    profile = tenant.post("/api/deviceProfile", profile_of(kind="EFENTO")).json()
+    device = tenant.create_device(type=None, deviceProfileId=profile["id"])
+    assert peer.ask(POST, path(device, "telemetry"), message((1, 21.5))).status == "4.00"
+    assert peer.ask(POST, path(device, "telemetry"), '{"a":1}').status == "2.01"
+
+
 def test_what_is_told_and_called_comes_in_messages(peer, tenant, device):
     tenant.post(telemetry(device.id, "SHARED_SCOPE"), {"interval": 1})
     first = observe(peer, device, "attributes", b"\x41")

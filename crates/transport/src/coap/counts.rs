@@ -44,7 +44,12 @@ impl<K: Eq + Hash> Counts<K> {
         self.0.clear();
     }
 
-    #[cfg(test)]
+    /// Those who have any.
+    pub(super) fn into_owners(self) -> impl Iterator<Item = K> {
+        self.0.into_keys()
+    }
+
+    /// Whether nobody has any.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -16,11 +16,12 @@ use fieldline_core::downlink::Wants;
 use fieldline_core::sessions::{CloseReason, Origin, Protocol, SessionControl};
 use fieldline_model::DeviceId;
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::session::Session;
 use super::bodies::Key;
+use super::counts::Counts;
 use super::exchanges::{Delivery, Peer};
 use super::reply::{After, Reply};
 use super::request::Request;
@@ -96,8 +97,8 @@ pub(super) struct Observers {
     sessions: Mutex<FxHashMap<DeviceId, Arc<Session>>>,
     /// The number of the last notification to a peer that is not acknowledged, by which a reset names it.
     unacknowledged: Mutex<FxHashMap<Peer, (u16, DeviceId, Token)>>,
-    /// Whose devices observe over a DTLS session, which ends all of that when it ends.
-    of_peer: Mutex<FxHashMap<Peer, FxHashSet<DeviceId>>>,
+    /// Whose observations go over a DTLS session, which ends all of them when it ends.
+    of_peer: Mutex<FxHashMap<Peer, Counts<DeviceId>>>,
     places: Arc<Semaphore>,
 }
 
@@ -141,7 +142,7 @@ impl Observers {
     /// A peer that nothing reaches any more observes no longer.
     pub(super) fn gone(&self, shared: &Shared, peer: Peer) {
         let devices = self.of_peer.lock().remove(&peer);
-        for device in devices.into_iter().flatten() {
+        for device in devices.into_iter().flat_map(Counts::into_owners) {
             let session = self.sessions.lock().get(&device).cloned();
             if let Some(session) = session {
                 session.forget(shared, |observation| observation.key.peer == peer);
@@ -149,15 +150,19 @@ impl Observers {
         }
     }
 
-    /// A peer observes something of a device.
-    fn begun(&self, device: DeviceId, peer: Peer) {
+    /// A peer has begun an observation of a device.
+    fn has_begun(&self, device: DeviceId, peer: Peer) {
         if peer.session > 0 {
-            self.of_peer.lock().entry(peer).or_default().insert(device);
+            self.of_peer
+                .lock()
+                .entry(peer)
+                .or_default()
+                .take(device, usize::MAX);
         }
     }
 
-    /// An observation of a device has ended, and these are left of it.
-    fn has_ended(&self, device: DeviceId, ended: &Observation, left: &Observations) {
+    /// An observation of a device has ended.
+    fn has_ended(&self, device: DeviceId, ended: &Observation) {
         let peer = ended.key.peer;
         {
             let mut unacknowledged = self.unacknowledged.lock();
@@ -166,12 +171,9 @@ impl Observers {
                 unacknowledged.remove(&peer);
             }
         }
-        if left.0.iter().flatten().any(|other| other.key.peer == peer) {
-            return;
-        }
         let mut of_peer = self.of_peer.lock();
         if let Some(devices) = of_peer.get_mut(&peer) {
-            devices.remove(&device);
+            devices.give_back(&device);
             if devices.is_empty() {
                 of_peer.remove(&peer);
             }
@@ -238,18 +240,22 @@ pub(super) fn register(
             number,
             ..observation.clone()
         });
-        let replaced = before.filter(|before| !before.is_of(&observation));
-        if let Some(before) = &replaced {
-            shared.observers.has_ended(device.id, before, &observations);
-        }
-        shared.observers.begun(device.id, request.peer);
-        (number, replaced, observations.wants())
+        (number, before, observations.wants())
     };
-    if let Some(before) = replaced {
+    let is_renewed = replaced.as_ref().is_some_and(|before| before.is_of(&observation));
+    if !is_renewed {
+        shared.observers.has_begun(device.id, request.peer);
+    }
+    if let Some(before) = replaced.filter(|_| !is_renewed) {
+        shared.observers.has_ended(device.id, &before);
         shared.notify_end(&before, Code::DELETED);
     }
     let control = session.guard.control();
     shared.services.calls.follow(device.subject, control, wants);
+    if request.peer.session > 0 && shared.identity(request.peer).is_none() {
+        // It has ended before anybody could know of this.
+        shared.observers.gone(shared, request.peer);
+    }
     let after = move || {
         if let Some(slot) = session.observations.lock().of(subject)
             && slot.is_of(&observation)
@@ -350,15 +356,9 @@ async fn run(shared: Arc<Shared>, session: Arc<Session>, place: OwnedSemaphorePe
             sessions.remove(&device);
         }
     }
-    let left = {
-        let mut observations = session.observations.lock();
-        let left = observations.take(|_| true);
-        for observation in &left {
-            shared.observers.has_ended(device, observation, &observations);
-        }
-        left
-    };
+    let left = session.observations.lock().take(|_| true);
     for observation in &left {
+        shared.observers.has_ended(device, observation);
         shared.notify_end(observation, code);
     }
     if session.guard.end() {

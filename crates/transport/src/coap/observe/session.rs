@@ -48,8 +48,7 @@ impl Session {
                 return;
             }
             for observation in &ended {
-                let device = self.guard.device().id;
-                shared.observers.has_ended(device, observation, &observations);
+                shared.observers.has_ended(self.guard.device().id, observation);
             }
             observations.wants()
         };
