@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "device_servers/coap.rs"]
+mod coap;
 #[path = "device_servers/mqtt.rs"]
 mod mqtt;
 #[path = "device_servers/world.rs"]
