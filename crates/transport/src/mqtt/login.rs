@@ -130,7 +130,7 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             if let Some(suppressed) = REFUSED_GATE.open() {
                 info!(peer = %peer.address, code = code.name(), suppressed, "refused a device's log-in");
             }
-            session.refuse(code, &mut out);
+            session.refuse_twice(code, &mut out);
             let _ = stream.write_all(&out).await;
             let _ = stream.shutdown().await;
             None
@@ -171,13 +171,10 @@ async fn identify(
     }
 }
 
-/// The code that tells a device what about its log-in was wrong.
+/// The code that tells a device what about its log-in was wrong. A field that is there counts, even if it is empty.
 fn refusal(connect: &Connect<'_>) -> ReasonCode {
-    let username = connect.username.is_some_and(|name| !name.is_empty());
-    let password = connect.password.is_some_and(|password| !password.is_empty());
-    let client_id = !connect.client_id.trim().is_empty();
     let is_v5 = connect.version().is_v5();
-    if (username && password && client_id) || (username != password) {
+    if connect.username.is_some() || connect.password.is_some() {
         // Version 3 has a code for this (4), but servers of this API answer with 5.
         return if is_v5 {
             ReasonCode::BadUserNameOrPassword
@@ -185,9 +182,9 @@ fn refusal(connect: &Connect<'_>) -> ReasonCode {
             ReasonCode::NotAuthorized
         };
     }
-    if client_id {
-        ReasonCode::ClientIdentifierNotValid
-    } else {
+    if connect.client_id.trim().is_empty() {
         ReasonCode::NotAuthorized
+    } else {
+        ReasonCode::ClientIdentifierNotValid
     }
 }
