@@ -205,8 +205,9 @@ def test_who_asks_for_credentials_may_do_nothing_else(shared, rest, connect, pro
     client = connect(version, username="provision")
     refused = 0x8F if version == "5.0" else 0x80
     assert client.subscribe((PROVISIONED, 0), ("v1/devices/me/rpc/request/+", 1), ("#", 1)) == [0, refused, refused]
+    assert client.unsubscribe(PROVISIONED, PROVISIONED) == ([0, 0x11] if version == "5.0" else [])
     client.send("v1/devices/me/telemetry", '{"a":1}', 1)
-    client.disconnected()
+    assert client.disconnected() == (0x90 if version == "5.0" else None)
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "{}", '{"provisionDeviceKey":"x"}'])
@@ -214,8 +215,19 @@ def test_a_wrong_request_is_refused(shared, connect, body):
     answer = requests.post(f"{shared.http}/api/v1/provision", data=body, timeout=10)
     assert answer.status_code == 500 and answer.text
     client = connect("5.0", username="provision")
-    client.send(PROVISION, body, 1)
+    assert client.publish(PROVISION, body) == 0x99
+    client.send(PROVISION, body)
     assert client.disconnected() == 0x99
+    older = connect(username="provision")
+    older.send(PROVISION, body, 1)
+    older.disconnected()
+
+
+def test_numbers_are_taken_for_text_where_a_shell_has_eaten_the_quotes(rest, provision):
+    _, shown = profile(rest, "ALLOW_CREATE_NEW_DEVICES")
+    name = time.time_ns()
+    assert provision["http"](shown | {"deviceName": name, "gateway": "true"})["status"] == "SUCCESS"
+    assert rest.device_by_name(str(name))["additionalInfo"] == {"gateway": True}
 
 
 # -- gateways --
@@ -224,6 +236,23 @@ def test_a_wrong_request_is_refused(shared, connect, body):
 @pytest.fixture
 def gateway(rest):
     return rest.create_device(additionalInfo={"gateway": True})
+
+
+def test_a_gateway_is_told_when_its_device_is_renamed_or_deleted(rest, gateway, connect):
+    client = connect("5.0", username=gateway.token)
+    before, after = unique("before"), unique("after")
+    assert client.publish("v1/gateway/connect", json.dumps({"device": before})) == 0
+    device = behind(rest, before)
+    rest.post("/api/device", device.json | {"name": after})
+    rest.post("/api/device", rest.get(f"/api/device/{device.id}").json() | {"label": "no other name"})
+    rest.delete(f"/api/device/{device.id}")
+    # Whoever subscribes later is told as well.
+    assert client.subscribe(("v1/devices/me/rpc/request/+", 1)) == [1]
+    told = [json.loads(client.message()[1]) for _ in range(2)]
+    assert told == [
+        {"method": "gateway_device_renamed", "params": {before: after}},
+        {"method": "gateway_device_deleted", "params": after},
+    ]
 
 
 def behind(rest, name: str) -> Device:

@@ -14,6 +14,7 @@ mod credentials;
 mod customers;
 mod dashboards;
 mod debug;
+mod device_calls;
 mod device_profiles;
 mod devices;
 mod entity_views;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Context;
+use super::{Context, device_calls};
 use crate::access::{Entity, Principal};
 use crate::audit::{AuditTrail, raw, text_without_secrets};
 use crate::logging::LogGate;
@@ -274,32 +274,7 @@ impl Actions {
         device: &Device,
         call: &DeviceRpcRequest,
     ) -> StoreResult<()> {
-        let mut metadata = Metadata::from_iter([
-            ("requestUUID", call.id.to_string()),
-            ("originServiceId", call.rest_origin.clone().unwrap_or_default()),
-            ("expirationTime", call.expires_ms.to_string()),
-            ("oneway", call.oneway.to_string()),
-            ("persistent", call.persistent.to_string()),
-        ]);
-        if let Some(retries) = call.retries {
-            metadata.set("retries", retries.to_string());
-        }
-        metadata.set("deviceName", device.name.as_str());
-        metadata.set("deviceType", device.device_type.as_str());
-        let body = json!({
-            "method": call.method, "params": call.params, "additionalInfo": call.additional_info,
-        });
-        let customer = Some(who.customer).filter(|customer| !customer.is_null());
-        let message = Message {
-            customer,
-            ..Message::new(
-                MsgType::RpcFromServer,
-                call.device.into(),
-                self.context.now(),
-                metadata,
-                body.to_string(),
-            )
-        };
+        let message = device_calls::message(device, call, who.customer, self.context.now());
         self.context.rule_engine.push(call.tenant, message).await
     }
 

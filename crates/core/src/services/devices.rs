@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::assigned::{self, AssignedService};
 use super::{
-    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, ota_packages, profiles,
-    random_text, validate,
+    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, device_calls, ota_packages,
+    profiles, random_text, validate,
 };
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, StoreErrorKind};
@@ -60,7 +60,11 @@ impl Devices {
         device.device_type = profile.name;
         assigned::complete(&self.0, &mut device, old.as_ref()).await?;
         match old {
-            Some(_) => self.update(device, new_credentials).await,
+            Some(old) => {
+                let saved = self.update(device, new_credentials).await?;
+                device_calls::tell_renamed(&self.0, &old.name, &saved).await;
+                Ok(saved)
+            }
             None => self.create(device, new_credentials).await,
         }
     }
@@ -182,8 +186,13 @@ impl AssignedService for Devices {
     }
 
     async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
+        let device = self.0.stores.devices.get(tenant, id).await?;
         let change = EntityChange::DeviceDeleted(tenant, id);
-        assigned::delete_source::<Device>(&self.0, tenant, id, change).await
+        assigned::delete_source::<Device>(&self.0, tenant, id, change).await?;
+        if let Some(device) = device {
+            device_calls::tell_deleted(&self.0, &device).await;
+        }
+        Ok(())
     }
 }
 
