@@ -245,10 +245,9 @@ impl<T> ServerSession<T> {
         self.phase = Phase::Closed;
     }
 
-    /// The same, and for version 5 a DISCONNECT behind it with the same code. MQTT 5 §3.14 forbids that, and its table of
-    /// codes does not have all of them; clients that were made for ThingsBoard know of a refusal by nothing else.
-    pub fn refuse_twice(&mut self, code: ReasonCode, out: &mut Vec<u8>) {
-        self.refuse(code, out);
+    /// Says the code of a refusal again, in a DISCONNECT. MQTT 5 §3.14 forbids that, and its table of codes does not have all
+    /// of them; but ThingsBoard does it, and its own client knows of a refusal by nothing else.
+    pub fn refuse_again(&self, code: ReasonCode, out: &mut Vec<u8>) {
         if self.version().is_v5() {
             out.extend_from_slice(&[0xE0, 1, code.value()]);
         }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fieldline_codec::session::{Limits, ServerEvent, ServerSession};
 use fieldline_codec::{Connack, Connect, ReasonCode, decode_frame, peek_protocol};
@@ -20,6 +21,8 @@ use crate::x509;
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
 
+/// How long a client that was refused has to leave, before it is told again.
+const REFUSED_PATIENCE: Duration = Duration::from_millis(100);
 /// A first read; a CONNECT that is longer makes it grow up to the packet limit.
 const FIRST_READ: usize = 1 << 10;
 
@@ -130,12 +133,24 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             if let Some(suppressed) = REFUSED_GATE.open() {
                 info!(peer = %peer.address, code = code.name(), suppressed, "refused a device's log-in");
             }
-            session.refuse_twice(code, &mut out);
+            session.refuse(code, &mut out);
             let _ = stream.write_all(&out).await;
+            let _ = stream.flush().await;
+            out.clear();
+            session.refuse_again(code, &mut out);
+            if !out.is_empty() && !has_left(stream).await {
+                let _ = stream.write_all(&out).await;
+            }
             let _ = stream.shutdown().await;
             None
         }
     }
+}
+
+/// Whether a client that was refused leaves by itself. Most do, and are not to read more than they may.
+async fn has_left<S: Stream>(stream: &mut S) -> bool {
+    let left = tokio::time::timeout(REFUSED_PATIENCE, stream.read_u8()).await;
+    matches!(left, Ok(Err(_)))
 }
 
 /// Who the device is, or the code to refuse it with.

@@ -281,7 +281,10 @@ impl Provisioning {
                 name.to_owned()
             },
             device_profile_id: profile.id,
-            additional_info: request.gateway.filter(|is| *is).map(|_| json!({ "gateway": true })),
+            additional_info: request
+                .gateway
+                .filter(|is| *is)
+                .map(|_| json!({ "gateway": true })),
             ..Device::default()
         };
         let Some(credentials) = credentials(request) else {
