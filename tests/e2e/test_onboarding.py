@@ -10,6 +10,7 @@ from harness.paho_device import VERSIONS, PahoDevice
 from harness.people import activated, create_tenancy
 from harness.rest import Device, telemetry, unique
 from harness.server import eventually
+from harness.wire import V5
 
 PROVISION = "/provision/request"
 PROVISIONED = "/provision/response"
@@ -320,6 +321,19 @@ def test_what_goes_to_a_device_goes_through_its_gateway(rest, gateway, connect):
     client.publish("v1/gateway/disconnect", json.dumps({"device": name}))
     rest.post(telemetry(device.id, "SHARED_SCOPE"), {"interval": 31})
     assert silent(client)
+
+
+def test_a_gateway_is_acknowledged_first_and_answered_then(rest, gateway, dial):
+    connection, name = dial(V5), unique("meter")
+    assert connection.connect(username=gateway.token) == 0
+    asked = {"id": 3, "device": name, "client": True, "keys": ["none", "neither"]}
+    assert connection.publish("v1/gateway/attributes/request", json.dumps(asked)) == 0
+    assert json.loads(connection.message().payload) == {"id": 3, "device": name}
+    for topic, wrong in (("telemetry", {"t": 1}), ("attributes", 5), ("claim", 5)):
+        assert connection.publish(f"v1/gateway/{topic}", json.dumps({name: wrong})) == 0x99
+    mixed = {name: {"fw": "a"}, "left out": 5}
+    assert connection.publish("v1/gateway/attributes", json.dumps(mixed)) == 0
+    assert eventually(lambda: rest.attributes(behind(rest, name).id, "CLIENT_SCOPE") == {"fw": "a"})
 
 
 def read(message) -> tuple[str, dict]:
