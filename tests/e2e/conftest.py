@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness.certificates import Authority  # noqa: E402
+from harness.paho_device import PahoDevice  # noqa: E402
 from harness.people import create_tenancy  # noqa: E402
 from harness.rest import Rest  # noqa: E402
 from harness.server import BINARY, SYSADMIN, Server  # noqa: E402
@@ -159,3 +160,19 @@ def seed() -> random.Random:
     number = int(os.environ.get("FIELDLINE_TEST_SEED", time.time_ns() & 0xFFFFFFFF))
     print(f"FIELDLINE_TEST_SEED={number}")
     return random.Random(number)
+
+
+@pytest.fixture
+def connect(shared: Server):
+    """Connects to the shared server over MQTT, with such a login; the connections end with the test."""
+    opened: list[PahoDevice] = []
+
+    def open_one(version: str = "3.1.1", **login) -> PahoDevice:
+        connection = PahoDevice(shared.mqtt_address, version, **login)
+        opened.append(connection)
+        assert connection.connect() == 0
+        return connection
+
+    yield open_one
+    for connection in opened:
+        connection.__exit__()

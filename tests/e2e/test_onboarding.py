@@ -6,7 +6,7 @@ import time
 import pytest
 import requests
 
-from harness.paho_device import VERSIONS, PahoDevice
+from harness.paho_device import VERSIONS
 from harness.people import activated, create_tenancy
 from harness.rest import Device, telemetry, unique
 from harness.server import eventually
@@ -25,30 +25,6 @@ def home(sysadmin):
 @pytest.fixture
 def rest(home):
     return home.admin
-
-
-@pytest.fixture
-def connect(shared):
-    """Opens connections, which end with the test."""
-    opened = []
-
-    def open_one(version: str = "3.1.1", **login) -> PahoDevice:
-        connection = PahoDevice(shared.mqtt_address, version, **login)
-        opened.append(connection)
-        assert connection.connect() == 0
-        return connection
-
-    yield open_one
-    for connection in opened:
-        connection.__exit__()
-
-
-def silent(client: PahoDevice, seconds: float = 0.7) -> bool:
-    try:
-        client.message(within=seconds)
-    except AssertionError:
-        return True
-    return False
 
 
 # -- claiming --
@@ -320,7 +296,7 @@ def test_what_goes_to_a_device_goes_through_its_gateway(rest, gateway, connect):
     assert eventually(lambda: found()["status"] == "SUCCESSFUL") and found()["response"] == {"ok": True}
     client.publish("v1/gateway/disconnect", json.dumps({"device": name}))
     rest.post(telemetry(device.id, "SHARED_SCOPE"), {"interval": 31})
-    assert silent(client)
+    assert client.silent()
 
 
 def test_a_gateway_is_acknowledged_first_and_answered_then(rest, gateway, dial):

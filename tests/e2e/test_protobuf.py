@@ -72,22 +72,16 @@ def profile_of(payloads: dict | None = None, **transport) -> dict:
 
 
 @pytest.fixture
-def connect(shared, tenant):
-    """Connects a device, of a profile of its own where none is named; connections end with the test."""
-    opened = []
+def connect(connect, tenant):
+    """Connects a device, of a profile of its own where none is named."""
 
     def open_one(payloads: dict | None = None, *, who: Device | None = None, version="5.0", transport=None, **fields):
         if who is None:
             profile = tenant.post("/api/deviceProfile", profile_of(payloads, **(transport or {}))).json()
             who = tenant.create_device(type=None, deviceProfileId=profile["id"], **fields)
-        client = PahoDevice(shared.mqtt_address, version, username=who.token)
-        opened.append(client)
-        assert client.connect() == 0
-        return who, client
+        return who, connect(version, username=who.token)
 
-    yield open_one
-    for client in opened:
-        client.__exit__()
+    return open_one
 
 
 def test_telemetry_and_attributes_are_read_by_the_schemas_of_the_profile(tenant, connect):

@@ -26,19 +26,9 @@ def pool():
 
 
 @pytest.fixture
-def connect(shared, device):
-    """Connects the device; its connections end with the test."""
-    opened = []
-
-    def open_one(version: str = "3.1.1", who=device) -> PahoDevice:
-        connection = PahoDevice(shared.mqtt_address, version, username=who.token)
-        opened.append(connection)
-        assert connection.connect() == 0
-        return connection
-
-    yield open_one
-    for connection in opened:
-        connection.__exit__()
+def connect(connect, device):
+    """Connects a device, this test's own where none is named."""
+    return lambda version="3.1.1", who=device: connect(version, username=who.token)
 
 
 def http(shared, device, path: str, method: str = "GET", **more) -> requests.Response:
@@ -49,14 +39,6 @@ def http(shared, device, path: str, method: str = "GET", **more) -> requests.Res
 def read(message) -> tuple[str, dict]:
     topic, payload = message
     return topic, json.loads(payload)
-
-
-def silent(client: PahoDevice, seconds: float = 0.7) -> bool:
-    try:
-        client.message(within=seconds)
-    except AssertionError:
-        return True
-    return False
 
 
 def calls(tenant, device, kind: str, body: dict, **more) -> requests.Response:
@@ -80,7 +62,7 @@ def test_shared_attributes_reach_the_device_that_has_subscribed(tenant, device, 
     assert read(client.message()) == (topic, {"deleted": ["mode"]})
     client.unsubscribe(topic)
     tenant.post(telemetry(device.id, "SHARED_SCOPE"), {"interval": 31})
-    assert silent(client)
+    assert client.silent()
 
 
 def test_updates_come_in_their_order_and_none_is_lost(tenant, device, connect):
@@ -171,7 +153,7 @@ def test_attributes_that_a_rule_chain_saves_reach_the_device_if_asked_for(
         assert read(client.message()) == (ATTRIBUTES, {"interval": 17})
         assert read(client.message()) == (ATTRIBUTES, {"deleted": ["interval"]})
     else:
-        assert silent(client, 1.5)
+        assert client.silent(1.5)
 
 
 # -- calls to the device --
@@ -316,7 +298,7 @@ def test_a_persistent_call_expires_and_one_that_is_deleted_is_not_sent(tenant, d
     stands(tenant, expiring, "EXPIRED")
     client = connect()
     client.subscribe((CALLS, 1))
-    assert silent(client)
+    assert client.silent()
 
 
 def test_a_call_that_is_not_acknowledged_is_sent_again_on_the_next_connection(tenant, device, dial, connect):

@@ -8,7 +8,6 @@ use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_core::rate_limits::{RateLimit, RateLimiter};
-use fieldline_model::entity::TenantProfile;
 use fieldline_model::{CustomerId, TenantId};
 use quick_cache::sync::Cache;
 use serde_json::Value;
@@ -81,7 +80,7 @@ impl RestLimits {
             return Ok(known);
         }
         let before = self.changes.load(Ordering::Acquire);
-        let profile = self.profile(tenant).await?;
+        let profile = self.stores.profile_of(tenant).await?;
         let limit = |name: &str| {
             let text = profile.as_ref()?.setting(name).and_then(Value::as_str)?;
             RateLimit::parse(text).ok().flatten()
@@ -100,18 +99,6 @@ impl RestLimits {
             self.tenants.remove(&tenant);
         }
         Ok(kept)
-    }
-
-    /// The profile of a tenant; none of the null tenant.
-    pub(crate) async fn profile(&self, tenant: TenantId) -> StoreResult<Option<TenantProfile>> {
-        if tenant.is_null() {
-            return Ok(None);
-        }
-        let found = self.stores.tenants.get(tenant).await?;
-        match found.and_then(|tenant| tenant.tenant_profile_id) {
-            Some(profile) => self.stores.tenant_profiles.get(profile).await,
-            None => self.stores.tenant_profiles.default_profile().await,
-        }
     }
 }
 

@@ -27,7 +27,7 @@ mod power;
 mod tests;
 
 use handle::Mark;
-use index::{Index, Loaded};
+use index::{Index, Loaded, Moment};
 use payloads::Compiled;
 
 pub(crate) use credentials::same_secret;
@@ -171,16 +171,8 @@ impl DeviceDirectory {
             let Some(device) = self.stores.devices.get(device.tenant_id, id).await? else {
                 return Ok(None);
             };
-            let Some(settings) = self.settings_of(&device).await? else {
+            let Some(loaded) = self.load(&device, since).await? else {
                 return Ok(None);
-            };
-            let role = Role::of(&device);
-            let loaded = Loaded {
-                subject: Subject::device(device.tenant_id, id),
-                id,
-                settings,
-                role,
-                since,
             };
             let last_ms = self.last_time(&loaded).await?;
             let kept = self.index.lock().keep(loaded, last_ms, self.clock.now_ms());
@@ -197,22 +189,12 @@ impl DeviceDirectory {
         for _ in 0..TRIES {
             let since = self.index.lock().now();
             let current = match self.stores.devices.get(subject.tenant, id).await? {
-                Some(device) => self
-                    .settings_of(&device)
-                    .await?
-                    .map(|settings| (settings, Role::of(&device))),
+                Some(device) => self.load(&device, since).await?,
                 None => None,
             };
-            let Some((settings, role)) = current else {
+            let Some(loaded) = current else {
                 handle.mark(Mark::Revoked);
                 return Ok(());
-            };
-            let loaded = Loaded {
-                subject,
-                id,
-                settings,
-                role,
-                since,
             };
             if self.index.lock().renew(handle, loaded) {
                 return Ok(());
@@ -234,16 +216,8 @@ impl DeviceDirectory {
             let Some((device, credentials)) = self.stores.device_credentials.find(kind, id).await? else {
                 return Ok(None);
             };
-            let (Some(id), Some(settings)) = (device.id, self.settings_of(&device).await?) else {
+            let Some(loaded) = self.load(&device, since).await? else {
                 return Ok(None);
-            };
-            let role = Role::of(&device);
-            let loaded = Loaded {
-                subject: Subject::device(device.tenant_id, id),
-                id,
-                settings,
-                role,
-                since,
             };
             let last_ms = self.last_time(&loaded).await?;
             if let Some(known) = self.keep(&key, loaded, last_ms, &credentials) {
@@ -251,6 +225,20 @@ impl DeviceDirectory {
             }
         }
         Err(changing())
+    }
+
+    /// What a handle of the device holds, as of when reading began; `None` without a profile.
+    async fn load(&self, device: &Device, since: Moment) -> StoreResult<Option<Loaded>> {
+        let (Some(id), Some(settings)) = (device.id, self.settings_of(device).await?) else {
+            return Ok(None);
+        };
+        Ok(Some(Loaded {
+            subject: Subject::device(device.tenant_id, id),
+            id,
+            settings,
+            role: Role::of(device),
+            since,
+        }))
     }
 
     /// Makes what was read known, unless it has changed since.

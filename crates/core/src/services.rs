@@ -195,11 +195,7 @@ fn random_text(length: usize) -> String {
 
 /// Seconds that points are kept where neither the message nor the device profile says otherwise; 0 for ever.
 pub(crate) async fn tenant_ttl(stores: &EntityStores, tenant: TenantId) -> StoreResult<u32> {
-    let found = stores.tenants.get(tenant).await?;
-    let profile = match found.and_then(|tenant| tenant.tenant_profile_id) {
-        Some(profile) => stores.tenant_profiles.get(profile).await?,
-        None => None,
-    };
+    let profile = stores.profile_of(tenant).await?;
     Ok(profile.map_or(0, |profile| profile.storage_ttl_seconds()))
 }
 

@@ -65,7 +65,10 @@ pub use user::{Authority, PastPassword, User, UserCredentials};
 use serde::{Deserialize, Deserializer};
 
 /// Reads `null` as the default: clients write every field they do not set as `null`.
-pub(crate) fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+///
+/// # Errors
+/// It is another value that is no `T`.
+pub fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)

@@ -94,6 +94,14 @@ class PahoDevice:
         message = self._wait("message", within)
         return message.topic, message.payload
 
+    def silent(self, seconds: float = 0.7) -> bool:
+        """Whether no message comes for so long."""
+        try:
+            self.message(within=seconds)
+        except AssertionError:
+            return True
+        return False
+
     def disconnected(self, within: float = 10) -> int | None:
         """Waits for the end of the connection; the reason code of the server's DISCONNECT if it sent one."""
         flags, code = self._wait("disconnect", within)

@@ -2,22 +2,21 @@
 
 #![allow(dead_code, reason = "no example needs all of it")]
 
+#[path = "../../tests/support/stores.rs"]
+mod stores;
+
 use std::sync::Arc;
 
 use fieldline_core::access::Principal;
 use fieldline_core::clock::{Clock as _, SystemClock};
-use fieldline_core::entity_query::{Deps, EntityQueries};
-use fieldline_core::events::EntityEvents;
+use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::live::LiveStore;
-use fieldline_core::password::Passwords;
-use fieldline_core::ports::{
-    EntityStores, NoRuleEngine, NoRuleNodes, RowParts, TelemetryRow, TimeSeriesStore,
-};
-use fieldline_core::services::{Context, seed};
+use fieldline_core::ports::{EntityStores, NoRuleNodes, RowParts, TelemetryRow, TimeSeriesStore};
+use fieldline_core::services::Context;
 use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, Subject};
-use fieldline_storage::series::{self, SeriesStore};
-use fieldline_storage::sql;
+
+use self::stores::Stores;
 
 /// See the module.
 pub(crate) struct World {
@@ -37,42 +36,13 @@ impl World {
     pub(crate) async fn with(devices: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(SystemClock);
-        let path = dir.path().join("entities.db");
-        let database = sql::Database::sqlite(&path, &sql::Options::default())
-            .await
-            .unwrap();
-        let stores = database.entity_stores();
-        let store = SeriesStore::open(
-            &dir.path().join("series"),
-            &series::Options::default(),
-            clock.clone(),
-        )
-        .unwrap();
-        let live = LiveStore::new(store.clone(), store.clone(), store.clone());
-        let queries = EntityQueries::new(
-            Deps {
-                stores: stores.clone(),
-                rows: database.entity_rows(),
-                values: store.clone(),
-                attributes: store,
-                clock: clock.clone(),
-            },
-            256 << 20,
-        );
-        let events = Arc::new(EntityEvents::default());
-        events.listen(queries.entity_listener());
-        live.listen(queries.value_listener());
-        let context = Context {
-            stores: stores.clone(),
-            series: live.clone(),
-            attributes: live.clone(),
-            events,
-            clock: clock.clone(),
-            passwords: Passwords::new(1),
-            rule_engine: Arc::new(NoRuleEngine),
-            rule_nodes: Arc::new(NoRuleNodes),
-        };
-        seed::seed_demo(&context).await.unwrap();
+        let Stores {
+            live,
+            queries,
+            context,
+            ..
+        } = Stores::open(dir.path(), clock.clone(), Arc::new(NoRuleNodes), 256 << 20).await;
+        let stores = context.stores.clone();
         let user = stores.users.by_email("tenant@thingsboard.org").await;
         let who = Principal::of(&user.unwrap().unwrap());
         let profile = stores.device_profiles.default_profile(who.tenant).await;

@@ -73,11 +73,30 @@ impl<'a> Change<'a> {
                 (change, api.services.customers.public(caller.tenant).await?)
             }
         };
-        match operation {
-            Operation::AssignToCustomer => change.assign(&customer).await?,
-            _ => change.unassign(&customer).await?,
+        change.make(operation, &customer).await?;
+        change.done().await
+    }
+
+    /// Assigns a dashboard to each of these customers, or takes it back from there.
+    async fn each(
+        api: &'a ApiState,
+        caller: &'a Principal,
+        operation: Operation,
+        ids: Value,
+        id: Uuid,
+    ) -> ApiResult<Json<Dashboard>> {
+        let change = Self::of(api, caller, id, operation).await?;
+        for customer in change.customers(ids).await? {
+            change.make(operation, &customer).await?;
         }
         change.done().await
+    }
+
+    async fn make(&self, operation: Operation, customer: &Customer) -> ApiResult<()> {
+        match operation {
+            Operation::AssignToCustomer => self.assign(customer).await,
+            _ => self.unassign(customer).await,
+        }
     }
 
     fn id(&self) -> DashboardId {
@@ -247,11 +266,7 @@ async fn add_customers(
     Ids([dashboard]): Ids<1>,
     Body(ids): Body<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
-    for customer in change.customers(ids).await? {
-        change.assign(&customer).await?;
-    }
-    change.done().await
+    Change::each(&api, &caller, Operation::AssignToCustomer, ids, dashboard).await
 }
 
 /// Takes a dashboard back from these customers.
@@ -264,9 +279,5 @@ async fn remove_customers(
     Ids([dashboard]): Ids<1>,
     Body(ids): Body<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    let change = Change::of(&api, &caller, dashboard, Operation::UnassignFromCustomer).await?;
-    for customer in change.customers(ids).await? {
-        change.unassign(&customer).await?;
-    }
-    change.done().await
+    Change::each(&api, &caller, Operation::UnassignFromCustomer, ids, dashboard).await
 }

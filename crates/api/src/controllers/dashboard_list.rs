@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, allows};
+use fieldline_core::access::{Entity, Operation, Principal, allows};
 use fieldline_core::ports::DashboardFilter;
 use fieldline_model::entity::DashboardInfo;
 use fieldline_model::page::{PageData, PageLink};
@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::endpoint::{Routes, S, T, TC};
 use crate::error::ApiResult;
 use crate::extract::{Ids, PageParams, Query, flag, parse_uuids};
-use crate::state::Api;
+use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -34,11 +34,20 @@ struct MobileParams {
 }
 
 impl MobileParams {
-    fn filter(&self, customer: Option<CustomerId>) -> DashboardFilter {
-        DashboardFilter {
+    /// A page of the dashboards of the caller's tenant, or those of a customer.
+    async fn list(
+        &self,
+        api: &ApiState,
+        caller: &Principal,
+        customer: Option<CustomerId>,
+        page: PageParams,
+    ) -> ApiResult<Json<PageData<DashboardInfo>>> {
+        let filter = DashboardFilter {
             customer,
             mobile: self.mobile == Some(true),
-        }
+        };
+        let (dashboards, link) = (&api.entities.dashboards, self.link(page)?);
+        Ok(Json(dashboards.list(caller.tenant, &filter, &link).await?))
     }
 
     /// Mobile applications have an order of their own where no other is asked for.
@@ -63,14 +72,7 @@ async fn of_tenant(
     Query(page): Query<PageParams>,
     Query(params): Query<MobileParams>,
 ) -> ApiResult<Json<PageData<DashboardInfo>>> {
-    let filter = params.filter(None);
-    let link = params.link(page)?;
-    Ok(Json(
-        api.entities
-            .dashboards
-            .list(caller.tenant, &filter, &link)
-            .await?,
-    ))
+    params.list(&api, &caller, None, page).await
 }
 
 /// A page of dashboards of a tenant, for the system administrator.
@@ -107,14 +109,7 @@ async fn of_customer(
 ) -> ApiResult<Json<PageData<DashboardInfo>>> {
     let customer = CustomerId(id);
     api.check(&caller, customer, Operation::Read).await?;
-    let filter = params.filter(Some(customer));
-    let link = params.link(page)?;
-    Ok(Json(
-        api.entities
-            .dashboards
-            .list(caller.tenant, &filter, &link)
-            .await?,
-    ))
+    params.list(&api, &caller, Some(customer), page).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

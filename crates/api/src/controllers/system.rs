@@ -73,7 +73,7 @@ async fn params(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Jso
     if let Some(fields) = user_settings.as_object_mut() {
         fields.entry("openedMenuSections").or_insert_with(|| json!([]));
     }
-    let profile: Option<TenantProfile> = api.rest_limits.profile(caller.tenant).await?;
+    let profile: Option<TenantProfile> = api.entities.profile_of(caller.tenant).await?;
     let fields = profile
         .as_ref()
         .map_or_else(CalculatedFieldLimits::default, CalculatedFieldLimits::of);

@@ -54,17 +54,8 @@ struct UsageInfo {
     responses((status = 200, body = UsageInfo)))]
 async fn usage(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<UsageInfo>> {
     let (tenant, stores) = (caller.tenant, &api.entities);
-    let profile = match stores
-        .tenants
-        .get(tenant)
-        .await?
-        .map(|tenant| tenant.tenant_profile_id)
-    {
-        Some(Some(profile)) => stores.tenant_profiles.get(profile).await?,
-        Some(None) => None,
-        None => return Err(ApiError::not_found("Tenant is not found")),
-    };
-    let profile = profile.unwrap_or_default();
+    let profile = stores.profile_of(tenant).await?;
+    let profile = profile.ok_or_else(|| ApiError::not_found("Tenant is not found"))?;
     let latest = api.series.latest(usage_subject(tenant), None).await?;
     let used = |key: UsageKey| {
         let found = latest.iter().find(|latest| latest.key == key.count_key());

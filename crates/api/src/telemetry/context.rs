@@ -85,11 +85,7 @@ impl SaveContext {
             return Ok(known);
         }
         let before = self.changes.load(Ordering::Acquire);
-        let tenant = self.stores.tenants.get(id).await?;
-        let profile = match tenant.and_then(|tenant| tenant.tenant_profile_id) {
-            Some(profile) => self.stores.tenant_profiles.get(profile).await?,
-            None => self.stores.tenant_profiles.default_profile().await?,
-        };
+        let profile = self.stores.profile_of(id).await?;
         let seconds = profile.map_or(0, |profile| profile.storage_ttl_seconds());
         self.tenants.insert(id, seconds);
         if self.changes.load(Ordering::Acquire) != before {

@@ -1,16 +1,12 @@
 //! What clients send.
 
 use fieldline_model::EntityId;
+use fieldline_model::entity::null_as_default as or_default;
 use fieldline_model::query::{EntityCountQuery, EntityDataQuery, EntityKey};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::alarm_data::{AlarmCountQuery, AlarmDataQuery};
-
-/// Reads `null` as the default.
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-    Option::deserialize(from).map(Option::unwrap_or_default)
-}
 
 /// Proof of who is there.
 #[derive(Deserialize)]

@@ -90,7 +90,7 @@ impl Limits {
         clock: &SharedClock,
         who: Principal,
     ) -> StoreResult<Result<Allowance, String>> {
-        let profile = profile_of(stores, &who).await?;
+        let profile = stores.profile_of(who.tenant).await?;
         let rate = profile
             .as_ref()
             .and_then(|profile| profile.setting("wsUpdatesPerSessionRateLimit"))
@@ -204,16 +204,5 @@ impl Drop for Allowance {
                 self.take(What::Commands, self.commands);
             }
         }
-    }
-}
-
-async fn profile_of(stores: &EntityStores, who: &Principal) -> StoreResult<Option<TenantProfile>> {
-    if who.tenant.is_null() {
-        return Ok(None);
-    }
-    let tenant = stores.tenants.get(who.tenant).await?;
-    match tenant.and_then(|tenant| tenant.tenant_profile_id) {
-        Some(profile) => stores.tenant_profiles.get(profile).await,
-        None => stores.tenant_profiles.default_profile().await,
     }
 }

@@ -26,6 +26,8 @@ mod rule_chains;
 mod rule_engine;
 mod security;
 mod settings;
+#[path = "../support/stores.rs"]
+mod stores;
 mod usage;
 mod users;
 mod walls;

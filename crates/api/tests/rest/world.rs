@@ -11,25 +11,20 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::calls::Calls;
-use fieldline_core::entity_query::{self, EntityQueries};
-use fieldline_core::events::EntityEvents;
-use fieldline_core::live::LiveStore;
-use fieldline_core::password::Passwords;
-use fieldline_core::ports::{EntityStores, Mail, MailSender, RuleEngine, StoreResult};
+use fieldline_core::ports::{Mail, MailSender, RuleEngine, StoreResult};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{Context, Onboarding, seed};
+use fieldline_core::services::{Context, Onboarding};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
 use fieldline_model::message::Message;
-use fieldline_storage::series::SeriesStore;
-use fieldline_storage::{series, sql};
 use fieldline_testkit::clock::ManualClock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
 use crate::nodes::{FewNodes, Repeat};
+use crate::stores::Stores;
 
 /// The time at which every test begins.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
@@ -125,44 +120,16 @@ impl World {
     pub(crate) async fn with(options: Options) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = ManualClock::at(NOW);
-        let database = sql::Database::sqlite(&dir.path().join("entities.db"), &sql::Options::default())
-            .await
-            .unwrap();
-        let entities: EntityStores = database.entity_stores();
-        let store = SeriesStore::open(
-            &dir.path().join("series"),
-            &series::Options::default(),
-            clock.clone(),
-        )
-        .unwrap();
-        let live = LiveStore::new(store.clone(), store.clone(), store.clone());
-        let queries = EntityQueries::new(
-            entity_query::Deps {
-                stores: entities.clone(),
-                rows: database.entity_rows(),
-                values: store.clone(),
-                attributes: store.clone(),
-                clock: clock.clone(),
-            },
-            64 << 20,
-        );
-        let events = Arc::new(EntityEvents::default());
-        events.listen(queries.entity_listener());
-        live.listen(queries.value_listener());
-        let context = Context {
-            stores: entities.clone(),
-            series: live.clone(),
-            attributes: live.clone(),
-            events: Arc::clone(&events),
-            clock: clock.clone(),
-            passwords: Passwords::new(2),
-            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
-            rule_nodes: Arc::new(FewNodes::new()),
-        };
-        seed::seed_demo(&context).await.unwrap();
+        let Stores {
+            series,
+            live,
+            queries,
+            context,
+        } = Stores::open(dir.path(), clock.clone(), Arc::new(FewNodes::new()), 64 << 20).await;
+        let (entities, events) = (context.stores.clone(), context.events.clone());
         let heard = Arc::new(Heard::default());
         let mails = Arc::new(Mailbox::default());
-        let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
+        let usage = ApiUsage::new(entities.clone(), series, clock.clone());
         events.listen(usage.clone());
         let rest_calls = RestCallers::new("test", WaitLimits::default());
         let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());

@@ -44,9 +44,10 @@ impl Test {
         } else {
             value.to_owned()
         };
-        let texts = match operation {
-            StringOperation::In | StringOperation::NotIn => list(&value),
-            _ => vec![value],
+        let texts = if operation.takes_list() {
+            list(&value)
+        } else {
+            vec![value]
         };
         Some(Self::Text {
             operation,
@@ -71,7 +72,7 @@ impl Test {
             Self::Every(parts) => parts.iter().all(|part| part.holds(operand)),
             Self::Some(parts) => parts.iter().any(|part| part.holds(operand)),
             Self::Number(operation, value) => {
-                number(operand).is_some_and(|number| compare(*operation, number, *value))
+                number(operand).is_some_and(|number| operation.holds(number, *value))
             }
             Self::Flag(operation, value) => {
                 flag(operand).is_some_and(|flag| (flag == *value) == (*operation == BooleanOperation::Equal))
@@ -108,17 +109,6 @@ fn flag(operand: &Operand<'_>) -> Option<bool> {
     }
 }
 
-fn compare(operation: NumericOperation, number: f64, value: f64) -> bool {
-    match operation {
-        NumericOperation::Equal => number == value,
-        NumericOperation::NotEqual => number != value,
-        NumericOperation::Greater => number > value,
-        NumericOperation::Less => number < value,
-        NumericOperation::GreaterOrEqual => number >= value,
-        NumericOperation::LessOrEqual => number <= value,
-    }
-}
-
 fn text_holds(
     operation: StringOperation,
     texts: &[String],
@@ -142,17 +132,7 @@ fn text_holds(
     } else {
         text
     };
-    let first = texts.first().map_or("", String::as_str);
-    match operation {
-        StringOperation::Equal => text == first,
-        StringOperation::NotEqual => text != first,
-        StringOperation::StartsWith => text.starts_with(first),
-        StringOperation::EndsWith => text.ends_with(first),
-        StringOperation::Contains => text.contains(first),
-        StringOperation::NotContains => !text.contains(first),
-        StringOperation::In => texts.iter().any(|one| *one == text),
-        StringOperation::NotIn => texts.iter().all(|one| *one != text),
-    }
+    operation.holds(&text, texts)
 }
 
 fn is_lower(text: &str) -> bool {

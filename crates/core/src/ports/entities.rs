@@ -49,6 +49,22 @@ pub struct EntityStores {
     pub ota_updates: Arc<dyn OtaUpdateStore>,
 }
 
+impl EntityStores {
+    /// The profile of a tenant, the default one where it names none; `None` where there is no such tenant.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn profile_of(&self, tenant: TenantId) -> StoreResult<Option<TenantProfile>> {
+        let Some(tenant) = self.tenants.get(tenant).await? else {
+            return Ok(None);
+        };
+        match tenant.tenant_profile_id {
+            Some(profile) => self.tenant_profiles.get(profile).await,
+            None => self.tenant_profiles.default_profile().await,
+        }
+    }
+}
+
 /// Tenants. Deleting one deletes all entities that belong to it.
 #[async_trait]
 pub trait TenantStore: Send + Sync {

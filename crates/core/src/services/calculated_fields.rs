@@ -10,13 +10,10 @@ use fieldline_model::{
 };
 use serde_json::Value;
 
-use super::{Context, ServiceError, ServiceErrorKind, ServiceResult, conflict, validate};
+use super::{Context, ServiceError, ServiceErrorKind, ServiceResult, conflict, debug, validate};
 use crate::access::title;
 use crate::events::EntityChange;
 use crate::ports::StoreResult;
-
-/// How long all debug events of a field are stored where the tenant profile does not say, minutes.
-const DEBUG_MINUTES: u64 = 15;
 
 /// Rules about calculated fields.
 #[derive(Clone)]
@@ -98,15 +95,7 @@ impl CalculatedFields {
     /// # Errors
     /// The store failed.
     pub async fn limits(&self, tenant: TenantId) -> ServiceResult<CalculatedFieldLimits> {
-        let stores = &self.0.stores;
-        let profile = match stores.tenants.get(tenant).await? {
-            Some(tenant) => tenant.tenant_profile_id,
-            None => None,
-        };
-        let profile = match profile {
-            Some(profile) => stores.tenant_profiles.get(profile).await?,
-            None => None,
-        };
+        let profile = self.0.stores.profile_of(tenant).await?;
         Ok(profile.map_or_else(CalculatedFieldLimits::default, |profile| {
             CalculatedFieldLimits::of(&profile)
         }))
@@ -216,20 +205,7 @@ impl CalculatedFields {
         let Some(settings) = &mut field.debug_settings else {
             return Ok(());
         };
-        let stores = &self.0.stores;
-        let mut minutes = 0;
-        if let Some(id) = stores
-            .tenants
-            .get(tenant)
-            .await?
-            .and_then(|tenant| tenant.tenant_profile_id)
-            && let Some(profile) = stores.tenant_profiles.get(id).await?
-        {
-            minutes = profile.limit("maxDebugModeDurationMinutes");
-        }
-        let minutes = if minutes == 0 { DEBUG_MINUTES } else { minutes };
-        let span = i64::try_from(minutes.saturating_mul(60_000)).unwrap_or(i64::MAX);
-        *settings = settings.limited(self.0.now().saturating_add(span));
+        *settings = settings.limited(debug::latest_end(&self.0, tenant).await?);
         Ok(())
     }
 

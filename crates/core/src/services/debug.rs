@@ -28,16 +28,7 @@ pub(super) fn stored(
 
 /// When storing everything ends, if it begins now; milliseconds.
 pub(super) async fn latest_end(context: &Context, tenant: TenantId) -> ServiceResult<i64> {
-    let stores = &context.stores;
-    let profile = match stores
-        .tenants
-        .get(tenant)
-        .await?
-        .and_then(|t| t.tenant_profile_id)
-    {
-        Some(profile) => stores.tenant_profiles.get(profile).await?,
-        None => None,
-    };
+    let profile = context.stores.profile_of(tenant).await?;
     let minutes = profile.map_or(0, |profile| profile.limit("maxDebugModeDurationMinutes"));
     let minutes = if minutes == 0 { DEFAULT_MINUTES } else { minutes };
     let length = i64::try_from(minutes)

@@ -48,18 +48,8 @@ pub(super) async fn room(
         EntityType::Dashboard => "maxDashboards",
         _ => return Ok(None),
     };
-    let Some(profile_id) = stores
-        .tenants
-        .get(tenant)
-        .await?
-        .and_then(|t| t.tenant_profile_id)
-    else {
-        return Ok(None);
-    };
-    let limit = match stores.tenant_profiles.get(profile_id).await? {
-        Some(profile) => profile.limit(setting),
-        None => 0,
-    };
+    let profile = stores.profile_of(tenant).await?;
+    let limit = profile.map_or(0, |profile| profile.limit(setting));
     if limit == 0 {
         return Ok(None);
     }

@@ -113,12 +113,8 @@ impl OtaPackages {
     /// How many more bytes of packages the tenant may have, and may have in all.
     async fn room(&self, tenant: TenantId) -> ServiceResult<Option<(u64, u64)>> {
         let stores = &self.0.stores;
-        let found = stores.tenants.get(tenant).await?;
-        let limit = match found.and_then(|tenant| tenant.tenant_profile_id) {
-            Some(profile) => stores.tenant_profiles.get(profile).await?,
-            None => None,
-        };
-        match limit.map_or(0, |profile| profile.limit("maxOtaPackagesInBytes")) {
+        let profile = stores.profile_of(tenant).await?;
+        match profile.map_or(0, |profile| profile.limit("maxOtaPackagesInBytes")) {
             0 => Ok(None),
             limit => {
                 let used = stores.ota_packages.data_bytes(tenant).await?;

@@ -78,17 +78,9 @@ pub(crate) async fn owner_of(stores: &EntityStores, tenant: TenantId) -> StoreRe
     if tenant.is_null() {
         return Ok(tenant);
     }
-    let profile = profile_of(stores, tenant).await?;
+    let profile = stores.profile_of(tenant).await?;
     let isolated = profile.is_some_and(|profile| profile.isolated_tb_rule_engine);
     Ok(if isolated { tenant } else { TenantId::NULL })
-}
-
-async fn profile_of(stores: &EntityStores, tenant: TenantId) -> StoreResult<Option<TenantProfile>> {
-    let tenant = stores.tenants.get(tenant).await?;
-    Ok(match tenant.and_then(|tenant| tenant.tenant_profile_id) {
-        Some(profile) => stores.tenant_profiles.get(profile).await?,
-        None => None,
-    })
 }
 
 /// What refers to a shared queue: `device profiles` or `asset profiles` of a tenant that has no queues of its own.
@@ -301,7 +293,7 @@ pub(super) fn check_change(old: &TenantProfile, new: &TenantProfile) -> ServiceR
 
 /// Brings the queues of a tenant in line with its profile.
 pub(super) async fn align(context: &Context, tenant: TenantId) -> ServiceResult<()> {
-    let mut wanted = match profile_of(&context.stores, tenant).await? {
+    let mut wanted = match context.stores.profile_of(tenant).await? {
         Some(profile) => configured(&profile)?,
         None => BTreeMap::new(),
     };

@@ -32,6 +32,28 @@ pub enum StringOperation {
     NotIn,
 }
 
+impl StringOperation {
+    /// Whether what a text is compared with is a list.
+    pub const fn takes_list(self) -> bool {
+        matches!(self, Self::In | Self::NotIn)
+    }
+
+    /// Whether it holds for a text and what that is compared with: one text, or the elements of a list.
+    pub fn holds<T: AsRef<str>>(self, text: &str, others: &[T]) -> bool {
+        let other = others.first().map_or("", AsRef::as_ref);
+        match self {
+            Self::Equal => text == other,
+            Self::NotEqual => text != other,
+            Self::StartsWith => text.starts_with(other),
+            Self::EndsWith => text.ends_with(other),
+            Self::Contains => text.contains(other),
+            Self::NotContains => !text.contains(other),
+            Self::In => others.iter().any(|one| one.as_ref() == text),
+            Self::NotIn => others.iter().all(|one| one.as_ref() != text),
+        }
+    }
+}
+
 /// How a number is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -43,6 +65,20 @@ pub enum NumericOperation {
     Less,
     GreaterOrEqual,
     LessOrEqual,
+}
+
+impl NumericOperation {
+    /// Whether it holds for a number and what that is compared with.
+    pub fn holds(self, number: f64, other: f64) -> bool {
+        match self {
+            Self::Equal => number == other,
+            Self::NotEqual => number != other,
+            Self::Greater => number > other,
+            Self::Less => number < other,
+            Self::GreaterOrEqual => number >= other,
+            Self::LessOrEqual => number <= other,
+        }
+    }
 }
 
 /// How a flag is compared.

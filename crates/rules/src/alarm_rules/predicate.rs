@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use fieldline_model::kv::ValueRef;
+use fieldline_model::query::{NumericOperation, StringOperation};
 
 use super::convert::{as_bool, as_double, as_long, as_text, lower, same_double};
 use super::evaluate::Context;
@@ -25,40 +26,17 @@ pub(super) enum Operand<T> {
     Argument(u16),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compare {
-    Equal,
-    NotEqual,
-    Greater,
-    Less,
-    GreaterOrEqual,
-    LessOrEqual,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TextOp {
-    Equal,
-    NotEqual,
-    StartsWith,
-    EndsWith,
-    Contains,
-    NotContains,
-    In,
-    NotIn,
-}
-
 /// Text to compare with, prepared for its operation.
 #[derive(Debug)]
 pub(super) struct Needle {
-    text: Box<str>,
-    /// Elements of the list for `IN` and `NOT_IN`.
-    list: Box<[Box<str>]>,
+    /// One, or the elements of the list for `IN` and `NOT_IN`.
+    texts: Box<[Box<str>]>,
 }
 
 #[derive(Debug)]
 pub(super) enum Predicate {
     Number {
-        op: Compare,
+        op: NumericOperation,
         value: Operand<f64>,
     },
     Flag {
@@ -66,7 +44,7 @@ pub(super) enum Predicate {
         value: Operand<bool>,
     },
     Text {
-        op: TextOp,
+        op: StringOperation,
         ignore_case: bool,
         value: Operand<Needle>,
     },
@@ -142,7 +120,7 @@ impl Predicate {
         let value = at.field("value");
         match kind.text()?.as_str() {
             "NUMERIC" => Ok(Self::Number {
-                op: Compare::parse(&at.field("operation"))?,
+                op: number_operation(&at.field("operation"))?,
                 value: operands.operand(&value)?,
             }),
             "BOOLEAN" => Ok(Self::Flag {
@@ -152,13 +130,13 @@ impl Predicate {
                 value: operands.operand(&value)?,
             }),
             "STRING" => {
-                let op = TextOp::parse(&at.field("operation"))?;
+                let op = text_operation(&at.field("operation"))?;
                 let ignore_case = at.field("ignoreCase").flag()?;
                 let value: Operand<String> = operands.operand(&value)?;
                 Ok(Self::Text {
                     op,
                     ignore_case,
-                    value: value.map(|text| Needle::new(text, op, ignore_case)),
+                    value: value.map(|text| Needle::new(Cow::Owned(text), op, ignore_case)),
                 })
             }
             "NO_DATA" if may_watch_silence(operands) => Ok(Self::NoData {
@@ -193,7 +171,7 @@ impl Predicate {
                     return Ok(false);
                 };
                 let right = value.resolve(cx, as_double)?;
-                Ok(right.is_some_and(|right| op.holds(left, right)))
+                Ok(right.is_some_and(|right| compare(*op, left, right)))
             }
             Self::Flag { equal, value } => {
                 let form = cx.rules.form;
@@ -253,7 +231,7 @@ impl Predicate {
 
 fn text_holds(
     value: ValueRef<'_>,
-    op: TextOp,
+    op: StringOperation,
     ignore_case: bool,
     operand: &Operand<Needle>,
     cx: &Context<'_>,
@@ -261,100 +239,65 @@ fn text_holds(
     let fold = |text| if ignore_case { lower(text) } else { text };
     let other = match operand {
         Operand::Fixed(needle) => {
-            let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.text, &needle.list);
+            let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.texts);
             return Ok(needle.as_ref().is_some_and(holds));
         }
         Operand::Attribute { chain, fallback } => match cx.first(chain) {
             Some(other) => other,
             None => {
-                let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.text, &needle.list);
+                let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.texts);
                 return Ok(fallback.as_ref().is_some_and(holds));
             }
         },
         Operand::Argument(argument) => cx.required_argument(*argument)?.1,
     };
-    let other = fold(as_text(other));
-    let list = if op.takes_list() {
-        split_list(&other)
-    } else {
-        Box::default()
-    };
-    Ok(op.holds(&fold(as_text(value)), &other, &list))
+    let other = Needle::new(as_text(other), op, ignore_case);
+    Ok(op.holds(&fold(as_text(value)), &other.texts))
 }
 
 impl Needle {
-    fn new(text: String, op: TextOp, ignore_case: bool) -> Self {
-        let text = if ignore_case {
-            lower(Cow::Owned(text)).into_owned()
-        } else {
-            text
-        };
-        let list = if op.takes_list() {
+    fn new(text: Cow<'_, str>, op: StringOperation, ignore_case: bool) -> Self {
+        let text = if ignore_case { lower(text) } else { text };
+        let texts = if op.takes_list() {
             split_list(&text)
         } else {
-            Box::default()
+            Box::new([Box::from(text)])
         };
-        Self {
-            text: text.into(),
-            list,
-        }
+        Self { texts }
     }
 }
 
-impl Compare {
-    fn parse(at: &At<'_>) -> Parsed<Self> {
-        at.one_of(&[
-            ("EQUAL", Self::Equal),
-            ("NOT_EQUAL", Self::NotEqual),
-            ("GREATER", Self::Greater),
-            ("LESS", Self::Less),
-            ("GREATER_OR_EQUAL", Self::GreaterOrEqual),
-            ("LESS_OR_EQUAL", Self::LessOrEqual),
-        ])
-    }
+fn number_operation(at: &At<'_>) -> Parsed<NumericOperation> {
+    at.one_of(&[
+        ("EQUAL", NumericOperation::Equal),
+        ("NOT_EQUAL", NumericOperation::NotEqual),
+        ("GREATER", NumericOperation::Greater),
+        ("LESS", NumericOperation::Less),
+        ("GREATER_OR_EQUAL", NumericOperation::GreaterOrEqual),
+        ("LESS_OR_EQUAL", NumericOperation::LessOrEqual),
+    ])
+}
 
-    fn holds(self, left: f64, right: f64) -> bool {
-        match self {
-            Self::Equal => same_double(left, right),
-            Self::NotEqual => !same_double(left, right),
-            Self::Greater => left > right,
-            Self::Less => left < right,
-            Self::GreaterOrEqual => left >= right,
-            Self::LessOrEqual => left <= right,
-        }
+/// Numbers are equal as boxed ones are.
+fn compare(op: NumericOperation, left: f64, right: f64) -> bool {
+    match op {
+        NumericOperation::Equal => same_double(left, right),
+        NumericOperation::NotEqual => !same_double(left, right),
+        _ => op.holds(left, right),
     }
 }
 
-impl TextOp {
-    fn parse(at: &At<'_>) -> Parsed<Self> {
-        at.one_of(&[
-            ("EQUAL", Self::Equal),
-            ("NOT_EQUAL", Self::NotEqual),
-            ("STARTS_WITH", Self::StartsWith),
-            ("ENDS_WITH", Self::EndsWith),
-            ("CONTAINS", Self::Contains),
-            ("NOT_CONTAINS", Self::NotContains),
-            ("IN", Self::In),
-            ("NOT_IN", Self::NotIn),
-        ])
-    }
-
-    const fn takes_list(self) -> bool {
-        matches!(self, Self::In | Self::NotIn)
-    }
-
-    fn holds(self, value: &str, text: &str, list: &[Box<str>]) -> bool {
-        match self {
-            Self::Equal => value == text,
-            Self::NotEqual => value != text,
-            Self::StartsWith => value.starts_with(text),
-            Self::EndsWith => value.ends_with(text),
-            Self::Contains => value.contains(text),
-            Self::NotContains => !value.contains(text),
-            Self::In => list.iter().any(|element| **element == *value),
-            Self::NotIn => !list.iter().any(|element| **element == *value),
-        }
-    }
+fn text_operation(at: &At<'_>) -> Parsed<StringOperation> {
+    at.one_of(&[
+        ("EQUAL", StringOperation::Equal),
+        ("NOT_EQUAL", StringOperation::NotEqual),
+        ("STARTS_WITH", StringOperation::StartsWith),
+        ("ENDS_WITH", StringOperation::EndsWith),
+        ("CONTAINS", StringOperation::Contains),
+        ("NOT_CONTAINS", StringOperation::NotContains),
+        ("IN", StringOperation::In),
+        ("NOT_IN", StringOperation::NotIn),
+    ])
 }
 
 /// Elements between commas. Quotes around them are taken off where all have the same kind.
