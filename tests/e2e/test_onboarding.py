@@ -215,23 +215,6 @@ def gateway(rest):
     return rest.create_device(additionalInfo={"gateway": True})
 
 
-def test_a_gateway_is_told_when_its_device_is_renamed_or_deleted(rest, gateway, connect):
-    client = connect("5.0", username=gateway.token)
-    before, after = unique("before"), unique("after")
-    assert client.publish("v1/gateway/connect", json.dumps({"device": before})) == 0
-    device = behind(rest, before)
-    rest.post("/api/device", device.json | {"name": after})
-    rest.post("/api/device", rest.get(f"/api/device/{device.id}").json() | {"label": "no other name"})
-    rest.delete(f"/api/device/{device.id}")
-    # Whoever subscribes later is told as well.
-    assert client.subscribe(("v1/devices/me/rpc/request/+", 1)) == [1]
-    told = [json.loads(client.message()[1]) for _ in range(2)]
-    assert told == [
-        {"method": "gateway_device_renamed", "params": {before: after}},
-        {"method": "gateway_device_deleted", "params": after},
-    ]
-
-
 def behind(rest, name: str) -> Device:
     """The device that a gateway has brought along."""
     saved = rest.device_by_name(name)
@@ -344,6 +327,33 @@ def test_a_deleted_device_does_not_end_its_gateway(rest, gateway, connect):
     # One that is named again is made anew.
     assert client.publish("v1/gateway/telemetry", json.dumps({names[0]: [{"b": 3}]})) == 0
     assert eventually(lambda: rest.values(behind(rest, names[0]).id, "b") == [3])
+
+
+def test_a_gateway_hears_what_becomes_of_its_devices_even_if_it_was_away(rest, gateway, connect):
+    calls = ("v1/devices/me/rpc/request/+", 1)
+    client = connect(username=gateway.token)
+    client.subscribe(calls)
+    old, new = unique("meter"), unique("gauge")
+    client.publish("v1/gateway/connect", json.dumps({"device": old}))
+    saved = behind(rest, old).json
+    renamed = rest.post("/api/device", saved | {"name": new}).json()
+    topic, call = read(client.message())
+    assert topic.startswith("v1/devices/me/rpc/request/")
+    assert (call["method"], call["params"]) == ("gateway_device_renamed", {old: new})
+    # It calls the device by its new name, and is not told things twice for that.
+    client.publish("v1/gateway/connect", json.dumps({"device": new}))
+    assert len(rest.get(f"/api/device/{saved['id']['id']}/sessions").json()) == 1
+    # Another label is none of its business.
+    rest.post("/api/device", renamed | {"label": "warm"})
+    client.client.disconnect()
+    assert eventually(lambda: rest.get(f"/api/device/{gateway.id}/sessions").json() == [])
+    rest.delete(f"/api/device/{saved['id']['id']}")
+    client = connect(username=gateway.token)
+    client.subscribe(calls)
+    _, call = read(client.message())
+    assert (call["method"], call["params"]) == ("gateway_device_deleted", new)
+    told = rest.get(f"/api/rpc/persistent/device/{gateway.id}", pageSize=10, page=0).json()["data"]
+    assert [one["request"]["oneway"] for one in told] == [True, True]
 
 
 def test_what_a_gateway_may_not_say(sysadmin, home, rest, gateway, connect):

@@ -7,13 +7,14 @@ use fieldline_model::message::MsgType;
 use fieldline_model::{Subject, TenantId};
 use serde_json::{Map, Value};
 
-use super::super::device_calls::LAST_GATEWAY;
 use super::super::{Actions, Context, Devices, NameConflict, NewCredentials, ServiceResult};
 use crate::access::Entity;
 use crate::ports::StoreResult;
 
 /// Type of the relation from a gateway to what it has created.
 const CREATED: &str = "Created";
+/// Where a device says through which gateway it came last.
+pub(in super::super) const LAST_GATEWAY: &str = "lastConnectedGateway";
 
 /// See the module.
 pub struct Gateways {
