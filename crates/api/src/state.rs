@@ -19,7 +19,7 @@ use fieldline_core::ports::{
     ScriptTester, StoreError, TimeSeriesStore,
 };
 use fieldline_core::rest_calls::RestCallers;
-use fieldline_core::services::{Context, Onboarding, Services};
+use fieldline_core::services::{Context, DeviceMoves, Onboarding, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 use uuid::Uuid;
@@ -62,6 +62,8 @@ pub struct Deps {
     pub calls: Arc<Calls>,
     /// Devices that customers claim.
     pub onboarding: Arc<Onboarding>,
+    /// Devices that go from one tenant to another.
+    pub moves: Arc<DeviceMoves>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
@@ -97,6 +99,7 @@ pub(crate) struct ApiState {
     pub(crate) devices: Arc<dyn DeviceLink>,
     pub(crate) calls: Arc<Calls>,
     pub(crate) onboarding: Arc<Onboarding>,
+    pub(crate) moves: Arc<DeviceMoves>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) replays: Arc<dyn RuleReplay>,
@@ -171,6 +174,7 @@ impl ApiState {
             devices: deps.devices,
             calls: deps.calls,
             onboarding: deps.onboarding,
+            moves: deps.moves,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
             replays: deps.replays,

@@ -131,6 +131,9 @@ pub(crate) struct HttpOptions {
     /// while all connections of `listen` are taken. Not set: only `listen` answers them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_listen: Option<SocketAddr>,
+    /// Origins of web pages that may use the API from a browser, such as `https://shop.example`, separated by commas; `*`
+    /// for all, empty for none.
+    pub cors_origins: String,
     /// Connections at a time; further ones wait to be accepted.
     pub max_connections: usize,
     /// Connections of one address (an IPv6 /64) at a time, further ones are closed at once; 0 for no limit, as behind a
@@ -145,9 +148,6 @@ pub(crate) struct HttpOptions {
     pub request_timeout: Span,
     /// A client that takes nothing of its answer for this long is cut off.
     pub write_timeout: Span,
-    /// Origins of web pages that may use the API besides those that this server delivers: `*` for all, or a list such as
-    /// `https://a.example.com,https://b.example.com`, or none. A page needs a token in any case.
-    pub cors_origins: String,
     /// Largest body of a telemetry or attributes post of a device.
     pub max_device_body: ByteSize,
     /// Memory that all device posts being read may take together; beyond it posts are answered with 503.
@@ -159,13 +159,13 @@ impl Default for HttpOptions {
         Self {
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
             probe_listen: None,
+            cors_origins: "*".to_owned(),
             max_connections: 4_096,
             max_connections_per_address: 1_024,
             header_timeout: Span::secs(15),
             body_timeout: Span::secs(30),
             request_timeout: Span::secs(60),
             write_timeout: Span::secs(30),
-            cors_origins: "*".to_owned(),
             max_device_body: ByteSize(52_428_800),
             device_body_memory: ByteSize::mib(256),
         }

@@ -2,7 +2,7 @@
 
 mod addresses;
 mod body;
-mod origins;
+pub(crate) mod cors;
 mod stream;
 mod timer;
 
@@ -33,7 +33,6 @@ use tracing::{debug, warn};
 
 use self::addresses::{Addresses, Visit};
 use self::body::{Patience, TimedBody};
-pub(crate) use self::origins::Origins;
 use self::stream::MustRead;
 use self::timer::Timeouts;
 use crate::config::HttpOptions;
@@ -63,7 +62,6 @@ pub(crate) struct Limits {
     header_timeout: Duration,
     write_timeout: Duration,
     body: Patience,
-    origins: Origins,
 }
 
 impl Limits {
@@ -78,13 +76,7 @@ impl Limits {
                 silence: options.body_timeout.0,
                 whole: options.request_timeout.0,
             },
-            origins: Origins::of(&options.cors_origins),
         }
-    }
-
-    /// The same for pages of these origins.
-    pub(crate) fn with_origins(self, origins: Origins) -> Self {
-        Self { origins, ..self }
     }
 
     /// The same for a listener that only probes come to.
@@ -187,8 +179,6 @@ impl Drop for Held {
 
 struct Acceptor {
     routes: Router,
-    /// The same for pages of other origins.
-    foreign: Option<Router>,
     protocol: http1::Builder,
     permits: Arc<Semaphore>,
     addresses: Arc<Addresses>,
@@ -209,7 +199,6 @@ impl Acceptor {
             .max_buf_size(CONNECTION_BUFFER);
         let (alive, left) = mpsc::channel(1);
         Self {
-            foreign: limits.origins.open(&routes),
             routes,
             protocol,
             permits: Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS))),
@@ -266,7 +255,7 @@ impl Acceptor {
             open: self.open.clone(),
         };
         let _ = socket.set_nodelay(true);
-        let (routes, foreign, patience) = (self.routes.clone(), self.foreign.clone(), self.body);
+        let (routes, patience) = (self.routes.clone(), self.body);
         let service = TowerToHyperService::new(tower::service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(|body| TimedBody::new(body, patience));
             request.extensions_mut().insert(ConnectInfo(peer));
@@ -274,10 +263,6 @@ impl Acceptor {
             let unread = match request.headers().contains_key(EXPECT) {
                 true => None,
                 false => request.body_mut().unread(),
-            };
-            let routes = match &foreign {
-                Some(foreign) if origins::is_foreign(&request) => foreign,
-                _ => &routes,
             };
             let answered = routes.clone().oneshot(request);
             async move {

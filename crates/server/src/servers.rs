@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::config::{Config, Loaded, Source};
 use crate::data_dir::Listening;
-use crate::http::{HttpServer, Limits, Origins};
+use crate::http::{HttpServer, Limits, cors};
 use crate::probes::{self, Probes};
 use crate::serve::ServeError;
 
@@ -47,8 +47,6 @@ pub(crate) struct Addresses {
     http: SocketAddr,
     probes: Option<SocketAddr>,
     mqtt: SocketAddr,
-    /// Whose pages may use the API.
-    origins: Origins,
     certificates: Certificates,
 }
 
@@ -68,10 +66,6 @@ impl Addresses {
             http: public("http.listen", config.http.listen),
             probes: config.http.probe_listen,
             mqtt: public("mqtt.listen", config.mqtt.listen),
-            origins: match demo && *loaded.source("http.cors-origins") == Source::Default {
-                true => Origins::Local,
-                false => Origins::of(&config.http.cors_origins),
-            },
             certificates,
         }
     }
@@ -111,7 +105,7 @@ impl Servers {
         config: &Config,
     ) -> Result<Listening, ServeError> {
         let options = &config.http;
-        let limits = Limits::of(options).with_origins(addresses.origins);
+        let limits = Limits::of(options);
         let probes = probes::router(Arc::new(probes));
         let device_limits = device_http::Limits {
             max_body: options.max_device_body.as_usize(),
@@ -122,7 +116,8 @@ impl Servers {
         let routes = api
             .route("/", get(async || Redirect::to("/swagger-ui.html")))
             .merge(device_http::router(self.services.clone(), device_limits))
-            .merge(probes.clone());
+            .merge(probes.clone())
+            .layer(cors::layer(&options.cors_origins));
         let probe_address = match addresses.probes {
             Some(address) => {
                 let limits = limits.clone().for_probes();

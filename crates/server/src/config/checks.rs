@@ -4,7 +4,6 @@ use fieldline_core::options::Span;
 use tracing_subscriber::EnvFilter;
 
 use super::Config;
-use crate::http::Origins;
 
 const SECOND: Span = Span::secs(1);
 const MILLISECOND: Span = Span::millis(1);
@@ -88,10 +87,6 @@ fn http(config: &Config) -> Vec<Check> {
         (
             http.write_timeout >= MILLISECOND,
             "`http.write-timeout` must be more than 0",
-        ),
-        (
-            Origins::parse(&http.cors_origins).is_some(),
-            "`http.cors-origins` must be *, or origins such as https://a.example.com, with commas between them",
         ),
         (
             http.max_device_body.0 >= 1,
@@ -184,6 +179,10 @@ fn coap(config: &Config) -> Vec<Check> {
         (
             coap.acknowledge_after <= SECOND,
             "`coap.acknowledge-after` must be at most 1s, or devices send their requests again before",
+        ),
+        (
+            coap.observer_silence >= SECOND,
+            "`coap.observer-silence` must be 1s or more",
         ),
         (
             coaps.listen.is_none() || (coaps.certificate.is_some() && coaps.private_key.is_some()),
