@@ -183,8 +183,7 @@ mod tests {
             let pause = Duration::from_millis(pause);
             let begun = Instant::now();
             let mut body = TimedBody::new(Drip(pause, Box::pin(tokio::time::sleep(pause))), patience);
-            let mut frame =
-                async || std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+            let mut frame = async || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
             while frame().await.is_some_and(|frame| frame.is_ok()) {}
             let taken = begun.elapsed();
             assert!(patience.whole <= taken && taken < 2 * patience.whole, "{taken:?}");
