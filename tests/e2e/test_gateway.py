@@ -299,6 +299,17 @@ def walk(server: Server, rest: Rest, own, field: Field) -> None:
     assert "boiler" in json.dumps(devices)
     eventually(lambda: rest.latest(own.id), within=20)
 
+    # The device gets another name: the gateway is told, and calls it so from then on, also to a server that never knew the
+    # old one.
+    renamed = rest.get(f"/api/device/{boiler}").json() | {"name": "kettle"}
+    rest.post("/api/device", renamed)
+
+    def notices() -> dict:
+        calls = rest.get(f"/api/rpc/persistent/device/{own.id}", pageSize=10, page=0).json()["data"]
+        return {call["request"]["body"]["method"]: call["status"] for call in calls}
+
+    assert eventually(lambda: notices() == {"gateway_device_renamed": "DELIVERED"}, within=20)
+
     # The server is away, and nothing of what the plant says is lost.
     before = rest.values(boiler, "n")
     server.env |= {f"FIELDLINE_{kind.upper()}_LISTEN": server.listening[kind] for kind in ("http", "mqtt")}
@@ -314,9 +325,11 @@ def walk(server: Server, rest: Rest, own, field: Field) -> None:
         return True
 
     eventually(all_there, within=40)
+    assert find(rest, "boiler") is None
 
     # A device behind it is deleted; the gateway goes on for the other.
     rest.delete(f"/api/device/{pump}")
     assert find(rest, "pump") is None
+    assert eventually(lambda: notices().get("gateway_device_deleted") == "DELIVERED", within=20)
     field.say("from/boiler/data", measured(2000))
     assert eventually(lambda: 2000 in rest.values(boiler, "n"))

@@ -303,6 +303,33 @@ def test_a_deleted_device_does_not_end_its_gateway(rest, gateway, connect):
     assert eventually(lambda: rest.values(behind(rest, names[0]).id, "b") == [3])
 
 
+def test_a_gateway_hears_what_becomes_of_its_devices_even_if_it_was_away(rest, gateway, connect):
+    calls = ("v1/devices/me/rpc/request/+", 1)
+    client = connect(username=gateway.token)
+    client.subscribe(calls)
+    old, new = unique("meter"), unique("gauge")
+    client.publish("v1/gateway/connect", json.dumps({"device": old}))
+    saved = behind(rest, old).json
+    renamed = rest.post("/api/device", saved | {"name": new}).json()
+    topic, call = read(client.message())
+    assert topic.startswith("v1/devices/me/rpc/request/")
+    assert (call["method"], call["params"]) == ("gateway_device_renamed", {old: new})
+    # It calls the device by its new name, and is not told things twice for that.
+    client.publish("v1/gateway/connect", json.dumps({"device": new}))
+    assert len(rest.get(f"/api/device/{saved['id']['id']}/sessions").json()) == 1
+    # Another label is none of its business.
+    rest.post("/api/device", renamed | {"label": "warm"})
+    client.client.disconnect()
+    assert eventually(lambda: rest.get(f"/api/device/{gateway.id}/sessions").json() == [])
+    rest.delete(f"/api/device/{saved['id']['id']}")
+    client = connect(username=gateway.token)
+    client.subscribe(calls)
+    _, call = read(client.message())
+    assert (call["method"], call["params"]) == ("gateway_device_deleted", new)
+    told = rest.get(f"/api/rpc/persistent/device/{gateway.id}", pageSize=10, page=0).json()["data"]
+    assert [one["request"]["oneway"] for one in told] == [True, True]
+
+
 def test_what_a_gateway_may_not_say(sysadmin, home, rest, gateway, connect):
     client = connect("5.0", username=gateway.token)
     for topic, body in [

@@ -6,7 +6,9 @@ import base64
 import hashlib
 import json
 import random
+import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from harness.paho_device import PahoDevice
 from harness.people import create_tenancy
 from harness.rest import Device, Rest, unique
 from harness.server import SYSADMIN, eventually
+from harness.wire import V311, Wire, publish
 from test_sdk import Program
 
 IMAGE = random.Random(7).randbytes(450_001)
@@ -178,6 +181,48 @@ def test_a_tenant_has_no_more_packages_than_its_profile_allows(sysadmin):
     upload(rest, second, IMAGE[: 100 << 10])
 
 
+def test_uploads_under_way_count_as_what_their_tenant_has(sysadmin):
+    tenancy = create_tenancy(sysadmin)
+    rest, profile = tenancy.admin, tenancy.profile
+    profile["profileData"]["configuration"]["maxOtaPackagesInBytes"] = 400 << 10
+    sysadmin.post("/api/tenantProfile", profile)
+    first, second = make_package(rest), make_package(rest)
+    half_way, go_on = threading.Event(), threading.Event()
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: a/b\r\n\r\n'
+
+    def slowly():
+        yield head + IMAGE[: 300 << 10]
+        half_way.set()
+        go_on.wait(20)
+        yield b"\r\n--b--\r\n"
+
+    path = f"/api/otaPackage/{first['id']['id']}"
+    form = {"headers": {"Content-Type": "multipart/form-data; boundary=b"}, "params": {"checksumAlgorithm": "CRC32"}}
+    with ThreadPoolExecutor(1) as pool:
+        uploading = pool.submit(rest.call, "POST", path, data=slowly(), **form)
+        assert half_way.wait(20)
+        try:
+            refused = eventually(lambda: "total size" in message(upload(rest, second, expect=400)))
+        finally:
+            go_on.set()
+        assert refused and uploading.result().json()["dataSize"] == 300 << 10
+    upload(rest, second, IMAGE[: 100 << 10])
+
+
+def test_links_of_packages_are_not_for_everybody(sysadmin, shared):
+    tenancy = create_tenancy(sysadmin)
+    admin = tenancy.admin
+    made = make_package(admin, url="https://example.org/pump?token=secret", usesUrl=True)
+    public = admin.post(f"/api/customer/public/device/{admin.create_device().id}").json()["customerId"]["id"]
+    visitor = Rest(shared.http)
+    visitor.use(visitor.post("/api/auth/login/public", {"publicId": public}).json())
+    kind = f"/api/otaPackages/{profile_id(admin)['id']}/FIRMWARE"
+    for who, url in ((tenancy.customer_user, made["url"]), (visitor, None)):
+        assert who.get(f"/api/otaPackage/info/{made['id']['id']}").json() == made | {"url": url}
+        for path in ("/api/otaPackages", kind):
+            assert who.get(path, pageSize=10, page=0).json()["data"] == [made | {"url": url}]
+
+
 def test_what_is_assigned_is_checked_and_stays(rest):
     device = rest.create_device()
     firmware, software = ready(rest), ready(rest, "SOFTWARE")
@@ -324,6 +369,21 @@ def test_a_device_on_the_sdk_updates_itself(shared, rest, tmp_path: Path):
         assign(rest, device, firmwareId=package["id"])
         assert program.heard("received") == ["1.0"]
     assert (tmp_path / "image").read_bytes() == IMAGE
+
+
+def test_a_device_that_does_not_read_its_chunk_is_cut_off(make_server):
+    settings = {"FIELDLINE_MQTT_CHUNK_GRACE": "1s", "FIELDLINE_MQTT_CHUNK_PACE": str(1 << 30)}
+    server = make_server(env=settings).start()
+    rest = server.rest()
+    device = rest.create_device()
+    package = upload(rest, make_package(rest), bytes(8 << 20), checksumAlgorithm="CRC32").json()
+    assign(rest, device, firmwareId=package["id"])
+    sessions = lambda: rest.get(f"/api/device/{device.id}/sessions").json()
+    with Wire(server.mqtt_address) as wire:
+        assert wire.connect(username=device.token, keep_alive=600) == 0
+        assert len(sessions()) == 1
+        wire.send(publish(V311, "v2/fw/request/0/chunk/0", b""))
+        assert eventually(lambda: sessions() == [])
 
 
 @pytest.mark.timeout(120)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.chains import SAVE, SWITCH, Chain, events, post, script, transform
+from harness.chains import SAVE, SWITCH, Chain, counted, events, post, script, transform
 from harness.paho_device import PahoDevice
 from harness.people import create_tenancy
 from harness.rest import now_ms, telemetry
@@ -117,20 +117,9 @@ def test_messages_are_counted_for_the_tenant(server, rest, device):
     count = chain.node(("action.TbMsgCountNode", {"interval": 1, "telemetryPrefix": "seen"}))
     chain.connect(switch, "Post telemetry", count).connect(count, "Success", chain.node(SAVE))
     chain.save(rest, root=True)
-    tenant = rest.user["tenantId"]["id"]
-
-    def counted() -> int:
-        path = f"/api/plugins/telemetry/TENANT/{tenant}"
-        keys = [key for key in rest.get(f"{path}/keys/timeseries").json() if key.startswith("seen_")]
-        if not keys:
-            return 0
-        query = {"startTs": 0, "endTs": now_ms() + 1, "limit": 1000, "useStrictDataTypes": "true"}
-        points = rest.get(f"{path}/values/timeseries", keys=keys[0], **query).json()[keys[0]]
-        return sum(point["value"] for point in points)
-
     for n in range(7):
         post(server, device, {"n": n})
-    eventually(lambda: counted() == 7)
+    eventually(lambda: counted(rest, "seen") == 7)
 
 
 def test_queues_keep_statistics_of_what_went_well_and_what_did_not(server, rest, device):

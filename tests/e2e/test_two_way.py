@@ -336,6 +336,28 @@ def test_persistent_calls_survive_a_crash(make_server):
             assert stands(tenant, rpc_id, "SUCCESSFUL")["response"] == number
 
 
+def test_a_call_that_was_answered_is_not_sent_again_after_a_crash(make_server, pool):
+    # No checkpoint comes in between: the message of the call is processed again.
+    server = make_server(env={"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "60s"}).start()
+    tenant = server.rest()
+    device = tenant.create_device()
+    with PahoDevice(server.mqtt_address, username=device.token) as client:
+        client.connect()
+        client.subscribe((CALLS, 1))
+        called = pool.submit(calls, tenant, device, "twoway", {"method": "open", "params": {}, "timeout": 60_000})
+        topic, _ = read(client.message())
+        client.publish(topic.replace("request", "response"), '"done"')
+        assert called.result().json() == "done"
+        server.kill()
+    server.start()
+    tenant = server.rest()
+    with PahoDevice(server.mqtt_address, username=device.token) as client:
+        client.connect()
+        client.subscribe((CALLS, 1))
+        calls(tenant, device, "oneway", {"method": "close", "params": {}})
+        assert read(client.message())[1]["method"] == "close"
+
+
 def test_the_rule_engine_is_told_how_it_stands_with_a_call(shared, chained, connect):
     chain = Chain()
     ways = chain.node(SWITCH)

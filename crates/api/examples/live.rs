@@ -19,7 +19,7 @@ use fieldline_core::clock::Clock as _;
 use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::ports::{NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScripts};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::Onboarding;
+use fieldline_core::services::{DeviceMoves, Onboarding};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::Subject;
@@ -167,6 +167,7 @@ impl Platform {
             devices: Arc::new(NoDeviceLink),
             calls,
             onboarding: Onboarding::new(world.context.clone()),
+            moves: DeviceMoves::new(world.context.clone(), live.clone()),
             rule_nodes: Arc::new(NoRuleNodes),
             scripts: Arc::new(NoScripts),
             replays: Arc::new(NoRuleReplay),

@@ -1,12 +1,15 @@
 //! Reads requests, and refuses malformed ones with the error body of the API.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::convert::Infallible;
 use std::str::FromStr;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use fieldline_model::page::{PageLink, SortOrder};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize as _, Deserializer};
@@ -53,17 +56,67 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// The query of a request. Empty values count as absent where the field is an `Option` of a number or a flag.
+/// The query of a request. A name that stands there several times makes one list, as if its values were joined by commas.
+/// Empty values count as absent where the field is an `Option` of a number or a flag.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        axum::extract::Query::try_from_uri(&parts.uri)
+        let uri = lists_joined(&parts.uri)?;
+        axum::extract::Query::try_from_uri(&uri)
             .map(|axum::extract::Query(query)| Self(query))
             .map_err(|rejection| ApiError::bad_request(rejection.body_text()))
     }
+}
+
+/// The names and values of a query as they stand there.
+pub(crate) struct Pairs(pub(crate) Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Pairs {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts.uri.query().unwrap_or_default()))
+    }
+}
+
+impl Pairs {
+    /// Those of a query string.
+    pub(crate) fn of(query: &str) -> Self {
+        Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    }
+}
+
+/// A query in which every name stands once: clients write lists in either way.
+fn lists_joined(uri: &Uri) -> Result<Cow<'_, Uri>, ApiError> {
+    let mut lists: BTreeMap<Cow<'_, str>, Cow<'_, str>> = BTreeMap::new();
+    let mut joined = false;
+    for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
+        match lists.entry(name) {
+            Entry::Vacant(place) => {
+                place.insert(value);
+            }
+            Entry::Occupied(list) => {
+                let list = list.into_mut().to_mut();
+                list.push(',');
+                list.push_str(&value);
+                joined = true;
+            }
+        }
+    }
+    if !joined {
+        return Ok(Cow::Borrowed(uri));
+    }
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(lists)
+        .finish();
+    Uri::builder()
+        .path_and_query(format!("/?{query}"))
+        .build()
+        .map(Cow::Owned)
+        .map_err(|error| ApiError::bad_request(format!("The query cannot be read: {error}")))
 }
 
 /// A flag of a query or a path as clients write it: Python's say `True`; `None` where it is empty.

@@ -19,7 +19,7 @@ use fieldline_core::ports::{
     RuleReplay, ScriptTester, SmsSender, StoreError, TimeSeriesStore,
 };
 use fieldline_core::rest_calls::RestCallers;
-use fieldline_core::services::{Context, Onboarding, Services};
+use fieldline_core::services::{Context, DeviceMoves, Onboarding, Services};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 use uuid::Uuid;
@@ -67,6 +67,8 @@ pub struct Deps {
     pub calls: Arc<Calls>,
     /// Devices that customers claim.
     pub onboarding: Arc<Onboarding>,
+    /// Devices that go from one tenant to another.
+    pub moves: Arc<DeviceMoves>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
@@ -102,6 +104,7 @@ pub(crate) struct ApiState {
     pub(crate) devices: Arc<dyn DeviceLink>,
     pub(crate) calls: Arc<Calls>,
     pub(crate) onboarding: Arc<Onboarding>,
+    pub(crate) moves: Arc<DeviceMoves>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) replays: Arc<dyn RuleReplay>,
@@ -182,6 +185,7 @@ impl ApiState {
             devices: deps.devices,
             calls: deps.calls,
             onboarding: deps.onboarding,
+            moves: deps.moves,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
             replays: deps.replays,

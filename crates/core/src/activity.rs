@@ -432,6 +432,8 @@ impl EntityListener for ActivityTracker {
         let mut states = self.states.lock();
         match change {
             EntityChange::DeviceDeleted(tenant, device) => states.remove(&Subject::device(tenant, device)),
+            // It may be active still, and is watched here from now on.
+            EntityChange::DeviceMoved(tenant, device) => states.restore(Subject::device(tenant, device)),
             EntityChange::TenantDeleted(tenant) => states.remove_tenant(tenant),
             // The time-out may be another one now.
             EntityChange::AttributesChanged(subject, AttributeScope::Server) => states.outdate(subject),

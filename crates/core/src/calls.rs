@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{Rpc, RpcBody, RpcRequest, RpcStatus};
-use fieldline_model::{DeviceId, RpcId, Subject, TenantId};
+use fieldline_model::{DeviceId, RpcId, Subject, TenantId, new_uuid};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
@@ -57,6 +57,7 @@ pub struct Calls {
     options: Options,
     engine: OnceLock<Arc<dyn RuleEngine>>,
     book: Mutex<Book>,
+    run_id: Uuid,
     rest: Arc<Callers>,
     changes: Changes,
     /// Calls by devices.
@@ -87,6 +88,7 @@ impl Calls {
             store,
             engine: OnceLock::new(),
             book: Mutex::new(Book::starting_at(since, &options)),
+            run_id: new_uuid(),
             rest: Arc::default(),
             changes: Changes::default(),
             options,
@@ -97,6 +99,11 @@ impl Calls {
     /// Who is told how it stands with persistent calls; until then nobody is.
     pub fn report_to(&self, engine: Arc<dyn RuleEngine>) {
         let _ = self.engine.set(engine);
+    }
+
+    /// Tells calls that this run of the program has taken from those of others.
+    pub const fn run_id(&self) -> Uuid {
+        self.run_id
     }
 
     /// The settings.
@@ -303,7 +310,10 @@ impl Calls {
             };
             return self.call_persistently(request, status).await;
         }
-        if is_over {
+        // A message that is processed again after a crash: the run that took the call may have sent it, and its client has
+        // gone with that run. Nobody was told that it was sent who was not told by then.
+        let is_of_another_run = request.origin_run.is_some_and(|run| run != self.run_id);
+        if is_over || is_of_another_run {
             return Err(DeviceRpcError::Timeout);
         }
         let answer = {
@@ -366,12 +376,15 @@ impl Calls {
         };
         let stored = persistent_call(request, call.number, status, self.clock.now_ms());
         if let Err(error) = self.store.insert(&stored).await {
-            tracing::warn!(device = %request.device, %error, "cannot store a call to a device");
             if has_place {
                 let mut book = self.book.lock();
                 book.remove(call.device, call.number);
                 self.go_on(&mut book, subject);
             }
+            if error.kind() == StoreErrorKind::Conflict && self.is_kept(request).await {
+                return Ok(Some(accepted(request)));
+            }
+            tracing::warn!(device = %request.device, %error, "cannot store a call to a device");
             return Err(match error.kind() {
                 StoreErrorKind::Invalid => DeviceRpcError::NotFound,
                 _ => DeviceRpcError::Internal,
@@ -390,8 +403,20 @@ impl Calls {
             self.dispatch(&mut book, &call);
         }
         drop(book);
-        Ok(Some(json!({ "rpcId": request.id }).to_string()))
+        Ok(Some(accepted(request)))
     }
+
+    /// Whether a call was stored by an earlier run, which had its message before: its processing is repeated.
+    async fn is_kept(&self, request: &DeviceRpcRequest) -> bool {
+        let is_repeated = request.origin_run.is_none_or(|run| run != self.run_id);
+        let kept = self.store.get(request.tenant, RpcId(request.id)).await;
+        is_repeated && matches!(kept, Ok(Some(kept)) if kept.device_id == request.device)
+    }
+}
+
+/// What the caller of a persistent call is told.
+fn accepted(request: &DeviceRpcRequest) -> String {
+    json!({ "rpcId": request.id }).to_string()
 }
 
 /// A session has taken a call. Returns whether that is all there is to do: one that needs no answer, and after which no

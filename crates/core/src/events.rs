@@ -15,6 +15,8 @@ use parking_lot::RwLock;
 pub enum EntityChange {
     DeviceSaved(TenantId, DeviceId),
     DeviceDeleted(TenantId, DeviceId),
+    /// It came from another tenant, and has brought its values along.
+    DeviceMoved(TenantId, DeviceId),
     DeviceCredentialsChanged(TenantId, DeviceId),
     DeviceProfileChanged(TenantId, DeviceProfileId),
     CustomerSaved(TenantId, CustomerId),

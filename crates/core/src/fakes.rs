@@ -100,6 +100,7 @@ impl FakeStores {
             calculated_fields: self.clone(),
             users: self.clone(),
             devices: self.clone(),
+            device_moves: Arc::new(absent::Absent),
             device_profiles: self.clone(),
             device_credentials: self.clone(),
             assets: Arc::new(absent::Absent),

@@ -12,8 +12,8 @@ use parking_lot::RwLock;
 
 use crate::ports::{
     AttributeParts, AttributeRow, AttributeStore, DeleteSeries, Effects, Hears, IngestStore, Offset,
-    Partition, RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueChange, ValueListener,
-    ValueSource,
+    Partition, RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueChange, ValueHandOver,
+    ValueListener, ValueSource,
 };
 
 /// The stores of values with those who listen to their changes.
@@ -21,6 +21,7 @@ pub struct LiveStore {
     series: Arc<dyn TimeSeriesStore>,
     attributes: Arc<dyn AttributeStore>,
     ingest: Arc<dyn IngestStore>,
+    hand_over: Arc<dyn ValueHandOver>,
     listeners: RwLock<Vec<Arc<dyn ValueListener>>>,
 }
 
@@ -30,11 +31,13 @@ impl LiveStore {
         series: Arc<dyn TimeSeriesStore>,
         attributes: Arc<dyn AttributeStore>,
         ingest: Arc<dyn IngestStore>,
+        hand_over: Arc<dyn ValueHandOver>,
     ) -> Arc<Self> {
         Arc::new(Self {
             series,
             attributes,
             ingest,
+            hand_over,
             listeners: RwLock::default(),
         })
     }
@@ -175,6 +178,25 @@ impl TimeSeriesStore for LiveStore {
         let gone = told(ValueChange::AllDeleted(subject, ValueSource::Latest));
         self.tell(std::iter::once(gone));
         deleted
+    }
+}
+
+#[async_trait]
+impl ValueHandOver for LiveStore {
+    async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool> {
+        let handed = self.hand_over.hand_over(from, to).await;
+        // Some of it may be handed over where it failed.
+        if !matches!(handed, Ok(false)) {
+            let attributes = AttributeScope::ALL.map(ValueSource::Attribute);
+            for source in std::iter::once(ValueSource::Latest).chain(attributes) {
+                let changes = [
+                    ValueChange::AllDeleted(from, source),
+                    ValueChange::HandedOver(to, source),
+                ];
+                self.tell(changes.into_iter().map(told));
+            }
+        }
+        handed
     }
 }
 

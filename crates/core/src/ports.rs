@@ -7,6 +7,7 @@ mod attributes;
 mod audit;
 mod calculated_fields;
 mod dashboards;
+mod device_moves;
 mod entities;
 mod entity_rows;
 mod error;
@@ -44,6 +45,7 @@ pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
+pub use device_moves::{DeviceMove, DeviceMoveStore};
 pub use entities::{
     CustomerStore, DeviceCredentialsStore, EntityStores, Login, TenantProfileStore, TenantStore, UserFilter,
     UserStore,
@@ -68,7 +70,7 @@ pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};
 pub use reprocess::{FieldReprocess, NoFieldReprocess};
-pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, RestCalls};
+pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, ORIGIN_RUN, RestCalls};
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{
     NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
@@ -77,4 +79,6 @@ pub use rules::{NoRuleEngine, RuleEngine};
 pub use settings::SettingsStore;
 pub use sms::{NoSms, SmsSender};
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
-pub use values::{Hears, StoredValue, ValueChange, ValueListener, ValueReader, ValueSource, ValuesOf};
+pub use values::{
+    Hears, StoredValue, ValueChange, ValueHandOver, ValueListener, ValueReader, ValueSource, ValuesOf,
+};

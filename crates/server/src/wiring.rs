@@ -17,7 +17,7 @@ use fieldline_core::password::Passwords;
 use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine};
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{self, Onboarding, seed};
+use fieldline_core::services::{self, DeviceMoves, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_journal::EmbeddedJournal;
@@ -62,7 +62,7 @@ impl Stores {
         let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
         let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
         let database = Database::sqlite(&dir.entities(), &config.sql).await?;
-        let live = LiveStore::new(series.clone(), series.clone(), series.clone());
+        let live = LiveStore::new(series.clone(), series.clone(), series.clone(), series.clone());
         Ok(Self {
             journal,
             live,
@@ -132,6 +132,7 @@ impl Stores {
             devices: core.sessions.clone(),
             calls: core.calls.clone(),
             onboarding: core.onboarding.clone(),
+            moves: core.moves.clone(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
             live: self.live.clone(),
@@ -178,6 +179,7 @@ pub(crate) struct Core {
     calls: Arc<Calls>,
     downloads: Arc<Downloads>,
     onboarding: Arc<Onboarding>,
+    moves: Arc<DeviceMoves>,
     guard: Arc<AddressGuard>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
@@ -194,6 +196,8 @@ pub(crate) struct Core {
     reporting: JoinHandle<()>,
     /// Tells devices of their packages; ends with the activity tracker.
     rolling_out: JoinHandle<()>,
+    /// Has devices that went to another tenant followed by their values.
+    following: JoinHandle<()>,
     /// Keeps what changes with calls to devices; ends with the activity tracker.
     calling: JoinHandle<()>,
     housekeeping: JoinHandle<()>,
@@ -272,6 +276,7 @@ impl Core {
         activity.report_to(rules.pusher());
         calls.report_to(rules.pusher());
         let onboarding = Onboarding::with_options(stores.context(rules.pusher()), &config.claiming);
+        let moves = DeviceMoves::new(stores.context(rules.pusher()), stores.live.clone());
         let ingest_stores = IngestStores {
             store: stores.live.clone(),
             activity: activity.clone(),
@@ -288,6 +293,10 @@ impl Core {
         tokio::spawn(fieldline_rules::stats::report(rules.clone()));
         tokio::spawn(rules.mail_tokens().keep_open());
         let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
+        let unfinished = rules.common().services.rules.ota_packages.discard_unfinished();
+        if let Err(error) = unfinished.await {
+            warn!(%error, "cannot delete uploads that were cut off");
+        }
         let housekeeping = Housekeeping {
             alarms: rules.common().services.rules.alarms.clone(),
             calls: rules.common().services.rules.calls.clone(),
@@ -299,6 +308,7 @@ impl Core {
         };
         let housekeeping = tokio::spawn(housekeeping.run());
         let stop_activity = watch::Sender::new(false);
+        let following = tokio::spawn(moves.clone().run(stop_activity.subscribe()));
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
         let rolling_out = tokio::spawn(rollouts.run(stop_activity.subscribe()));
@@ -309,6 +319,7 @@ impl Core {
             calls,
             downloads,
             onboarding,
+            moves,
             guard: Arc::new(AddressGuard::new(
                 config.address_guard.clone(),
                 stores.clock.clone(),
@@ -325,6 +336,7 @@ impl Core {
             watching,
             reporting,
             rolling_out,
+            following,
             calling,
             housekeeping,
         })
@@ -384,6 +396,8 @@ impl Core {
     /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
     pub(crate) async fn finish(self, stores: &Stores, deadline: Deadline) {
         self.housekeeping.abort();
+        // What is left follows after the next start.
+        self.following.abort();
         self.rules.stop();
         // Sessions have ended just now, which the journal can still be told.
         deadline.step("device events", 0.2, self.activity.flush()).await;

@@ -9,6 +9,7 @@ mod firmware;
 mod gateway;
 mod incoming;
 mod keepalive;
+mod large;
 mod listener;
 mod login;
 mod partial;
@@ -39,6 +40,10 @@ pub struct Options {
     /// Memory that packets may take of which only a part has arrived, over all connections; one that would take more is
     /// closed.
     pub partial_memory: ByteSize,
+    /// How long a device may take to read a chunk of a package that is larger than 64 KiB, besides what `chunk-pace` gives it.
+    pub chunk_grace: Span,
+    /// Bytes a second at which such a chunk has to be read at least.
+    pub chunk_pace: ByteSize,
     /// A device that has not logged in by then is cut off, TLS handshake included.
     pub connect_timeout: Span,
     /// A device that asked for no keep-alive is cut off when it was silent for this long.
@@ -60,6 +65,8 @@ impl Default for Options {
             max_connections: 1_000_000,
             max_packet: ByteSize(65_536),
             partial_memory: ByteSize::mib(256),
+            chunk_grace: Span::secs(30),
+            chunk_pace: ByteSize(32 << 10),
             connect_timeout: Span::secs(10),
             inactivity_timeout: Span::secs(600),
             sessions_per_device: 1,

@@ -77,6 +77,11 @@ row(
 )
 row("POST /api/customer/public/device/{deviceId}", "- + - - -", device_id())
 row("DELETE /api/customer/device/{deviceId}", "- + - - -", device_id())
+row(
+    "POST /api/tenant/{tenantId}/device/{deviceId}",
+    "- + - - -",
+    lambda w, fresh: Call({"tenantId": w.other_tenant_id, "deviceId": w.make_device() if fresh else w.device}),
+)
 
 PROFILE = lambda make=None, **more: on("deviceProfileId", lambda w: w.profile, make, **more)
 row("GET /api/deviceProfile/{deviceProfileId}", "- + - - -", PROFILE())

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import requests
 
-from harness.rest import Rest, unique
+from harness.rest import Rest, now_ms, unique
 
 PREFIX = "org.thingsboard.rule.engine."
 
@@ -115,6 +115,17 @@ def queue(name: str | None = None, submit: str = "BURST", processing: str = "SKI
             "maxPauseBetweenRetries": 0,
         },
     } | fields
+
+
+def counted(rest: Rest, prefix: str) -> int:
+    """The sum of what message count nodes of this prefix have kept with the tenant."""
+    path = f"/api/plugins/telemetry/TENANT/{rest.user['tenantId']['id']}"
+    keys = [key for key in rest.get(f"{path}/keys/timeseries").json() if key.startswith(f"{prefix}_")]
+    if not keys:
+        return 0
+    query = {"startTs": 0, "endTs": now_ms() + 1, "limit": 1000, "useStrictDataTypes": "true"}
+    points = rest.get(f"{path}/values/timeseries", keys=keys[0], **query).json()[keys[0]]
+    return sum(point["value"] for point in points)
 
 
 def alarms(rest: Rest, entity: str, kind: str = "DEVICE") -> list[dict]:

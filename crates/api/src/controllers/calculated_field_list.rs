@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{PageParams, Query, missing, parse_uuid, parse_uuids};
+use crate::extract::{PageParams, Pairs, Query, missing, parse_uuid, parse_uuids};
 use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
@@ -146,7 +146,7 @@ async fn list(
     Query(filter): Query<FilterParams>,
     Query(entities): Query<EntityParams>,
     Query(page): Query<PageParams>,
-    Query(pairs): Query<Vec<(String, String)>>,
+    Pairs(pairs): Pairs,
 ) -> ApiResult<Json<PageData<CalculatedFieldInfo>>> {
     let filter = filter.filter(entities, pairs)?;
     let link = page.link()?;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{Entity, Operation};
+use fieldline_core::access::{Entity, Operation, Principal};
 use fieldline_core::ports::OtaPackageFilter;
 use fieldline_model::entity::{OtaPackageInfo, SaveOtaPackageInfoRequest};
 use fieldline_model::message::MsgType;
@@ -75,6 +75,15 @@ async fn upload(
     Ok(Json(saved))
 }
 
+/// A package as the caller may see it. The link may hold what gives access to the file, which is not for everybody who
+/// knows of a public customer.
+fn shown(caller: &Principal, package: OtaPackageInfo) -> OtaPackageInfo {
+    match caller.is_public() {
+        true => OtaPackageInfo { url: None, ..package },
+        false => package,
+    }
+}
+
 /// A package without its data.
 #[utoipa::path(get, path = "/api/otaPackage/info/{otaPackageId}", tag = "ota-package",
     operation_id = "getOtaPackageInfoById", params(("otaPackageId" = Uuid, Path)),
@@ -91,7 +100,7 @@ async fn info(
         .get(caller.tenant, OtaPackageId(id))
         .await?;
     let gone = || ApiError::not_found(format!("Ota package with id [{id}] is not found"));
-    Ok(Json(found.ok_or_else(gone)?))
+    Ok(Json(shown(&caller, found.ok_or_else(gone)?)))
 }
 
 /// A package with its data as base64 in `data`.
@@ -130,7 +139,7 @@ async fn list(
     let page = stores
         .list(caller.tenant, OtaPackageFilter::All, &page.link()?)
         .await?;
-    Ok(Json(page))
+    Ok(Json(page.map(|package| shown(&caller, package))))
 }
 
 /// A page of packages that can be assigned to devices of a profile.
@@ -147,7 +156,8 @@ async fn list_ready(
     let profile = DeviceProfileId(parse_uuid(&profile)?);
     let filter = OtaPackageFilter::Ready(profile, ota::parse(&kind)?);
     let stores = &api.entities.ota_packages;
-    Ok(Json(stores.list(caller.tenant, filter, &page.link()?).await?))
+    let page = stores.list(caller.tenant, filter, &page.link()?).await?;
+    Ok(Json(page.map(|package| shown(&caller, package))))
 }
 
 /// Deletes a package that no device and no profile has.

@@ -197,6 +197,7 @@ fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) ->
             .min(longest),
         additional_info: body.additional_info.map(|info| info.to_string()),
         rest_origin: Some(SERVICE_ID.to_owned()),
+        origin_run: Some(api.calls.run_id()),
     })
 }
 

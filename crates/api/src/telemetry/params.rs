@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::convert::Infallible;
 use std::fmt;
 
-use axum::extract::{FromRequestParts, Query};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use fieldline_core::ports::DeleteSeries;
 use fieldline_model::kv::MAX_KEY_BYTES;
@@ -14,7 +14,7 @@ use super::buckets::{BucketError, CalendarUnit, Interval, buckets};
 use super::render::Typing;
 use super::source::Window;
 use super::zone::Zone;
-use crate::extract::parse_flag;
+use crate::extract::{Pairs, parse_flag};
 
 /// Raw points of a series given out where the request names no limit.
 const DEFAULT_LIMIT: usize = 100;
@@ -48,8 +48,10 @@ pub(super) struct Params(Vec<(String, String)>);
 impl<S: Send + Sync> FromRequestParts<S> for Params {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Query::try_from_uri(&parts.uri).map_or_else(|_| Self::default(), |Query(pairs)| Self(pairs)))
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        Pairs::from_request_parts(parts, state)
+            .await
+            .map(|Pairs(pairs)| Self(pairs))
     }
 }
 
@@ -98,7 +100,7 @@ impl Params {
         })
     }
 
-    /// The names in `key`, which may stand several times, or else in the comma-separated `keys`; each once.
+    /// The names in `key`, which may stand several times, or else in the comma-separated `keys`, which may, too; each once.
     pub(super) fn keys(&self) -> Result<Vec<String>, BadInput> {
         let mut keys: Vec<&str> = self
             .0
@@ -107,13 +109,14 @@ impl Params {
             .map(|(_, key)| key.as_str())
             .collect();
         if keys.is_empty() {
-            let list = self.0.iter().find(|(name, _)| name == "keys");
-            keys = list.map_or_else(Vec::new, |(_, list)| {
-                list.trim_end_matches(',').split(',').collect()
-            });
-            if keys == [""] {
-                keys.clear();
-            }
+            keys = self
+                .0
+                .iter()
+                .filter(|(name, _)| name == "keys")
+                .map(|(_, list)| list.trim_end_matches(','))
+                .filter(|list| !list.is_empty())
+                .flat_map(|list| list.split(','))
+                .collect();
         }
         let mut seen = HashSet::new();
         keys.retain(|key| seen.insert(*key));
@@ -254,8 +257,7 @@ mod tests {
     use super::*;
 
     fn params(query: &str) -> Params {
-        let uri = format!("/?{query}").parse().unwrap();
-        Params(Query::try_from_uri(&uri).unwrap().0)
+        Params(Pairs::of(query).0)
     }
 
     #[test]
@@ -265,6 +267,7 @@ mod tests {
             ("keys=", vec![]),
             ("keys=a", vec!["a"]),
             ("keys=a,b,a,", vec!["a", "b"]),
+            ("keys=a,b&keys=&keys=c,", vec!["a", "b", "c"]),
             ("keys=a,b&key=c,d&key=e", vec!["c,d", "e"]),
             ("keys=%D1%82+%2C", vec!["т "]),
         ] {

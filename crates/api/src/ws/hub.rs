@@ -149,16 +149,22 @@ impl ValueListener for Hub {
         let Some(watches) = shard.get(&subject) else {
             return;
         };
-        let mut owned: Option<Arc<Change>> = None;
-        for watch in watches.iter().filter(|watch| watch.sources & bit(source) != 0) {
-            let change = owned.get_or_insert_with(|| {
-                Arc::new(Change {
-                    subject,
-                    source,
-                    what: What::of(&change),
-                })
-            });
-            watch.mailbox.put(watch.command, Arc::clone(change));
+        let mut watches = watches
+            .iter()
+            .filter(|watch| watch.sources & bit(source) != 0)
+            .peekable();
+        if watches.peek().is_none() {
+            return;
+        }
+        // Copied once, for those who watch.
+        let Some(what) = What::of(&change) else { return };
+        let change = Arc::new(Change {
+            subject,
+            source,
+            what,
+        });
+        for watch in watches {
+            watch.mailbox.put(watch.command, Arc::clone(&change));
         }
     }
 }

@@ -58,15 +58,17 @@ pub(super) enum What {
 }
 
 impl What {
-    pub(super) fn of(change: &ValueChange<'_>) -> Self {
-        match change {
+    /// `None` where that is nothing to be told: who watches an entity is asked again once it has changed hands.
+    pub(super) fn of(change: &ValueChange<'_>) -> Option<Self> {
+        Some(match change {
             ValueChange::Points(row) => Self::Stored(row.ts, row.values.into()),
             ValueChange::Attributes(row) => Self::Stored(row.ts, row.values.into()),
             ValueChange::SeriesDeleted(_, names) | ValueChange::AttributesDeleted(_, _, names) => {
                 Self::Deleted(names.to_vec())
             }
             ValueChange::AllDeleted(..) => Self::AllDeleted,
-        }
+            ValueChange::HandedOver(..) => return None,
+        })
     }
 
     fn bytes(&self) -> usize {

@@ -474,3 +474,40 @@ async fn names_of_keys_are_found() {
     assert_eq!(infos["timeseries"][1]["key"], "temperature");
     assert_eq!(world.sysadmin().await.refused("POST", path, &asked).await.0, 403);
 }
+
+#[tokio::test]
+async fn packages_are_entities_like_others() {
+    let world = World::demo().await;
+    let admin = world.admin().await;
+    let profile = admin.get("/api/deviceProfileInfo/default").await;
+    let asked = query(&json!({ "type": "entityType", "entityType": "OTA_PACKAGE" }), &[]);
+    assert!(names(&find(&admin, &asked).await).is_empty());
+    let mut saved = Vec::new();
+    for title in ["pump", "valve"] {
+        let package = json!({
+            "deviceProfileId": profile["id"], "type": "FIRMWARE", "title": title, "version": "1.0",
+            "additionalInfo": { "description": title },
+        });
+        saved.push(admin.post("/api/otaPackage", &package).await);
+    }
+    let mut asked = query(
+        &json!({ "type": "entityName", "entityType": "OTA_PACKAGE", "entityNameFilter": "pu" }),
+        &[],
+    );
+    asked["entityFields"] = json!([
+        key("ENTITY_FIELD", "name"),
+        key("ENTITY_FIELD", "additionalInfo"),
+        key("ENTITY_FIELD", "createdTime"),
+    ]);
+    let page = find(&admin, &asked).await;
+    assert_eq!(names(&page), ["pump"]);
+    let fields = &page["data"][0]["latest"]["ENTITY_FIELD"];
+    assert_eq!(fields["additionalInfo"]["value"], "{\"description\":\"pump\"}");
+    assert_eq!(fields["createdTime"]["value"], NOW.to_string());
+    let ids = json!({ "type": "entityList", "entityType": "OTA_PACKAGE",
+        "entityList": [id(&saved[1]), id(&saved[0])] });
+    assert_eq!(names(&find(&admin, &query(&ids, &[])).await).len(), 2);
+    admin.delete(&format!("/api/otaPackage/{}", id(&saved[0]))).await;
+    let all = query(&json!({ "type": "entityType", "entityType": "OTA_PACKAGE" }), &[]);
+    assert_eq!(names(&find(&admin, &all).await), ["valve"]);
+}

@@ -10,6 +10,7 @@ mod assets;
 mod audit;
 mod calculated_fields;
 mod dashboards;
+mod device_moves;
 mod devices;
 mod docs;
 mod entity_queries;

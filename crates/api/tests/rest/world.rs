@@ -13,7 +13,7 @@ use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::calls::Calls;
 use fieldline_core::ports::{Mail, MailSender, RuleEngine, SmsSender, StoreResult, UnknownMachine};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{Context, Onboarding};
+use fieldline_core::services::{Context, DeviceMoves, Onboarding};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
@@ -34,6 +34,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) router: Router,
     pub(crate) context: Context,
+    pub(crate) moves: Arc<DeviceMoves>,
     /// How much tenants use.
     pub(crate) usage: Arc<ApiUsage>,
     /// What the rule engine was told.
@@ -179,6 +180,7 @@ impl World {
         events.listen(usage.clone());
         let rest_calls = RestCallers::new("test", WaitLimits::default());
         let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
+        let moves = DeviceMoves::new(context.clone(), live.clone());
         let deps = Deps {
             usage: usage.clone(),
             entities,
@@ -198,6 +200,7 @@ impl World {
             devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
             calls,
             onboarding: Onboarding::new(context.clone()),
+            moves: moves.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),
@@ -207,6 +210,7 @@ impl World {
             router: fieldline_api::router(deps, options),
             clock,
             context,
+            moves,
             usage,
             heard,
             rest_calls,

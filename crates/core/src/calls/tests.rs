@@ -79,7 +79,7 @@ impl World {
 
     fn request(&self) -> DeviceRpcRequest {
         DeviceRpcRequest {
-            id: fieldline_model::new_uuid(),
+            id: new_uuid(),
             tenant: self.device.subject.tenant,
             device: self.device.id,
             method: "set".to_owned(),
@@ -90,6 +90,7 @@ impl World {
             expires_ms: NOW + 30_000,
             additional_info: None,
             rest_origin: None,
+            origin_run: None,
         }
     }
 
@@ -204,6 +205,26 @@ async fn a_call_waits_for_its_device_until_it_expires() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_another_run_has_taken_is_not_sent_again_unless_it_is_kept() {
+    let world = World::new().await;
+    let session = world.session();
+    world.subscribe(&session);
+    let of_run = |run, persistent| DeviceRpcRequest {
+        origin_run: Some(run),
+        persistent,
+        ..world.request()
+    };
+    let taken = world.begin(of_run(new_uuid(), false)).await.unwrap();
+    assert_eq!(taken, Err(DeviceRpcError::Timeout));
+    assert!(call(session.control()).is_none());
+    world.begin(of_run(new_uuid(), true));
+    world.begin(of_run(world.calls.run_id(), false));
+    world.settle().await;
+    assert!(call(session.control()).is_some() && call(session.control()).is_some());
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_persistent_call_is_delivered_when_the_device_comes_back_and_its_states_are_told() {
     let world = World::new().await;
     let request = DeviceRpcRequest {
@@ -260,7 +281,7 @@ async fn a_persistent_call_survives_a_restart_and_expires_in_its_time() {
     // The same device of the same tenant, in another run.
     let world = World::with(store).await;
     let expires = DeviceRpcRequest {
-        id: fieldline_model::new_uuid(),
+        id: new_uuid(),
         expires_ms: NOW + 5_000,
         ..request.clone()
     };

@@ -354,7 +354,8 @@ pub(super) fn meaning(
         EntityChange::TenantProfileChanged(profile) => (settings.tenant_profile == profile, Mark::Stale),
         EntityChange::TenantSaved(tenant) => (subject.tenant == tenant, Mark::Stale),
         EntityChange::TenantDeleted(tenant) => (subject.tenant == tenant, Mark::Revoked),
-        EntityChange::CustomerSaved(..)
+        EntityChange::DeviceMoved(..)
+        | EntityChange::CustomerSaved(..)
         | EntityChange::CustomerDeleted(..)
         | EntityChange::UserChanged(..)
         | EntityChange::CalculatedFieldChanged(..)

@@ -82,7 +82,8 @@ impl Index {
             }
         };
         match change {
-            EntityChange::CustomerSaved(..)
+            EntityChange::DeviceMoved(..)
+            | EntityChange::CustomerSaved(..)
             | EntityChange::CustomerDeleted(..)
             | EntityChange::UserChanged(..)
             | EntityChange::CalculatedFieldChanged(..)

@@ -130,6 +130,10 @@ impl Row {
                 chain.created_time
             }
             Entity::Queue(queue) => queue.created_time,
+            Entity::OtaPackage(package) => {
+                row.info(package.additional_info.as_ref());
+                package.created_time
+            }
             Entity::Dashboard(dashboard) => dashboard.created_time,
             Entity::QueueStats(stats) => {
                 row.add(Field::QueueName, Some(&stats.queue_name));

@@ -265,6 +265,7 @@ impl EntityListener for Tables {
             }
             Change::EntityViewChanged(tenant, id) => self.stale(tenant, Kind::EntityView, Some(id.0)),
             Change::DashboardChanged(tenant, id) => self.stale(tenant, Kind::Dashboard, Some(id.0)),
+            Change::OtaPackageChanged(tenant, id) => self.stale(tenant, Kind::OtaPackage, Some(id.0)),
             Change::CustomerSaved(tenant, id) => self.stale(tenant, Kind::Customer, Some(id.0)),
             Change::UserChanged(tenant, id) => self.stale(tenant, Kind::User, Some(id.0)),
             // The type of an entity is the name of its profile.
@@ -306,10 +307,10 @@ impl EntityListener for Tables {
                 self.count.store(tables.len(), Ordering::Release);
             }
             Change::DeviceCredentialsChanged(..)
+            | Change::DeviceMoved(..)
             | Change::CalculatedFieldChanged(..)
             | Change::RelationChanged(..)
             | Change::AlarmChanged(..)
-            | Change::OtaPackageChanged(..)
             | Change::AttributesChanged(..) => {}
         }
     }

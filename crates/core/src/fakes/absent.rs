@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity, AssetProfile,
+    Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity, AssetProfile, Device,
     EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery,
 };
 use fieldline_model::page::{PageData, PageLink};
@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::absent;
 use crate::ports::{
     AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
-    EntityViewStore, ImportRow, ImportedValues, ProfileStore, RelationEnds, RelationKey, RelationStore,
-    StoreResult,
+    DeviceMove, DeviceMoveStore, EntityViewStore, ImportRow, ImportedValues, ProfileStore, RelationEnds,
+    RelationKey, RelationStore, StoreResult,
 };
 
 /// See the module.
@@ -190,6 +190,19 @@ impl AlarmStore for Absent {
         _: AlarmId,
         _: &PageLink,
     ) -> StoreResult<PageData<AlarmCommentInfo>> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl DeviceMoveStore for Absent {
+    async fn give(&self, _: TenantId, _: Device, _: i64) -> StoreResult<Device> {
+        absent()
+    }
+    async fn list(&self, _: Option<&DeviceMove>, _: u32) -> StoreResult<Vec<DeviceMove>> {
+        absent()
+    }
+    async fn forget(&self, _: &DeviceMove) -> StoreResult<()> {
         absent()
     }
 }

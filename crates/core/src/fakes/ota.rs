@@ -70,7 +70,12 @@ impl OtaPackageStore for FakePackages {
     async fn append(&self, _: Uuid, _: u32, _: Bytes) -> StoreResult<()> {
         absent()
     }
-    async fn attach(&self, _: OtaPackageInfo, _: Uuid) -> StoreResult<OtaPackageInfo> {
+    async fn attach(
+        &self,
+        _: OtaPackageInfo,
+        _: Uuid,
+        _: Option<u64>,
+    ) -> StoreResult<Option<OtaPackageInfo>> {
         absent()
     }
     async fn discard(&self, _: Uuid) -> StoreResult<()> {
@@ -102,7 +107,13 @@ impl OtaUpdateStore for Absent {
     async fn note(&self, _: TenantId, _: OtaKind, _: &[OtaTarget], _: i64) -> StoreResult<()> {
         absent()
     }
-    async fn next(&self) -> StoreResult<Option<OtaUpdate>> {
+    async fn next(&self, _: TenantId, _: i64) -> StoreResult<Option<OtaUpdate>> {
+        absent()
+    }
+    async fn put_off(&self, _: &OtaUpdate, _: i64) -> StoreResult<()> {
+        absent()
+    }
+    async fn put_off_until(&self) -> StoreResult<Option<i64>> {
         absent()
     }
     async fn told(&self, _: &OtaUpdate) -> StoreResult<()> {

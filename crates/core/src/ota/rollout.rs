@@ -34,6 +34,10 @@ const BATCH: u32 = 100;
 const REMEMBERED: usize = 500;
 /// How long to wait after a failure of the store.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// How long a device is put off that could not be told, milliseconds: where the store may do better soon, and where that was
+/// about this device.
+const PUT_OFF_MS: i64 = 10_000;
+const PUT_OFF_BROKEN_MS: i64 = 300_000;
 
 /// What rollouts work with.
 #[allow(missing_docs, reason = "the names are their own documentation")]
@@ -63,6 +67,24 @@ impl Changed {
             (!self.devices.is_empty()).then(|| OtaScope::Devices(self.devices.into_iter().collect()));
         profiles.chain(devices).collect()
     }
+}
+
+/// Whose turn it is.
+struct Turns {
+    /// When the next device may be told.
+    next: Instant,
+    /// The tenant that had the last turn.
+    last: TenantId,
+}
+
+/// What there is to wait for.
+enum Wait {
+    /// The next turn.
+    Turn,
+    /// Those that were put off.
+    For(Duration),
+    /// Nobody.
+    Change,
 }
 
 #[derive(Default)]
@@ -118,24 +140,32 @@ impl Rollouts {
     /// Tells devices of their packages until told to stop. To be run once.
     pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let working = async {
-            let mut turn = Instant::now();
+            let mut turns = Turns {
+                next: Instant::now(),
+                last: TenantId::NULL,
+            };
             loop {
-                let worked = async {
-                    self.note_changes().await?;
-                    self.take_turn(&mut turn).await
-                };
-                match worked.await {
-                    Ok(true) => tokio::select! {
-                        () = tokio::time::sleep_until(turn) => {}
-                        () = self.wake.notified() => {}
-                    },
-                    Ok(false) => self.wake.notified().await,
+                // What cannot be noted keeps nobody else from being told.
+                let noted = self.note_changes().await;
+                let told = self.take_turn(&mut turns).await;
+                let until = match noted.and(told) {
+                    Ok(Wait::Turn) => turns.next,
+                    Ok(Wait::For(time)) => Instant::now() + time,
+                    Ok(Wait::Change) => {
+                        self.wake.notified().await;
+                        continue;
+                    }
                     Err(error) => {
                         if let Some(suppressed) = GATE.open() {
                             warn!(%error, suppressed, "cannot tell devices of their OTA packages, trying again");
                         }
                         tokio::time::sleep(AFTER_FAILURE).await;
+                        continue;
                     }
+                };
+                tokio::select! {
+                    () = tokio::time::sleep_until(until) => {}
+                    () = self.wake.notified() => {}
                 }
             }
         };
@@ -145,52 +175,82 @@ impl Rollouts {
         }
     }
 
-    /// Tells one device, where it is time; returns whether another one may wait.
-    async fn take_turn(&self, turn: &mut Instant) -> StoreResult<bool> {
+    /// Tells one device, where it is time, of another tenant than the last one if there is any.
+    async fn take_turn(&self, turns: &mut Turns) -> StoreResult<Wait> {
         let updates = &self.deps.stores.ota_updates;
         loop {
-            let now = Instant::now();
-            let Some(next) = updates.next().await? else {
-                return Ok(false);
+            let (now, now_ms) = (Instant::now(), self.deps.clock.now_ms());
+            let Some(next) = updates.next(turns.last, now_ms).await? else {
+                let put_off = updates.put_off_until().await?;
+                return Ok(put_off.map_or(Wait::Change, |until| {
+                    let left = until.saturating_sub(now_ms).clamp(0, PUT_OFF_BROKEN_MS);
+                    Wait::For(AFTER_FAILURE.max(Duration::from_millis(left.unsigned_abs())))
+                }));
             };
-            if now < *turn {
-                return Ok(true);
+            if now < turns.next {
+                return Ok(Wait::Turn);
             }
-            let assigned = updates.assigned(next.tenant, next.device, next.kind).await?;
-            if assigned == Some(next.package) {
-                if let Some(package) = self.package(next.tenant, next.package).await? {
-                    self.tell(&next, &package).await?;
-                }
-                updates.told(&next).await?;
-                *turn = now + self.pace;
-            } else {
-                // It has changed since; whoever was passed over costs no time.
-                self.note_scope(next.tenant, next.kind, &OtaScope::Devices(vec![next.device]))
-                    .await?;
-            }
-        }
-    }
-
-    /// Notes who shall have another package than they were told of. What fails is looked at again.
-    async fn note_changes(&self) -> StoreResult<()> {
-        loop {
-            let next = {
-                let mut book = self.book.lock();
-                let tenant = book.changed.keys().next().copied();
-                tenant.and_then(|tenant| book.changed.remove_entry(&tenant))
-            };
-            let Some((tenant, changed)) = next else {
-                return Ok(());
-            };
-            for scope in changed.scopes() {
-                for kind in OtaKind::ALL {
-                    if let Err(error) = self.note_scope(tenant, kind, &scope).await {
-                        self.book.lock().changed.entry(tenant).or_default().all = true;
+            turns.last = next.tenant;
+            match self.serve(&next).await {
+                Ok(true) => turns.next = now + self.pace,
+                // Whoever was passed over costs no time.
+                Ok(false) => {}
+                Err(error) => {
+                    let passes = error.kind().is_retryable();
+                    let put_off_ms = if passes { PUT_OFF_MS } else { PUT_OFF_BROKEN_MS };
+                    updates.put_off(&next, now_ms.saturating_add(put_off_ms)).await?;
+                    if passes {
                         return Err(error);
+                    }
+                    turns.next = now + self.pace;
+                    if let Some(suppressed) = GATE.open() {
+                        let device = next.device;
+                        warn!(%device, %error, suppressed, "cannot tell a device of its OTA package, trying again later");
                     }
                 }
             }
         }
+    }
+
+    /// Tells a device, if it still shall have the package. Returns whether it was told.
+    async fn serve(&self, next: &OtaUpdate) -> StoreResult<bool> {
+        let updates = &self.deps.stores.ota_updates;
+        let assigned = updates.assigned(next.tenant, next.device, next.kind).await?;
+        if assigned == Some(next.package) {
+            if let Some(package) = self.package(next.tenant, next.package).await? {
+                self.tell(next, &package).await?;
+            }
+            updates.told(next).await?;
+            return Ok(true);
+        }
+        // It has changed since. Where that is not noted now, it is not asked again at once.
+        self.note_scope(next.tenant, next.kind, &OtaScope::Devices(vec![next.device]))
+            .await?;
+        let later = self.deps.clock.now_ms().saturating_add(PUT_OFF_MS);
+        updates.put_off(next, later).await?;
+        Ok(false)
+    }
+
+    /// Notes who shall have another package than they were told of. What fails is looked at again, after all others.
+    async fn note_changes(&self) -> StoreResult<()> {
+        let changed = std::mem::take(&mut self.book.lock().changed);
+        let mut outcome = Ok(());
+        for (tenant, changed) in changed {
+            if let Err(error) = self.note_tenant(tenant, changed).await {
+                self.book.lock().changed.entry(tenant).or_default().all = true;
+                outcome = Err(error);
+            }
+        }
+        outcome
+    }
+
+    async fn note_tenant(&self, tenant: TenantId, changed: Changed) -> StoreResult<()> {
+        for scope in changed.scopes() {
+            for kind in OtaKind::ALL {
+                self.note_scope(tenant, kind, &scope).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn note_scope(&self, tenant: TenantId, kind: OtaKind, scope: &OtaScope) -> StoreResult<()> {
@@ -204,10 +264,11 @@ impl Rollouts {
             };
             after = Some(last.device);
             let now = self.deps.clock.now_ms();
-            self.announce(tenant, kind, &targets, now, &mut times).await?;
+            let announced = self.announce(tenant, kind, &targets, now, &mut times).await;
+            pass_over(tenant, announced)?;
             for target in targets.iter().filter(|target| target.package.is_none()) {
                 let subject = Subject::device(tenant, target.device);
-                self.forget(subject, attribute_keys(kind)).await?;
+                pass_over(tenant, self.forget(subject, attribute_keys(kind)).await)?;
             }
             updates.note(tenant, kind, &targets, now).await?;
         }
@@ -328,6 +389,19 @@ impl EntityListener for Rollouts {
         if concerns.is_some() {
             self.wake.notify_one();
         }
+    }
+}
+
+/// What fails however often it is tried keeps nobody from being told: it is logged, and left out.
+fn pass_over(tenant: TenantId, outcome: StoreResult<()>) -> StoreResult<()> {
+    match outcome {
+        Err(error) if !error.kind().is_retryable() => {
+            if let Some(suppressed) = GATE.open() {
+                warn!(%tenant, %error, suppressed, "cannot show what OTA packages devices wait for");
+            }
+            Ok(())
+        }
+        other => other,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,8 +16,10 @@ use tokio::time::Instant;
 use super::{Deps, Options, Rollouts};
 use crate::downlink::{DeviceLink, Downlink};
 use crate::events::{EntityChange, EntityListener as _};
-use crate::fakes::{FakePackages, FakeStores, StandingClock};
-use crate::ports::{EntityStores, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore, StoreResult};
+use crate::fakes::{Call, FakePackages, FakeStores, StandingClock};
+use crate::ports::{
+    EntityStores, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore, StoreError, StoreErrorKind, StoreResult,
+};
 
 /// What is assigned, and what was noted, of firmware.
 #[derive(Default)]
@@ -28,6 +30,7 @@ struct Updates {
     of_profile: Mutex<Option<OtaPackageId>>,
     devices: Mutex<Vec<DeviceId>>,
     noted: Mutex<BTreeMap<DeviceId, (OtaPackageId, bool, bool)>>,
+    put_off: Mutex<BTreeMap<DeviceId, i64>>,
 }
 
 impl Updates {
@@ -81,9 +84,11 @@ impl OtaUpdateStore for Updates {
         Ok(())
     }
 
-    async fn next(&self) -> StoreResult<Option<OtaUpdate>> {
-        let noted = self.noted.lock();
-        let waiting = noted.iter().filter(|(_, (_, _, is_told))| !is_told);
+    async fn next(&self, _: TenantId, now_ms: i64) -> StoreResult<Option<OtaUpdate>> {
+        let (noted, put_off) = (self.noted.lock(), self.put_off.lock());
+        let waiting = noted.iter().filter(|(device, (_, _, is_told))| {
+            !is_told && put_off.get(device).is_none_or(|until| *until <= now_ms)
+        });
         let next = waiting.max_by_key(|(device, (_, is_own, _))| (*is_own, std::cmp::Reverse(**device)));
         Ok(next.map(|(device, (package, ..))| OtaUpdate {
             tenant: self.tenant,
@@ -92,6 +97,22 @@ impl OtaUpdateStore for Updates {
             kind: OtaKind::Firmware,
             ts: 0,
         }))
+    }
+
+    async fn put_off(&self, update: &OtaUpdate, until_ms: i64) -> StoreResult<()> {
+        let is_noted = |noted: &(OtaPackageId, bool, bool)| noted.0 == update.package;
+        if self.noted.lock().get(&update.device).is_some_and(is_noted) {
+            self.put_off.lock().insert(update.device, until_ms);
+        }
+        Ok(())
+    }
+
+    async fn put_off_until(&self) -> StoreResult<Option<i64>> {
+        let (noted, put_off) = (self.noted.lock(), self.put_off.lock());
+        let waiting = noted.iter().filter(|(_, (_, _, is_told))| !is_told);
+        Ok(waiting
+            .map(|(device, _)| put_off.get(device).copied().unwrap_or(0))
+            .min())
     }
 
     async fn told(&self, update: &OtaUpdate) -> StoreResult<()> {
@@ -127,6 +148,7 @@ struct World {
     stores: EntityStores,
     updates: Arc<Updates>,
     link: Arc<Link>,
+    clock: Arc<StandingClock>,
     devices: Vec<DeviceId>,
     packages: [OtaPackageId; 2],
 }
@@ -163,6 +185,7 @@ impl World {
             stores,
             updates,
             link: Arc::default(),
+            clock: Arc::new(StandingClock(AtomicI64::new(1_800_000_000_000))),
             devices,
             packages: ids,
         }
@@ -175,7 +198,7 @@ impl World {
             series: self.fakes.clone(),
             attributes: self.fakes.clone(),
             devices: self.link.clone(),
-            clock: Arc::new(StandingClock(AtomicI64::new(1_800_000_000_000))),
+            clock: self.clock.clone(),
         };
         let rollouts = Rollouts::new(deps, &Options::default());
         rollouts.restore().await.unwrap();
@@ -272,4 +295,31 @@ async fn what_is_unassigned_is_forgotten_at_once_and_what_changed_unseen_is_noti
             .attribute(Subject::device(world.fakes.tenant, world.devices[0]), "fw_title")
             .is_none()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_device_that_cannot_be_told_holds_up_nobody_and_is_told_once_it_can() {
+    for kind in [StoreErrorKind::Corrupt, StoreErrorKind::Unavailable] {
+        let world = World::new(20);
+        *world.updates.of_profile.lock() = Some(world.packages[0]);
+        let broken = *world.devices.iter().min().unwrap();
+        let subject = Subject::device(world.fakes.tenant, broken);
+        world.fakes.watch(move |call| match call {
+            Call::SaveAttributes(subjects) if subjects.contains(&subject) => {
+                Err(StoreError::new(kind, "as the test wants it"))
+            }
+            _ => Ok(()),
+        });
+        let running = world.start().await;
+        tokio::time::sleep(MINUTE).await;
+        let told = world.told();
+        assert_eq!(told.len(), 19, "{kind:?}");
+        assert!(told.iter().all(|(_, device, _)| *device != broken));
+        world.fakes.unwatch();
+        world.clock.0.fetch_add(300_000, Ordering::SeqCst);
+        tokio::time::sleep(10 * MINUTE).await;
+        assert_eq!(world.told().len(), 20, "{kind:?}");
+        assert_eq!(world.told()[19].1, broken);
+        running.end().await;
+    }
 }

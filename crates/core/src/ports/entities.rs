@@ -16,8 +16,9 @@ use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
-    DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, OtaPackageStore, OtaUpdateStore,
-    PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore, SettingsStore, StoreResult,
+    DeviceMoveStore, DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, OtaPackageStore,
+    OtaUpdateStore, PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore,
+    SettingsStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -30,6 +31,7 @@ pub struct EntityStores {
     pub calculated_fields: Arc<dyn CalculatedFieldStore>,
     pub users: Arc<dyn UserStore>,
     pub devices: Arc<dyn DeviceStore>,
+    pub device_moves: Arc<dyn DeviceMoveStore>,
     pub device_profiles: Arc<dyn DeviceProfileStore>,
     pub device_credentials: Arc<dyn DeviceCredentialsStore>,
     pub rule_chains: Arc<dyn RuleChainStore>,

@@ -41,7 +41,7 @@ pub trait OtaPackageStore: Send + Sync {
     /// Deletes a package with its data; a conflict, in words for people, while a device or a profile has it. Returns
     /// whether it existed.
     async fn delete(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<bool>;
-    /// Bytes of all data of the tenant's packages.
+    /// Bytes of all data of the tenant's packages, and of uploads under way, these rounded up to pieces.
     async fn data_bytes(&self, tenant: TenantId) -> StoreResult<u64>;
     /// Tenants that have packages, or devices that were told of one.
     async fn tenants(&self) -> StoreResult<Vec<TenantId>>;
@@ -50,8 +50,14 @@ pub trait OtaPackageStore: Send + Sync {
     async fn begin_upload(&self, tenant: TenantId, upload: Uuid, now_ms: i64) -> StoreResult<()>;
     /// Stores the next piece of an upload: all but the last one have [`OTA_PIECE`] bytes.
     async fn append(&self, upload: Uuid, number: u32, piece: Bytes) -> StoreResult<()>;
-    /// Saves a package and makes an upload its data, both or neither; a conflict where it has data already.
-    async fn attach(&self, package: OtaPackageInfo, upload: Uuid) -> StoreResult<OtaPackageInfo>;
+    /// Saves a package and makes an upload its data, both or neither; a conflict where it has data already. `None` where the
+    /// tenant's packages would have more bytes together than `limit`, however many are saved at a time.
+    async fn attach(
+        &self,
+        package: OtaPackageInfo,
+        upload: Uuid,
+        limit: Option<u64>,
+    ) -> StoreResult<Option<OtaPackageInfo>>;
     /// Deletes an upload that is no package's data.
     async fn discard(&self, upload: Uuid) -> StoreResult<()>;
     /// Deletes all such uploads that were begun before a time, milliseconds; returns how many.
@@ -127,8 +133,14 @@ pub trait OtaUpdateStore: Send + Sync {
         targets: &[OtaTarget],
         now_ms: i64,
     ) -> StoreResult<()>;
-    /// The device that is to be told next: those with a package of their own come first, then by time.
-    async fn next(&self) -> StoreResult<Option<OtaUpdate>>;
+    /// The device that is to be told next, of the first tenant after one in the order of ids that has any; behind the last
+    /// tenant comes the first. Of a tenant, those with a package of their own come first, then by time; those that were put
+    /// off come once it is later than that.
+    async fn next(&self, after: TenantId, now_ms: i64) -> StoreResult<Option<OtaUpdate>>;
+    /// Puts a device off until a time, milliseconds, unless another package has been noted for it since.
+    async fn put_off(&self, update: &OtaUpdate, until_ms: i64) -> StoreResult<()>;
+    /// The earliest time until which somebody who waits was put off, milliseconds.
+    async fn put_off_until(&self) -> StoreResult<Option<i64>>;
     /// A device has been told of its package.
     async fn told(&self, update: &OtaUpdate) -> StoreResult<()>;
     /// How many devices of a profile have no package of their own.

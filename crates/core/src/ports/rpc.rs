@@ -7,6 +7,9 @@ use fieldline_model::message::Message;
 use fieldline_model::{DeviceId, TenantId};
 use uuid::Uuid;
 
+/// Where the message of a call says which run of the program has taken it, in the metadata.
+pub const ORIGIN_RUN: &str = "originRun";
+
 /// A call to a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceRpcRequest {
@@ -32,6 +35,8 @@ pub struct DeviceRpcRequest {
     pub additional_info: Option<String>,
     /// Server whose REST API a client called; the answer goes to it as well.
     pub rest_origin: Option<String>,
+    /// Run of that server which took the call. The client waits in that run alone.
+    pub origin_run: Option<Uuid>,
 }
 
 /// Why a device gave no answer.

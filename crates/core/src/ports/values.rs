@@ -1,5 +1,6 @@
 //! Single values of many entities at once, and who is told when values change.
 
+use async_trait::async_trait;
 use fieldline_model::kv::ValueRef;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityType, Subject, TenantId};
@@ -56,6 +57,15 @@ pub trait ValueReader: Send + Sync {
     ) -> StoreResult<()>;
 }
 
+/// Gives the values of one subject to another.
+#[async_trait]
+pub trait ValueHandOver: Send + Sync {
+    /// Takes all points, latest values and attributes from one subject and gives them to the other; where both have one, the
+    /// newer latest value or attribute stays. Durable when it returns; returns whether there was anything. What comes for the
+    /// former subject later stays there until this is called again, and so does the rest where it fails.
+    async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool>;
+}
+
 /// What has happened to values that readers see by now.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueChange<'a> {
@@ -69,6 +79,8 @@ pub enum ValueChange<'a> {
     AttributesDeleted(Subject, AttributeScope, &'a [String]),
     /// Everything of a subject was deleted from this source.
     AllDeleted(Subject, ValueSource),
+    /// A subject has got those of another one from this source besides its own.
+    HandedOver(Subject, ValueSource),
 }
 
 impl ValueChange<'_> {
@@ -79,7 +91,8 @@ impl ValueChange<'_> {
             Self::Attributes(row) => row.subject,
             Self::SeriesDeleted(subject, _)
             | Self::AttributesDeleted(subject, ..)
-            | Self::AllDeleted(subject, _) => *subject,
+            | Self::AllDeleted(subject, _)
+            | Self::HandedOver(subject, _) => *subject,
         }
     }
 
@@ -89,7 +102,7 @@ impl ValueChange<'_> {
             Self::Points(_) | Self::SeriesDeleted(..) => ValueSource::Latest,
             Self::Attributes(row) => ValueSource::Attribute(row.scope),
             Self::AttributesDeleted(_, scope, _) => ValueSource::Attribute(*scope),
-            Self::AllDeleted(_, source) => *source,
+            Self::AllDeleted(_, source) | Self::HandedOver(_, source) => *source,
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 
 use fieldline_model::entity::{
-    ActionType, AlarmComment, AlarmInfo, AuditLog, Customer, Device, EntityRelation,
+    ActionType, AlarmComment, AlarmInfo, AuditLog, Customer, Device, EntityRelation, Tenant,
 };
 use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::timeseries::AttributeScope;
@@ -18,7 +18,7 @@ use super::Context;
 use crate::access::{Entity, Principal};
 use crate::audit::{AuditTrail, raw, text_without_secrets};
 use crate::logging::LogGate;
-use crate::ports::{DeviceRpcRequest, StoreResult};
+use crate::ports::{DeviceRpcRequest, ORIGIN_RUN, StoreResult};
 
 static GATE: LogGate = LogGate::new(2);
 
@@ -110,6 +110,36 @@ impl Actions {
             ("unassignedCustomerName", customer.title.clone()),
         ];
         self.about(who, MsgType::EntityUnassigned, entity, texts).await;
+    }
+
+    /// A device went from one tenant to another: told to the chains of both, and kept in the audit log of the former.
+    pub async fn moved(&self, who: &Principal, device: &Device, from: &Tenant, to: &Tenant) {
+        let texts = |id: &'static str, name: &'static str, tenant: &Tenant| {
+            vec![
+                (id, tenant.id.unwrap_or_default().to_string()),
+                (name, tenant.title.clone()),
+            ]
+        };
+        let arrived = Action {
+            who: None,
+            tenant: device.tenant_id,
+            msg_type: MsgType::AssignedFromTenant,
+            originator: device.id.unwrap_or_default().into(),
+            customer: device.customer_id,
+            name: None,
+            texts: texts("assignedFromTenantId", "assignedFromTenantName", from),
+        };
+        self.push(arrived, device).await;
+        let left = Action {
+            texts: texts("assignedToTenantId", "assignedToTenantName", to),
+            name: Some(&device.name),
+            ..bare(
+                who,
+                MsgType::AssignedToTenant,
+                device.id.unwrap_or_default().into(),
+            )
+        };
+        self.push(left, device).await;
     }
 
     async fn about(
@@ -274,33 +304,8 @@ impl Actions {
         device: &Device,
         call: &DeviceRpcRequest,
     ) -> StoreResult<()> {
-        let mut metadata = Metadata::from_iter([
-            ("requestUUID", call.id.to_string()),
-            ("originServiceId", call.rest_origin.clone().unwrap_or_default()),
-            ("expirationTime", call.expires_ms.to_string()),
-            ("oneway", call.oneway.to_string()),
-            ("persistent", call.persistent.to_string()),
-        ]);
-        if let Some(retries) = call.retries {
-            metadata.set("retries", retries.to_string());
-        }
-        metadata.set("deviceName", device.name.as_str());
-        metadata.set("deviceType", device.device_type.as_str());
-        let body = json!({
-            "method": call.method, "params": call.params, "additionalInfo": call.additional_info,
-        });
         let customer = Some(who.customer).filter(|customer| !customer.is_null());
-        let message = Message {
-            customer,
-            ..Message::new(
-                MsgType::RpcFromServer,
-                call.device.into(),
-                self.context.now(),
-                metadata,
-                body.to_string(),
-            )
-        };
-        self.context.rule_engine.push(call.tenant, message).await
+        push_call(&self.context, customer, device, call).await
     }
 
     async fn push(&self, action: Action<'_>, body: &impl Serialize) {
@@ -379,6 +384,47 @@ impl Actions {
     }
 }
 
+/// Hands a call to a device to the rule engine, on behalf of a customer or of nobody.
+///
+/// # Errors
+/// The rule engine cannot be told.
+pub(super) async fn push_call(
+    context: &Context,
+    customer: Option<CustomerId>,
+    device: &Device,
+    call: &DeviceRpcRequest,
+) -> StoreResult<()> {
+    let mut metadata = Metadata::from_iter([
+        ("requestUUID", call.id.to_string()),
+        ("originServiceId", call.rest_origin.clone().unwrap_or_default()),
+        ("expirationTime", call.expires_ms.to_string()),
+        ("oneway", call.oneway.to_string()),
+        ("persistent", call.persistent.to_string()),
+    ]);
+    if let Some(run) = call.origin_run {
+        metadata.set(ORIGIN_RUN, run.to_string());
+    }
+    if let Some(retries) = call.retries {
+        metadata.set("retries", retries.to_string());
+    }
+    metadata.set("deviceName", device.name.as_str());
+    metadata.set("deviceType", device.device_type.as_str());
+    let body = json!({
+        "method": call.method, "params": call.params, "additionalInfo": call.additional_info,
+    });
+    let message = Message {
+        customer,
+        ..Message::new(
+            MsgType::RpcFromServer,
+            call.device.into(),
+            context.now(),
+            metadata,
+            body.to_string(),
+        )
+    };
+    context.rule_engine.push(call.tenant, message).await
+}
+
 /// A message about an entity that its body does not show.
 fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> Action<'a> {
     Action {
@@ -425,6 +471,7 @@ fn audit_entry(who: &Principal, action: &Action<'_>, body: &str, now: i64) -> Op
             ActionType::UnassignedFromCustomer,
             assigned("unassignedCustomerId", "unassignedCustomerName"),
         ),
+        MsgType::AssignedToTenant => (ActionType::AssignedToTenant, shown()),
         MsgType::RelationAddOrUpdate => (
             ActionType::RelationAddOrUpdate,
             format!("{{\"relation\":{body}}}"),

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::assigned::{self, AssignedService};
 use super::{
-    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, ota_packages, profiles,
-    random_text, validate,
+    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, gateway_notices, ota_packages,
+    profiles, random_text, validate,
 };
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, StoreErrorKind};
@@ -60,7 +60,7 @@ impl Devices {
         device.device_type = profile.name;
         assigned::complete(&self.0, &mut device, old.as_ref()).await?;
         match old {
-            Some(_) => self.update(device, new_credentials).await,
+            Some(old) => self.update(&old, device, new_credentials).await,
             None => self.create(device, new_credentials).await,
         }
     }
@@ -101,11 +101,17 @@ impl Devices {
         Ok(saved)
     }
 
-    async fn update(&self, device: Device, new_credentials: NewCredentials) -> ServiceResult<Device> {
+    async fn update(
+        &self,
+        old: &Device,
+        device: Device,
+        new_credentials: NewCredentials,
+    ) -> ServiceResult<Device> {
         let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
         let saved = self.0.stores.devices.save(device, false).await;
         let saved = conflict(saved, &assigned::name_taken::<Device>())?;
         self.0.tell(EntityChange::DeviceSaved(tenant, id));
+        gateway_notices::renamed(&self.0, old, &saved).await;
         if let NewCredentials::Given(mut credentials) = new_credentials {
             let stored = self.0.stores.device_credentials.get(tenant, id).await?;
             credentials.id = stored.and_then(|stored| stored.id);
@@ -183,7 +189,12 @@ impl AssignedService for Devices {
 
     async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
         let change = EntityChange::DeviceDeleted(tenant, id);
-        assigned::delete_source::<Device>(&self.0, tenant, id, change).await
+        let device = self.0.stores.devices.get(tenant, id).await?;
+        assigned::delete_source::<Device>(&self.0, tenant, id, change).await?;
+        if let Some(device) = device {
+            gateway_notices::deleted(&self.0, &device).await;
+        }
+        Ok(())
     }
 }
 

@@ -149,13 +149,8 @@ impl AssignedService for EntityViews {
     }
 }
 
-/// Refuses to delete what a view shows.
-pub(super) async fn refuse_viewed(
-    context: &Context,
-    tenant: TenantId,
-    entity: EntityId,
-    kind: &str,
-) -> ServiceResult<()> {
+/// Whether a view shows an entity.
+pub(super) async fn is_viewed(context: &Context, tenant: TenantId, entity: EntityId) -> ServiceResult<bool> {
     let filter = EntityViewFilter {
         entity: Some(entity),
         ..EntityViewFilter::default()
@@ -165,7 +160,17 @@ pub(super) async fn refuse_viewed(
         .entity_views
         .list(tenant, &filter, &PageLink::first(1))
         .await?;
-    if views.total_elements > 0 {
+    Ok(views.total_elements > 0)
+}
+
+/// Refuses to delete what a view shows.
+pub(super) async fn refuse_viewed(
+    context: &Context,
+    tenant: TenantId,
+    entity: EntityId,
+    kind: &str,
+) -> ServiceResult<()> {
+    if is_viewed(context, tenant, entity).await? {
         return Err(ServiceError::invalid(format!(
             "Can't delete {kind} that has entity views!"
         )));

@@ -12,6 +12,7 @@ use rustc_hash::FxHashSet;
 
 pub use claims::{ClaimOptions, Claimed, Claims};
 pub use gateways::Gateways;
+pub(super) use gateways::LAST_GATEWAY;
 pub use provisioning::{ProvisionRequest, ProvisionStatus, Provisioned, Provisioning};
 
 use super::{Actions, Context, Devices};

@@ -140,6 +140,14 @@ impl OtaPackages {
         Ok(self.0.forget_data(subject).await?)
     }
 
+    /// Deletes what was uploaded by halves before the program began, when nobody can be uploading; returns how many uploads.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn discard_unfinished(&self) -> ServiceResult<u64> {
+        Ok(self.0.stores.ota_packages.discard_before(i64::MAX).await?)
+    }
+
     /// Deletes what was uploaded by halves long ago; returns how many uploads.
     ///
     /// # Errors
@@ -222,10 +230,7 @@ impl OtaUpload {
         if let Some((room, limit)) = self.room
             && self.size > room
         {
-            return Err(ServiceError::invalid(format!(
-                "Ota packages total size exceeds the maximum of {}",
-                display_size(limit)
-            )));
+            return Err(full(limit));
         }
         self.checksum.update(data);
         while !data.is_empty() {
@@ -251,6 +256,13 @@ impl OtaUpload {
             let stored = stores.piece(self.package.tenant_id, id, number).await?;
             self.is_same &= stored == Some(piece);
             return Ok(());
+        }
+        // Others may be uploading, too.
+        if let Some((_, limit)) = self.room
+            && piece.len() == OTA_PIECE
+            && stores.data_bytes(self.package.tenant_id).await? + piece.len() as u64 > limit
+        {
+            return Err(full(limit));
         }
         Ok(stores.append(self.id, number, piece).await?)
     }
@@ -311,7 +323,12 @@ impl OtaUpload {
             return Ok(self.package.clone());
         }
         let stores = &self.service.0.stores.ota_packages;
-        stores.attach(package, self.id).await.map_err(in_store_words)
+        let limit = self.room.map(|(_, limit)| limit);
+        let attached = stores
+            .attach(package, self.id, limit)
+            .await
+            .map_err(in_store_words)?;
+        attached.ok_or_else(|| full(limit.unwrap_or_default()))
     }
 
     /// Deletes what was uploaded. What cannot be deleted now is deleted later, with what nobody finished.
@@ -400,6 +417,13 @@ fn in_store_words(error: crate::ports::StoreError) -> ServiceError {
         StoreErrorKind::Conflict => ServiceError::new(ServiceErrorKind::Invalid, error.message().to_owned()),
         _ => error.into(),
     }
+}
+
+fn full(limit: u64) -> ServiceError {
+    ServiceError::invalid(format!(
+        "Ota packages total size exceeds the maximum of {}",
+        display_size(limit)
+    ))
 }
 
 fn gone(id: OtaPackageId) -> ServiceError {

@@ -75,6 +75,7 @@ pub(super) fn dry_stores(
                 settings: real.settings.clone(),
                 audit: real.audit.clone(),
                 api_keys: real.api_keys.clone(),
+                device_moves: real.device_moves.clone(),
                 ota_packages: real.ota_packages.clone(),
                 ota_updates: real.ota_updates.clone(),
             }

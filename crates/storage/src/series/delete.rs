@@ -20,20 +20,20 @@ use super::store::SeriesStore;
 use super::{block, chunk, error, keys};
 
 /// Bytes of changes that are written together.
-const BATCH_BYTES: usize = 1 << 20;
+pub(super) const BATCH_BYTES: usize = 1 << 20;
 /// What a removal costs.
 const REMOVAL_BYTES: usize = 256;
 
 /// Collects changes and writes them some at a time.
-struct Edits<'a> {
+pub(super) struct Edits<'a> {
     store: &'a SeriesStore,
     engine: &'a Engine,
-    batch: OwnedWriteBatch,
+    pub(super) batch: OwnedWriteBatch,
     bytes: usize,
 }
 
 impl<'a> Edits<'a> {
-    fn new(store: &'a SeriesStore, engine: &'a Engine) -> Self {
+    pub(super) fn new(store: &'a SeriesStore, engine: &'a Engine) -> Self {
         Self {
             store,
             engine,
@@ -57,7 +57,8 @@ impl<'a> Edits<'a> {
         }
     }
 
-    fn flush(&mut self, table: &Keyspace) -> StoreResult<()> {
+    /// Writes the changes.
+    pub(super) fn flush(&mut self, table: &Keyspace) -> StoreResult<()> {
         self.bytes = 0;
         let batch = std::mem::replace(&mut self.batch, self.engine.batch(64));
         self.engine

@@ -51,6 +51,7 @@ mod engine;
 mod error;
 mod expiry;
 mod format;
+mod hand_over;
 mod heads;
 mod health;
 mod keys;

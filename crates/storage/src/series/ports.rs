@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use fieldline_core::ports::{
     AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow,
-    StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
+    StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore, ValueHandOver,
 };
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{
@@ -280,6 +280,13 @@ impl SeriesStore {
                 .forget(&engine.attributes, &group, |cell| is_wanted(names, cell));
             Ok(deleted)
         })
+    }
+}
+
+#[async_trait]
+impl ValueHandOver for SeriesStore {
+    async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool> {
+        self.blocking(move |store| store.hand_over_all(from, to)).await
     }
 }
 

@@ -4,6 +4,7 @@ mod clock;
 mod corruption;
 mod disk_full;
 mod epochs;
+mod hand_over;
 mod heads;
 mod model;
 mod moving;

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use fieldline_core::access::Entity;
 use fieldline_core::ports::{DashboardStore as _, EntityRowStore, StoreResult};
 use fieldline_model::entity::{
-    Asset, AssetProfile, Customer, Device, DeviceProfile, EntityView, Queue, RuleChain, Tenant,
-    TenantProfile, User,
+    Asset, AssetProfile, Customer, Device, DeviceProfile, EntityView, OtaPackageInfo, Queue, RuleChain,
+    Tenant, TenantProfile, User,
 };
 use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
@@ -59,6 +59,10 @@ impl EntityRows {
                     .await
             }
             EntityType::Dashboard => self.dashboards(tenant, which).await,
+            EntityType::OtaPackage => {
+                self.all::<OtaPackageInfo>(of_tenant, which, Entity::OtaPackage)
+                    .await
+            }
             EntityType::RuleChain => self.all::<RuleChain>(of_tenant, which, Entity::RuleChain).await,
             EntityType::User if tenant.is_null() => {
                 self.all::<User>(Owner::NoTenant, which, Entity::User).await

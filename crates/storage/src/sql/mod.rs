@@ -31,6 +31,7 @@ mod customers;
 mod dashboards;
 mod database;
 mod device_credentials;
+mod device_moves;
 mod device_profiles;
 mod devices;
 mod entity_rows;
@@ -104,6 +105,7 @@ impl Database {
             customers: Arc::new(customers::Customers(self.clone())),
             users: Arc::new(users::Users(self.clone())),
             devices: Arc::new(assigned::Rows::new(self)),
+            device_moves: Arc::new(device_moves::DeviceMoves(self.clone())),
             device_profiles: Arc::new(profiles::Profiles::new(self)),
             device_credentials: Arc::new(device_credentials::DeviceCredentialsRows(self.clone())),
             rule_chains: Arc::new(rule_chains::RuleChains(self.clone())),

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fieldline_core::ports::{OtaPackageFilter, OtaPackageStore, StoreError, StoreErrorKind, StoreResult};
+use fieldline_core::ports::{
+    OTA_PIECE, OtaPackageFilter, OtaPackageStore, StoreError, StoreErrorKind, StoreResult,
+};
 use fieldline_model::entity::{OtaKind, OtaPackageInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{DeviceProfileId, OtaPackageId, TenantId};
@@ -236,12 +238,15 @@ impl OtaPackageStore for OtaPackages {
     }
 
     async fn data_bytes(&self, tenant: TenantId) -> StoreResult<u64> {
-        // A sum of whole numbers is of another type in PostgreSQL.
-        let query = Query::new(
-            "SELECT CAST(COALESCE(SUM(data_size), 0) AS BIGINT) FROM ota_package WHERE upload_id IS NOT NULL",
+        let attached = record::number(&self.0.read(attached_bytes(tenant)).await?)?;
+        let pieces = Query::new(
+            "SELECT COUNT(*) FROM ota_upload JOIN ota_piece ON ota_piece.upload_id = ota_upload.id WHERE ota_upload.tenant_id = ",
         )
-        .owned_by(Owner::Tenant(tenant.0));
-        record::number(&self.0.read(query).await?)
+        .bind(tenant.0)
+        .push(" AND ")
+        .push(IS_LOOSE);
+        let pieces = record::number(&self.0.read(pieces).await?)?;
+        Ok(attached.saturating_add(pieces.saturating_mul(OTA_PIECE as u64)))
     }
 
     async fn tenants(&self) -> StoreResult<Vec<TenantId>> {
@@ -270,8 +275,19 @@ impl OtaPackageStore for OtaPackages {
         inserted(self.0.execute(insertion).await)
     }
 
-    async fn attach(&self, package: OtaPackageInfo, upload: Uuid) -> StoreResult<OtaPackageInfo> {
+    async fn attach(
+        &self,
+        package: OtaPackageInfo,
+        upload: Uuid,
+        limit: Option<u64>,
+    ) -> StoreResult<Option<OtaPackageInfo>> {
         let mut changes = self.0.begin().await?;
+        if limit.is_some() {
+            // One at a time of a tenant: of two that add up at once neither would see the other.
+            let turn =
+                Query::new("UPDATE tenant SET version = version WHERE id = ").bind(package.tenant_id.0);
+            changes.execute(turn).await?;
+        }
         let attachment = Query::new("UPDATE ota_package SET upload_id = ")
             .bind(upload)
             .push(" WHERE upload_id IS NULL AND id = ")
@@ -292,8 +308,14 @@ impl OtaPackageStore for OtaPackages {
         }
         let saved = record::update_within(&mut changes, &package).await?;
         let saved = saved.ok_or_else(|| record::not_found(OtaPackageInfo::NAME))?;
+        if let Some(limit) = limit {
+            let rows = changes.rows(attached_bytes(package.tenant_id)).await?;
+            if record::number(&rows)? > limit {
+                return Ok(None);
+            }
+        }
         changes.commit().await?;
-        Ok(saved)
+        Ok(Some(saved))
     }
 
     async fn discard(&self, upload: Uuid) -> StoreResult<()> {
@@ -324,6 +346,15 @@ impl OtaPackageStore for OtaPackages {
         let piece: Option<Vec<u8>> = rows.first().map(|row| row.columns().next()).transpose()?;
         Ok(piece.map(Bytes::from))
     }
+}
+
+/// Bytes of all data of a tenant's packages.
+fn attached_bytes(tenant: TenantId) -> Query {
+    // A sum of whole numbers is of another type in PostgreSQL.
+    Query::new(
+        "SELECT CAST(COALESCE(SUM(data_size), 0) AS BIGINT) FROM ota_package WHERE upload_id IS NOT NULL",
+    )
+    .owned_by(Owner::Tenant(tenant.0))
 }
 
 /// Deletes an upload, unless it is a package's data.

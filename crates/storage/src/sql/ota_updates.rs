@@ -42,7 +42,7 @@ impl OtaUpdates {
         now_ms: i64,
     ) -> Result<(), Failure> {
         let mut query = Query::new(
-            "INSERT INTO ota_update (device_id, kind, tenant_id, package_id, is_own, is_told, ts) VALUES ",
+            "INSERT INTO ota_update (device_id, kind, tenant_id, package_id, is_own, is_told, ts, not_before) VALUES ",
         );
         for (index, (target, package)) in targets.iter().enumerate() {
             query = query
@@ -55,14 +55,61 @@ impl OtaUpdates {
                     target.is_own.into(),
                     false.into(),
                     now_ms.into(),
+                    0_i64.into(),
                 ])
                 .push(")");
         }
         let query = query.push(
             " ON CONFLICT (device_id, kind) DO UPDATE SET package_id = excluded.package_id, is_own = excluded.is_own, \
-             is_told = excluded.is_told, ts = excluded.ts",
+             is_told = excluded.is_told, ts = excluded.ts, not_before = 0",
         );
         self.0.execute(query).await.map(drop)
+    }
+}
+
+/// Continues a change of one that waits, as long as it waits for this package.
+fn of_update(change: Query, update: &OtaUpdate) -> Query {
+    change
+        .push(" WHERE device_id = ")
+        .bind(update.device.0)
+        .push(" AND kind = ")
+        .bind(update.kind.name())
+        .push(" AND package_id = ")
+        .bind(update.package.0)
+}
+
+impl OtaUpdates {
+    /// The next one of the first tenant whose id compares so.
+    async fn next_of(
+        &self,
+        compares: &'static str,
+        tenant: TenantId,
+        now_ms: i64,
+    ) -> StoreResult<Option<OtaUpdate>> {
+        let query = Query::new(
+            "SELECT tenant_id, device_id, package_id, kind, ts FROM ota_update WHERE NOT is_told AND tenant_id",
+        )
+        .push(compares)
+        .bind(tenant.0)
+        .push(" AND not_before <= ")
+        .bind(now_ms)
+        .push(" ORDER BY tenant_id, not_before, is_own DESC, ts, device_id LIMIT 1");
+        let rows = self.0.read(query).await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let mut columns = row.columns();
+        let tenant = TenantId(columns.next()?);
+        let device = DeviceId(columns.next()?);
+        let package = OtaPackageId(columns.next()?);
+        let kind: String = columns.next()?;
+        Ok(Some(OtaUpdate {
+            tenant,
+            device,
+            package,
+            kind: kind.parse().map_err(unreadable)?,
+            ts: columns.next()?,
+        }))
     }
 }
 
@@ -184,37 +231,31 @@ impl OtaUpdateStore for OtaUpdates {
         Ok(())
     }
 
-    async fn next(&self) -> StoreResult<Option<OtaUpdate>> {
-        let query = Query::new(
-            "SELECT tenant_id, device_id, package_id, kind, ts FROM ota_update WHERE NOT is_told \
-             ORDER BY is_own DESC, ts, device_id LIMIT 1",
-        );
+    async fn next(&self, after: TenantId, now_ms: i64) -> StoreResult<Option<OtaUpdate>> {
+        if let Some(next) = self.next_of(" > ", after, now_ms).await? {
+            return Ok(Some(next));
+        }
+        self.next_of(" >= ", TenantId::NULL, now_ms).await
+    }
+
+    async fn put_off(&self, update: &OtaUpdate, until_ms: i64) -> StoreResult<()> {
+        let query = Query::new("UPDATE ota_update SET not_before = ").bind(until_ms);
+        self.0.execute(of_update(query, update)).await?;
+        Ok(())
+    }
+
+    async fn put_off_until(&self) -> StoreResult<Option<i64>> {
+        let query = Query::new("SELECT MIN(not_before) FROM ota_update WHERE NOT is_told");
         let rows = self.0.read(query).await?;
-        let Some(row) = rows.first() else {
-            return Ok(None);
-        };
-        let mut columns = row.columns();
-        let tenant = TenantId(columns.next()?);
-        let device = DeviceId(columns.next()?);
-        let package = OtaPackageId(columns.next()?);
-        let kind: String = columns.next()?;
-        Ok(Some(OtaUpdate {
-            tenant,
-            device,
-            package,
-            kind: kind.parse().map_err(unreadable)?,
-            ts: columns.next()?,
-        }))
+        match rows.first() {
+            Some(row) => row.columns().next(),
+            None => Ok(None),
+        }
     }
 
     async fn told(&self, update: &OtaUpdate) -> StoreResult<()> {
-        let query = Query::new("UPDATE ota_update SET is_told = TRUE WHERE device_id = ")
-            .bind(update.device.0)
-            .push(" AND kind = ")
-            .bind(update.kind.name())
-            .push(" AND package_id = ")
-            .bind(update.package.0);
-        self.0.execute(query).await?;
+        let query = Query::new("UPDATE ota_update SET is_told = TRUE");
+        self.0.execute(of_update(query, update)).await?;
         Ok(())
     }
 

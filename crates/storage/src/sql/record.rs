@@ -129,6 +129,20 @@ pub(super) async fn update_within<R: Record>(changes: &mut Changes, record: &R) 
     stored(record, saved).map(Some)
 }
 
+/// Updates a row of another owner within a transaction, which gives it to the owner that the record names. Returns what is
+/// stored; `None` where that owner does not have it, or another version.
+pub(super) async fn give_within<R: Record>(
+    changes: &mut Changes,
+    record: &R,
+    from: Owner,
+) -> StoreResult<Option<R>> {
+    let saved = changes.rows(update_of(record, from)?).await;
+    if matches!(&saved, Ok(rows) if rows.is_empty()) {
+        return Ok(None);
+    }
+    stored(record, saved).map(Some)
+}
+
 /// The entity, if its owner has it.
 pub(super) async fn get<R: Record>(database: &Database, owner: Owner, id: Uuid) -> StoreResult<Option<R>> {
     let query = select::<R>().push("id = ").bind(id).owned_by(owner);
@@ -336,6 +350,10 @@ fn insertion_of<R: Record>(records: &[&R]) -> StoreResult<Query> {
 }
 
 fn update<R: Record>(record: &R) -> StoreResult<Query> {
+    update_of(record, record.key().owner)
+}
+
+fn update_of<R: Record>(record: &R, owner: Owner) -> StoreResult<Query> {
     let key = record.key();
     let mut query = Query::new("UPDATE ")
         .push(R::TABLE)
@@ -345,14 +363,14 @@ fn update<R: Record>(record: &R) -> StoreResult<Query> {
     let assigned = R::COLUMNS
         .iter()
         .zip(record.values()?)
-        .filter(|(column, _)| **column != "tenant_id");
+        .filter(|(column, _)| **column != "tenant_id" || owner != key.owner);
     for (column, value) in assigned {
         query = query.push(", ").push(column).push(" = ").bind(value);
     }
     query = query
         .push(" WHERE id = ")
         .bind(required_id::<R>(&key)?)
-        .owned_by(key.owner);
+        .owned_by(owner);
     if let Some(version) = key.version {
         query = query.push(" AND version = ").bind(version);
     }

@@ -19,6 +19,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0009_api_keys.sql"),
     include_str!("migrations/0010_log_ins.sql"),
     include_str!("migrations/0011_ota_packages.sql"),
+    include_str!("migrations/0012_device_moves.sql"),
+    include_str!("migrations/0013_ota_turns.sql"),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

@@ -15,6 +15,7 @@ mod fixture;
 mod importing;
 mod limits;
 mod listing;
+mod moves;
 mod ota;
 mod relations;
 mod rule_chains;
@@ -68,9 +69,11 @@ pub use listing::{
     pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
     unknown_sort_properties_are_refused_by_name,
 };
+pub use moves::devices_go_from_one_tenant_to_another;
 pub use ota::{
     devices_wait_for_being_told_of_their_package, packages_read_back_whole_with_their_data,
-    packages_that_are_assigned_stay,
+    packages_stay_within_what_their_tenant_may_have, packages_that_are_assigned_stay,
+    tenants_take_turns_in_being_told,
 };
 pub use relations::{
     assets_are_kept_like_devices, entity_views_are_kept_like_devices, relations_are_found_from_both_ends,
@@ -115,6 +118,9 @@ macro_rules! entity_contract {
             packages_read_back_whole_with_their_data
             packages_that_are_assigned_stay
             devices_wait_for_being_told_of_their_package
+            packages_stay_within_what_their_tenant_may_have
+            tenants_take_turns_in_being_told
+            devices_go_from_one_tenant_to_another
             dashboards_read_back_whole
             dashboards_are_assigned_to_customers
             dashboards_of_mobile_applications_have_an_order

@@ -22,6 +22,7 @@ use tracing::{debug, warn};
 use super::gateway::GatewayMetrics;
 use super::incoming::{Incoming, Step};
 use super::keepalive::{KeepAlive, WAITING, Watch};
+use super::large::LargeMemory;
 use super::login::Admitted;
 use super::partial::PartialBudget;
 use super::stream::{Stream, poll_read, poll_write_all, with_batch};
@@ -50,7 +51,7 @@ pub(super) struct Shared {
     pub(super) max_content: u32,
     pub(super) inactivity_s: u32,
     /// Memory for large chunks of packages on their way.
-    pub(super) large: Arc<Semaphore>,
+    pub(super) large: Arc<LargeMemory>,
 }
 
 /// The place of one open connection among those that may be open; given back when dropped.
@@ -226,7 +227,10 @@ impl<S: Stream> Connection<S> {
         if self.incoming.can_deliver() {
             self.incoming.deliver(&self.shared);
         }
-        self.flush().await?;
+        match self.incoming.rare.time_to_write() {
+            None => self.flush().await?,
+            Some(patience) => Box::pin(self.flush_within(patience)).await?,
+        }
         match turn.step {
             Step::End(None) => return Err(End::Peer),
             Step::End(Some(code)) => return Err(End::Server(code)),
@@ -326,6 +330,17 @@ impl<S: Stream> Connection<S> {
             self.written = 0;
             Poll::Ready(written)
         })
+    }
+
+    /// The same of a large message: it takes memory that others wait for, so that its reader has to keep going.
+    async fn flush_within(&mut self, patience: Duration) -> Result<(), End> {
+        if let Ok(written) = tokio::time::timeout(patience, self.flush()).await {
+            return written;
+        }
+        debug!(device = %self.incoming.device().id, "a large message is read too slowly");
+        self.incoming.clear_out();
+        self.written = 0;
+        Err(End::Server(ReasonCode::QuotaExceeded))
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -9,11 +9,11 @@ use fieldline_codec::{Publish, QoS, ReasonCode};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ota::{Image, Offer};
 use fieldline_model::entity::OtaKind;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{debug, warn};
 
 use super::connection::Shared;
 use super::incoming::{Flow, Incoming, Question, Step};
+use super::large::{LargeMessage, MAX_WHOLE};
 
 static GATE: LogGate = LogGate::new(2);
 
@@ -21,13 +21,8 @@ static GATE: LogGate = LogGate::new(2);
 const ERROR: &str = "v2/fw/error";
 /// Requests of a connection that are remembered; of more the oldest is forgotten.
 const REMEMBERED: usize = 4;
-/// Largest package that is sent as one message, and memory for all such messages on their way, bytes.
-const MAX_WHOLE: u64 = 32 << 20;
-const WHOLE_MEMORY: u64 = 2 * MAX_WHOLE;
 /// Chunks up to this are not counted: as much is written at once of anything.
 const SMALL: u64 = 64 << 10;
-/// How long a device waits for memory that others take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A chunk that a device asks for.
 #[derive(Debug)]
@@ -53,10 +48,15 @@ struct Download {
 pub(super) struct Downloads {
     requests: Vec<Download>,
     /// Held while a large message waits to be written.
-    memory: Option<OwnedSemaphorePermit>,
+    memory: Option<LargeMessage>,
 }
 
 impl Downloads {
+    /// How long it may take to write what was sent, where it is large.
+    pub(super) fn time_to_write(&self) -> Option<Duration> {
+        self.memory.as_ref().map(LargeMessage::time_to_write)
+    }
+
     /// What was sent is written.
     pub(super) fn written(&mut self) {
         self.memory = None;
@@ -90,11 +90,6 @@ impl Downloads {
         }
         self.requests.push(download);
     }
-}
-
-/// Memory for large messages on their way to all devices, in KiB.
-pub(super) fn memory() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new((WHOLE_MEMORY >> 10) as usize))
 }
 
 impl Incoming {
@@ -151,13 +146,11 @@ impl Incoming {
             return self.end_download("PAYLOAD_TOO_LARGE");
         }
         if length > SMALL {
-            let kib = u32::try_from(length.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-            let memory = shared.large.clone().acquire_many_owned(kib);
-            let Ok(Ok(permit)) = tokio::time::timeout(PATIENCE, memory).await else {
+            let Some(memory) = shared.large.take(device.subject.tenant, length).await else {
                 debug!(device = %device.id, "too many large downloads at a time");
                 return Step::End(Some(ReasonCode::QuotaExceeded));
             };
-            self.rare.downloads().memory = Some(permit);
+            self.rare.downloads().memory = Some(memory);
         }
         let chunk = match services.downloads.chunk(&image, size, request.number).await {
             Ok(chunk) => chunk,

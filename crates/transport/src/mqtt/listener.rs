@@ -17,6 +17,7 @@ use tracing::warn;
 use super::Options;
 use super::connection::{Connection, Place, Shared, attend};
 use super::keepalive::KeepAlive;
+use super::large::{LargeLimits, LargeMemory};
 use super::login::{Entry, Peer, log_in};
 use super::partial::PartialBudget;
 use super::provisioning::{self, Newcomer};
@@ -61,7 +62,11 @@ impl MqttServer {
             places: Semaphore::new(max_connections),
             max_packet: with_header(max_content),
             max_content,
-            large: super::firmware::memory(),
+            large: LargeMemory::new(LargeLimits {
+                grace: options.chunk_grace.0,
+                pace: options.chunk_pace.0,
+                ..LargeLimits::default()
+            }),
             inactivity_s: u32::try_from(options.inactivity_timeout.0.as_secs()).unwrap_or(u32::MAX),
         };
         let stop = watch::Sender::new(false);

@@ -1,5 +1,7 @@
 //! What few connections have, so that the many others do not pay for it with their memory.
 
+use std::time::Duration;
+
 use super::firmware::Downloads;
 use super::gateway::Gateway;
 
@@ -31,6 +33,11 @@ impl Rare {
     /// What the device downloads.
     pub(super) fn downloads(&mut self) -> &mut Downloads {
         &mut self.0.get_or_insert_default().downloads
+    }
+
+    /// How long it may take to write what was sent, where it is large.
+    pub(super) fn time_to_write(&self) -> Option<Duration> {
+        self.0.as_ref()?.downloads.time_to_write()
     }
 
     /// What was sent is written.

@@ -10,7 +10,7 @@ use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::options::Span;
 use fieldline_core::ports::{EntityStores, StoreError};
-use fieldline_core::services::{Context, Onboarding};
+use fieldline_core::services::{Context, DeviceMoves, Onboarding};
 use fieldline_core::sessions::Sessions;
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
@@ -298,8 +298,23 @@ fn api(
         attributes: store.clone(),
         clock: clock.clone(),
     };
+    let context = Context {
+        stores: entities.clone(),
+        series: store.clone(),
+        attributes: store.clone(),
+        events: events.clone(),
+        clock: clock.clone(),
+        passwords: fieldline_core::password::Passwords::new(1),
+        rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+        rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
+    };
     let deps = Deps {
-        live: fieldline_core::live::LiveStore::new(store.clone(), store.clone(), store.clone()),
+        live: fieldline_core::live::LiveStore::new(
+            store.clone(),
+            store.clone(),
+            store.clone(),
+            store.clone(),
+        ),
         queries: fieldline_core::entity_query::EntityQueries::new(queries, 1 << 20),
         entities: entities.clone(),
         series: store.clone(),
@@ -313,16 +328,8 @@ fn api(
         machine: Arc::new(fieldline_core::ports::UnknownMachine),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         devices: log.clone(),
-        onboarding: Onboarding::new(Context {
-            stores: entities.clone(),
-            series: store.clone(),
-            attributes: store.clone(),
-            events: events.clone(),
-            clock: clock.clone(),
-            passwords: fieldline_core::password::Passwords::new(1),
-            rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
-            rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
-        }),
+        onboarding: Onboarding::new(context.clone()),
+        moves: DeviceMoves::new(context, store.clone()),
         calls: Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone()),
         usage: fieldline_core::usage::ApiUsage::new(entities, store.clone(), clock.clone()),
         rest_calls: fieldline_core::rest_calls::RestCallers::new("test", Default::default()),

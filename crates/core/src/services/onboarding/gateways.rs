@@ -14,7 +14,7 @@ use crate::ports::StoreResult;
 /// Type of the relation from a gateway to what it has created.
 const CREATED: &str = "Created";
 /// Where a device says through which gateway it came last.
-const LAST_GATEWAY: &str = "lastConnectedGateway";
+pub(in super::super) const LAST_GATEWAY: &str = "lastConnectedGateway";
 
 /// See the module.
 pub struct Gateways {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::ports::{DeviceRpcError, DeviceRpcRequest};
+use fieldline_core::ports::{DeviceRpcError, DeviceRpcRequest, ORIGIN_RUN};
 use fieldline_model::message::MsgType;
 use fieldline_model::{DeviceId, EntityType};
 use serde::Deserialize;
@@ -143,6 +143,7 @@ impl Request {
                 .unwrap_or_else(|| ctx.now_ms.saturating_add(self.timeout_ms)),
             additional_info: body.get("additionalInfo").map(plain),
             rest_origin: told(msg, "originServiceId").filter(|_| is_rest_call),
+            origin_run: told_as(msg, ORIGIN_RUN)?.filter(|_| is_rest_call),
         })
     }
 }

@@ -317,7 +317,12 @@ impl ValueListener for Batches {
 async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
     let world = World::new().await;
     let batches = Arc::new(Batches::default());
-    let live = LiveStore::new(world.store.clone(), world.store.clone(), world.store.clone());
+    let live = LiveStore::new(
+        world.store.clone(),
+        world.store.clone(),
+        world.store.clone(),
+        world.store.clone(),
+    );
     live.listen(batches.clone());
     let common = Arc::new(Common {
         services: Arc::new(Services {

@@ -51,7 +51,7 @@ async fn ready(world: &World<'_>, kind: OtaKind, version: &str) -> OtaPackageInf
         data_size: Some(OTA_PIECE as i64 + 4),
         ..saved
     };
-    stores.attach(whole, upload).await.unwrap()
+    stores.attach(whole, upload, None).await.unwrap().unwrap()
 }
 
 /// A package reads back as it was saved, with its data once that is whole; uploads that become nothing are deleted.
@@ -106,7 +106,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
     packages.begin_upload(world.tenant, second, NOW).await.unwrap();
     packages.begin_upload(world.tenant, third, NOW + 2).await.unwrap();
     refused(
-        packages.attach(whole.clone(), second).await,
+        packages.attach(whole.clone(), second, None).await,
         StoreErrorKind::Conflict,
     );
     assert_eq!(packages.discard_before(NOW + 1).await.unwrap(), 1);
@@ -291,11 +291,11 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
         ts: NOW,
     };
     for (device, package) in [(own, second), (following, first)] {
-        let next = updates.next().await.unwrap();
+        let next = updates.next(tenant, NOW).await.unwrap();
         assert_eq!(next, Some(update(device, package)));
         updates.told(&update(device, package)).await.unwrap();
     }
-    assert_eq!(updates.next().await.unwrap(), None);
+    assert_eq!(updates.next(tenant, NOW).await.unwrap(), None);
     // What was told of an earlier package leaves the new one waiting.
     updates
         .note(tenant, kind, &[target(own, Some(first), true)], NOW + 1)
@@ -303,7 +303,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
         .unwrap();
     updates.told(&update(own, second)).await.unwrap();
     assert_eq!(
-        updates.next().await.unwrap().map(|next| next.package),
+        updates.next(tenant, NOW).await.unwrap().map(|next| next.package),
         Some(first)
     );
 
@@ -314,5 +314,89 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
     updates.note(tenant, kind, &changed[..1], NOW).await.unwrap();
     stores.devices.delete(tenant, own).await.unwrap();
     assert!(differing(&OtaScope::All).await.is_empty());
-    assert_eq!(updates.next().await.unwrap(), None);
+    assert_eq!(updates.next(tenant, NOW).await.unwrap(), None);
+}
+
+/// A tenant has so many bytes of packages and no more; what is being uploaded counts.
+pub async fn packages_stay_within_what_their_tenant_may_have(stores: &EntityStores) {
+    let world = World::new(stores, "T").await;
+    let packages = &stores.ota_packages;
+    let mut uploads = Vec::new();
+    for version in ["1", "2"] {
+        let saved = packages
+            .save(package(&world, OtaKind::Firmware, version), true)
+            .await
+            .unwrap();
+        let upload = new_uuid();
+        packages.begin_upload(world.tenant, upload, NOW).await.unwrap();
+        packages
+            .append(upload, 0, Bytes::from_static(b"data"))
+            .await
+            .unwrap();
+        let whole = OtaPackageInfo {
+            data_size: Some(4),
+            ..saved
+        };
+        uploads.push((whole, upload));
+    }
+    assert_eq!(
+        packages.data_bytes(world.tenant).await.unwrap(),
+        2 * OTA_PIECE as u64
+    );
+    let other = World::new(stores, "other").await;
+    assert_eq!(packages.data_bytes(other.tenant).await.unwrap(), 0);
+    let attach = async |index: usize, limit| {
+        let (whole, upload) = uploads[index].clone();
+        packages
+            .attach(whole, upload, Some(limit))
+            .await
+            .unwrap()
+            .is_some()
+    };
+    let both = [attach(0, 7).await, attach(1, 7).await];
+    assert_eq!(both, [true, false]);
+    let left = packages
+        .get(world.tenant, uploads[1].0.id.unwrap())
+        .await
+        .unwrap();
+    assert!(!left.unwrap().has_data);
+    assert!(attach(1, 8).await);
+    assert_eq!(packages.data_bytes(world.tenant).await.unwrap(), 8);
+}
+
+/// Turns go around among tenants, whatever one of them has waiting; who was put off comes later, behind the others.
+pub async fn tenants_take_turns_in_being_told(stores: &EntityStores) {
+    let mut worlds = [World::new(stores, "one").await, World::new(stores, "two").await];
+    worlds.sort_by_key(|world| world.tenant);
+    let (updates, kind) = (&stores.ota_updates, OtaKind::Firmware);
+    for (number, world) in worlds.iter().enumerate() {
+        let package = ready(world, kind, "1").await.id.unwrap();
+        let mut targets = Vec::new();
+        for name in ["a", "b"] {
+            targets.push(OtaTarget {
+                device: world.device(name).await.id.unwrap(),
+                profile: world.profile.id.unwrap(),
+                package: Some(package),
+                is_own: number == 1,
+            });
+        }
+        updates.note(world.tenant, kind, &targets, NOW).await.unwrap();
+    }
+    let mut last = TenantId::NULL;
+    let mut served = Vec::new();
+    while let Some(next) = updates.next(last, NOW).await.unwrap() {
+        last = next.tenant;
+        served.push(next);
+        match served.len() {
+            1 => updates.put_off(&next, NOW + 5).await.unwrap(),
+            _ => updates.told(&next).await.unwrap(),
+        }
+    }
+    let tenants: Vec<TenantId> = served.iter().map(|next| next.tenant).collect();
+    let [one, two] = worlds.each_ref().map(|world| world.tenant);
+    assert_eq!(tenants, [one, two, one, two]);
+    assert_eq!(updates.put_off_until().await.unwrap(), Some(NOW + 5));
+    assert_eq!(updates.next(one, NOW + 5).await.unwrap(), Some(served[0]));
+    updates.told(&served[0]).await.unwrap();
+    assert_eq!(updates.put_off_until().await.unwrap(), None);
 }

@@ -32,6 +32,13 @@ impl Gateway {
     pub(in crate::mqtt) fn outdate(&mut self) {
         self.is_stale = true;
     }
+
+    /// The name by which it speaks for a device.
+    fn name_of(&self, device: &DeviceHandle) -> Option<Arc<str>> {
+        let mut sessions = self.sessions.iter();
+        let found = sessions.find(|(_, session)| session.device().subject == device.subject);
+        found.map(|(name, _)| name.clone())
+    }
 }
 
 impl Incoming {
@@ -96,11 +103,20 @@ impl Incoming {
             since_ms: services.clock.now_ms(),
             ..self.guard.origin()
         };
+        // It may have had another name so far, by which it would be told everything twice.
+        let former = if services.sessions.is_connected(handle.id) {
+            gateway.name_of(&handle).filter(|former| *former != name)
+        } else {
+            None
+        };
         let guard = services.sessions.open_from(handle.clone(), session, origin);
         let wants = Wants::ATTRIBUTES.and(Wants::CALLS);
         services.calls.follow(handle.subject, guard.control(), wants);
         services.activity.connected(handle.subject);
         gateway.sessions.insert(name, guard);
+        if let Some(former) = former {
+            self.leave_one(shared, &former);
+        }
         Ok(handle)
     }
 
