@@ -57,7 +57,7 @@ impl Users {
         let stores = &self.0.stores.users;
         self.check(&user).await?;
         user.name.clone_from(&user.email);
-        let taken = format!("User with email '{}'  already present in database!", user.email);
+        let taken = format!("User with email '{}' already present in database!", user.email);
         let saved = if let Some(id) = user.id {
             let old = stores
                 .by_id(id)
