@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness.certificates import Authority  # noqa: E402
+from harness.coap import CoapClient  # noqa: E402
 from harness.paho_device import PahoDevice  # noqa: E402
 from harness.people import create_tenancy  # noqa: E402
 from harness.rest import Rest  # noqa: E402
@@ -160,6 +161,22 @@ def seed() -> random.Random:
     number = int(os.environ.get("FIELDLINE_TEST_SEED", time.time_ns() & 0xFFFFFFFF))
     print(f"FIELDLINE_TEST_SEED={number}")
     return random.Random(number)
+
+
+@pytest.fixture
+def run(shared: Server):
+    """Runs coap-client; what still runs ends with the test."""
+    started = []
+
+    def start(path: str, *arguments: str, **options) -> CoapClient:
+        client = CoapClient(options.pop("address", shared.coap_address), path, *arguments, **options)
+        started.append(client)
+        return client
+
+    yield start
+    for client in started:
+        if client.process.poll() is None:
+            client.end()
 
 
 @pytest.fixture

@@ -1,16 +1,11 @@
 """The CoAP device API: with libcoap's client, and with datagrams that it would not send."""
 
 import json
-import os
 import random
-import select
-import socket
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.certificates import Authority, profile_of
 from harness.chains import SWITCH, Chain, script
 from harness.coap import (
     ACK,
@@ -26,10 +21,9 @@ from harness.coap import (
     RST,
     SIZE1,
     SIZE2,
-    URI_PATH,
-    CoapClient,
     CoapPeer,
     Message,
+    block,
     code,
     uint,
 )
@@ -50,28 +44,8 @@ def peer(shared):
         yield peer
 
 
-@pytest.fixture
-def run(shared):
-    """Runs coap-client; what still runs ends with the test."""
-    started = []
-
-    def start(path: str, *arguments: str, **options) -> CoapClient:
-        client = CoapClient(options.pop("address", shared.coap_address), path, *arguments, **options)
-        started.append(client)
-        return client
-
-    yield start
-    for client in started:
-        if client.process.poll() is None:
-            client.end()
-
-
 def path(device, feature: str) -> str:
     return f"api/v1/{device.token}/{feature}"
-
-
-def block(number: int, more: bool, exponent: int) -> bytes:
-    return uint(number << 4 | more << 3 | exponent)
 
 
 # -- what devices send --
@@ -460,117 +434,3 @@ def test_libcoap_downloads_firmware_and_software(run, peer, sysadmin):
             assert peer.ask(GET, target).status == "4.00", target
         assert peer.ask(POST, f"{feature}/{device.token}", "x").status == "4.05"
         assert peer.ask(GET, f"{feature}/nobody").status == "4.01"
-
-
-# -- limits --
-
-
-def test_a_device_that_sends_too_often_is_refused(shared, sysadmin):
-    device = create_tenancy(sysadmin, transportDeviceTelemetryMsgRateLimit="2:600").admin.create_device()
-    with CoapPeer(shared.coap_address) as peer:
-        answers = [peer.ask(POST, path(device, "telemetry"), '{"a":1}') for _ in range(3)]
-    assert [answer.status for answer in answers] == ["2.01", "2.01", "5.00"]
-    assert b"rate limit" in answers[2].payload
-
-
-def test_what_one_peer_may_leave_behind_is_bounded(make_server):
-    server = make_server(env={"FIELDLINE_COAP_LISTEN": "127.0.0.1:0", "FIELDLINE_COAP_BLOCK_MEMORY": "64KiB"})
-    tenant = server.start().rest()
-    device = tenant.create_device()
-    begin = [(BLOCK1, block(0, True, 6))]
-    with CoapPeer(server.coap_address) as peer:
-        statuses = [
-            peer.ask(POST, f"{path(device, 'telemetry')}?n={number}", bytes(1024), options=begin).status
-            for number in range(6)
-        ]
-        assert statuses == ["2.31"] * 4 + ["5.03"] * 2
-    peers = [CoapPeer(server.coap_address) for _ in range(60)]
-    statuses = {one.ask(POST, path(device, "telemetry"), bytes(1024), options=begin).status for one in peers}
-    assert statuses == {"2.31", "5.03"}
-    # Others are served meanwhile.
-    assert peers[0].ask(POST, path(device, "telemetry"), '{"a":1}').status == "2.01"
-    for one in peers:
-        one.socket.close()
-
-
-# -- DTLS --
-
-
-@pytest.fixture
-def secure(shared, run, authority):
-    """Runs coap-client over DTLS."""
-
-    def start(target: str, *arguments: str, **options) -> CoapClient:
-        return run(target, *arguments, address=shared.coaps_address, trusted=authority.path, **options)
-
-    return start
-
-
-def test_a_device_is_known_by_its_certificate_over_dtls(secure, tenant, authority: Authority):
-    device = tenant.create_device()
-    identity = authority.issue(unique("device"))
-    tenant.set_credentials(device.id, "X509_CERTIFICATE", None, identity.pem)
-    sent = secure("api/v1/telemetry", method="post", payload='{"a":1}', identity=identity).finish()
-    assert sent.codes == ["2.01"], sent.log
-    assert eventually(lambda: tenant.values(device.id, "a")) == [1]
-    # Observing, with a change that comes in blocks.
-    client = secure("api/v1/attributes", "-s", "8", identity=identity)
-    assert eventually(lambda: client.received) == "{}\n"
-    tenant.post(telemetry(device.id, "SHARED_SCOPE"), {"long": "x" * 3000})
-    # The client prints what it has of a body, and a line's end when it has all of it.
-    assert eventually(lambda: client.received.count("\n") == 2)
-    assert json.loads(client.received.splitlines()[1]) == {"long": "x" * 3000}
-    client.end()
-    stranger = secure("api/v1/telemetry", method="post", payload="{}", identity=authority.issue(unique("no"))).finish()
-    assert stranger.codes == ["4.01"], stranger.log
-
-
-def test_a_token_works_over_dtls_and_a_certificate_is_not_needed(secure, tenant, device, shared):
-    sent = secure(path(device, "telemetry"), method="post", payload='{"a":1}').finish()
-    assert sent.codes == ["2.01"], sent.log
-    assert eventually(lambda: tenant.values(device.id, "a")) == [1]
-    assert secure("api/v1/nobody/telemetry", method="post", payload='{"a":1}').finish().codes == ["4.01"]
-    samples = shared.metrics()
-    assert samples['fieldline_transport_accepted_connections_total{transport="coaps"}'] >= 2
-
-
-def over_openssl(shared, authority: Authority, identity, issuer: Authority, message: Message) -> Message:
-    """Sends a message with the program of OpenSSL, which shows the issuer's certificate as well, and returns the answer.
-
-    The cipher is the one that RFC 7252 wants of every device.
-    """
-    host, port = shared.coaps_address
-    command = ["openssl", "s_client", "-dtls1_2", "-quiet", "-connect", f"{host}:{port}", "-CAfile", authority.path]
-    command += ["-cert", identity.certificate, "-key", identity.key, "-cert_chain", issuer.path]
-    command += ["-cipher", "ECDHE-ECDSA-AES128-CCM8:@SECLEVEL=0"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
-        try:
-            client.stdin.write(message.encode())
-            client.stdin.flush()
-            told, _, _ = select.select([client.stdout], [], [], 20)
-            assert told, "nothing was answered"
-            return Message.decode(os.read(client.stdout.fileno(), 2048))
-        finally:
-            client.kill()
-
-
-def test_a_device_is_created_by_the_chain_of_its_certificate_over_dtls(shared, authority, tenant, tmp_path):
-    factory = Authority(tmp_path / "factory")
-    profile_of(tenant, factory, creates=True)
-    name = unique("made")
-    targets = [(URI_PATH, segment) for segment in (b"api", b"v1", b"telemetry")]
-    identity = factory.issue(f"{name}@factory")
-    answer = over_openssl(shared, authority, identity, factory, Message(CON, POST, 7, b"\x01", targets, b'{"a":1}'))
-    assert (answer.kind, answer.status, answer.id) == (ACK, "2.01", 7)
-    device = tenant.device_by_name(name)["id"]["id"]
-    assert eventually(lambda: tenant.values(device, "a")) == [1]
-
-
-def test_what_is_no_dtls_ends_nothing(shared, secure, tenant, device):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-        stranger.connect(shared.coaps_address)
-        hello = bytes.fromhex("16feff0000000000000000") + b"\x00\x40" + b"\x01" + bytes(63)
-        for datagram in (b"", b"\x40\x01\x00\x01", hello, b"\x16\xfe\xfd" + bytes(1300), bytes(65_000)):
-            stranger.send(datagram)
-    sent = secure(path(device, "telemetry"), method="post", payload='{"a":1}').finish()
-    assert sent.codes == ["2.01"], sent.log

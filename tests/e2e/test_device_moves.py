@@ -37,8 +37,8 @@ def test_a_device_goes_to_another_tenant_with_all_that_is_its_own(shared, sysadm
     rest.post(f"/api/customer/{old.customer['id']['id']}/device/{device.id}")
     post(shared, device, [{"ts": ts, "values": {"t": ts, "text": "x" * 100}} for ts in range(1, 200)])
     assert eventually(lambda: len(rest.values(device.id, "t")) == 199)
-    post(shared, device, {"fw": "1.0"}, "attributes")
-    assert eventually(lambda: rest.attributes(device.id, "CLIENT_SCOPE") == {"fw": "1.0"})
+    post(shared, device, {"fw": "one"}, "attributes")
+    assert eventually(lambda: rest.attributes(device.id, "CLIENT_SCOPE") == {"fw": "one"})
     for scope in ("SHARED_SCOPE", "SERVER_SCOPE"):
         rest.post(telemetry(device.id, f"attributes/{scope}"), {"own": scope})
     asset = rest.post("/api/asset", {"name": unique("house"), "type": "default"}).json()
@@ -78,7 +78,7 @@ def test_a_device_goes_to_another_tenant_with_all_that_is_its_own(shared, sysadm
     assert there.credentials(device.id)["credentialsId"] == device.token
     assert there.values(device.id, "t") == list(range(1, 200))
     assert there.latest(device.id, "t") == {"t": 199}
-    assert there.attributes(device.id, "CLIENT_SCOPE") == {"fw": "1.0"}
+    assert there.attributes(device.id, "CLIENT_SCOPE") == {"fw": "one"}
     assert there.attributes(device.id, "SHARED_SCOPE") == {"own": "SHARED_SCOPE"}
     assert there.attributes(device.id, "SERVER_SCOPE")["own"] == "SERVER_SCOPE"
     assert there.get("/api/relations", toId=device.id, toType="DEVICE").json() == []

@@ -84,7 +84,8 @@ def test_a_body_over_the_limit_is_refused_by_its_announced_length(shared, device
         connection.sendall(
             f"POST /api/v1/{device.token}/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()
         )
-        assert connection.recv(64).startswith(f"HTTP/1.1 {status}".encode())
+        answer = connection.recv(4096)
+        assert answer.startswith(f"HTTP/1.1 {status}".encode()) and answer.endswith(b"Payload size exceeds the limit")
 
 
 def test_a_chunked_body_over_the_limit_is_refused(shared, device):
@@ -125,3 +126,20 @@ def test_a_chunked_body_is_taken(api, tenant, device):
     answer = requests.post(f"{api}/telemetry", data=iter([b'{"a"', b":1}"]), timeout=10)
     assert answer.status_code == 200
     assert eventually(lambda: tenant.values(device.id, "a")) == [1]
+
+
+def test_pages_of_other_origins_may_use_the_api(shared, api):
+    origin = {"Origin": "https://shop.example"}
+    asked = origin | {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type,x-authorization",
+    }
+    for url in (f"{api}/telemetry", f"{shared.http}/api/auth/login"):
+        answer = requests.options(url, headers=asked, timeout=10)
+        assert answer.status_code == 200
+        assert answer.headers["Access-Control-Allow-Origin"] == origin["Origin"]
+        assert answer.headers["Access-Control-Allow-Headers"] == asked["Access-Control-Request-Headers"]
+    answer = requests.post(f"{api}/telemetry", data='{"a":1}', headers=origin, timeout=10)
+    assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (200, origin["Origin"])
+    outside = requests.get(f"{shared.http}/readyz", headers=origin, timeout=10)
+    assert "Access-Control-Allow-Origin" not in outside.headers

@@ -62,7 +62,7 @@ def test_an_unknown_certificate_is_refused(shared, authority, dial, device, vers
     connection = dial(version, address=shared.mqtts_address, tls=tls)
     # The certificate decides: a valid token beside it does not help.
     assert connection.connect(username=device.token) == code
-    connection.ended()
+    connection.ended(code)
 
 
 @pytest.mark.parametrize(("version", "code"), [(V311, 5), (V5, 0x87)])
@@ -71,7 +71,7 @@ def test_an_expired_certificate_is_refused(shared, authority, dial, certified, v
     _, identity = certified(valid=(10 * yesterday, yesterday))
     connection = dial(version, address=shared.mqtts_address, tls=authority.client(identity))
     assert connection.connect() == code
-    connection.ended()
+    connection.ended(code)
 
 
 def test_somebody_elses_certificate_behind_ones_own_proves_nothing(shared, authority, dial, certified):

@@ -10,6 +10,7 @@ from harness.paho_device import VERSIONS
 from harness.people import activated, create_tenancy
 from harness.rest import Device, telemetry, unique
 from harness.server import eventually
+from harness.wire import V5
 
 PROVISION = "/provision/request"
 PROVISIONED = "/provision/response"
@@ -181,8 +182,9 @@ def test_who_asks_for_credentials_may_do_nothing_else(shared, rest, connect, pro
     client = connect(version, username="provision")
     refused = 0x8F if version == "5.0" else 0x80
     assert client.subscribe((PROVISIONED, 0), ("v1/devices/me/rpc/request/+", 1), ("#", 1)) == [0, refused, refused]
+    assert client.unsubscribe(PROVISIONED, PROVISIONED) == ([0, 0x11] if version == "5.0" else [])
     client.send("v1/devices/me/telemetry", '{"a":1}', 1)
-    client.disconnected()
+    assert client.disconnected() == (0x90 if version == "5.0" else None)
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "{}", '{"provisionDeviceKey":"x"}'])
@@ -190,8 +192,19 @@ def test_a_wrong_request_is_refused(shared, connect, body):
     answer = requests.post(f"{shared.http}/api/v1/provision", data=body, timeout=10)
     assert answer.status_code == 500 and answer.text
     client = connect("5.0", username="provision")
-    client.send(PROVISION, body, 1)
+    assert client.publish(PROVISION, body) == 0x99
+    client.send(PROVISION, body)
     assert client.disconnected() == 0x99
+    older = connect(username="provision")
+    older.send(PROVISION, body, 1)
+    older.disconnected()
+
+
+def test_numbers_are_taken_for_text_where_a_shell_has_eaten_the_quotes(rest, provision):
+    _, shown = profile(rest, "ALLOW_CREATE_NEW_DEVICES")
+    name = time.time_ns()
+    assert provision["http"](shown | {"deviceName": name, "gateway": "true"})["status"] == "SUCCESS"
+    assert rest.device_by_name(str(name))["additionalInfo"] == {"gateway": True}
 
 
 # -- gateways --
@@ -267,6 +280,19 @@ def test_what_goes_to_a_device_goes_through_its_gateway(rest, gateway, connect):
     client.publish("v1/gateway/disconnect", json.dumps({"device": name}))
     rest.post(telemetry(device.id, "SHARED_SCOPE"), {"interval": 31})
     assert client.silent()
+
+
+def test_a_gateway_is_acknowledged_first_and_answered_then(rest, gateway, dial):
+    connection, name = dial(V5), unique("meter")
+    assert connection.connect(username=gateway.token) == 0
+    asked = {"id": 3, "device": name, "client": True, "keys": ["none", "neither"]}
+    assert connection.publish("v1/gateway/attributes/request", json.dumps(asked)) == 0
+    assert json.loads(connection.message().payload) == {"id": 3, "device": name}
+    for topic, wrong in (("telemetry", {"t": 1}), ("attributes", 5), ("claim", 5)):
+        assert connection.publish(f"v1/gateway/{topic}", json.dumps({name: wrong})) == 0x99
+    mixed = {name: {"fw": "a"}, "left out": 5}
+    assert connection.publish("v1/gateway/attributes", json.dumps(mixed)) == 0
+    assert eventually(lambda: rest.attributes(behind(rest, name).id, "CLIENT_SCOPE") == {"fw": "a"})
 
 
 def read(message) -> tuple[str, dict]:

@@ -149,8 +149,7 @@ impl Calls {
     pub fn follow(&self, subject: Subject, session: &SessionControl, wants: Wants) {
         let mut book = self.book.lock();
         let is_new = wants.has(Wants::CALLS) && !session.wants(Wants::CALLS);
-        session.want_no_more(Wants::ATTRIBUTES.and(Wants::CALLS));
-        session.want(wants);
+        session.want_only(wants);
         if !is_new {
             return;
         }
@@ -185,10 +184,25 @@ impl Calls {
         if !acknowledges {
             return self.delivered(call);
         }
+        self.await_acknowledgement(call, Some(self.clock.now_ms()));
+    }
+
+    /// A call was handed to a connection that sends it again by itself until the device acknowledges it, and that says when it
+    /// gives that up: see [`Self::unacknowledged`]. Until then it is not handed to this connection again.
+    pub fn handed_over(&self, call: &DeviceCall) {
+        self.await_acknowledgement(call, None);
+    }
+
+    fn await_acknowledgement(&self, call: &DeviceCall, since_ms: Option<i64>) {
         let mut book = self.book.lock();
-        if book.await_acknowledgement(call, self.clock.now_ms()) {
+        if book.await_acknowledgement(call, since_ms) {
             self.changes.status(call, RpcStatus::Sent, Response::Nothing);
         }
+    }
+
+    /// The device has not acknowledged a call, however often the connection has sent it: as if the time for that were over.
+    pub fn unacknowledged(&self, call: &DeviceCall) {
+        self.book.lock().give_up(call, self.clock.now_ms());
     }
 
     /// The device has acknowledged a call.

@@ -133,6 +133,11 @@ impl DeviceDirectory {
             .map(|known| known.handle))
     }
 
+    /// Counts the changes of what devices are found by. Who belonged to no device may belong to one once it counts further.
+    pub fn changes(&self) -> u64 {
+        self.index.lock().now().count()
+    }
+
     /// The device that logs in over MQTT without a certificate. A user name that is an access token wins whatever the
     /// password; else client id and user name together, else the user name alone; without a user name the client id.
     pub async fn by_mqtt_login(&self, login: MqttLogin<'_>) -> StoreResult<Option<Arc<DeviceHandle>>> {

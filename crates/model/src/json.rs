@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 use crate::record::TelemetryWriter;
 
 mod escape;
+pub mod lenient;
 mod nested;
 mod number;
 mod reader;
@@ -244,6 +245,7 @@ pub struct Call {
 pub fn call(payload: &[u8]) -> Result<Call, JsonError> {
     #[derive(Deserialize)]
     struct Body {
+        #[serde(deserialize_with = "lenient::text")]
         method: String,
         params: Option<Box<RawValue>>,
     }
@@ -262,8 +264,10 @@ pub fn call(payload: &[u8]) -> Result<Call, JsonError> {
 #[serde(default, rename_all = "camelCase")]
 pub struct Claim {
     /// What whoever claims it has to know; empty for nothing.
+    #[serde(deserialize_with = "lenient::text")]
     pub secret_key: String,
     /// For how long, milliseconds; 0 for the usual time.
+    #[serde(deserialize_with = "lenient::whole")]
     pub duration_ms: i64,
 }
 

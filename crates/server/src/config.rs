@@ -131,6 +131,9 @@ pub(crate) struct HttpOptions {
     /// while all connections of `listen` are taken. Not set: only `listen` answers them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_listen: Option<SocketAddr>,
+    /// Origins of web pages that may use the API from a browser, such as `https://shop.example`, separated by commas; `*`
+    /// for all, empty for none.
+    pub cors_origins: String,
     /// Connections at a time; further ones wait to be accepted.
     pub max_connections: usize,
     /// Connections of one address (an IPv6 /64) at a time, further ones are closed at once; 0 for no limit, as behind a
@@ -156,6 +159,7 @@ impl Default for HttpOptions {
         Self {
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
             probe_listen: None,
+            cors_origins: "*".to_owned(),
             max_connections: 4_096,
             max_connections_per_address: 1_024,
             header_timeout: Span::secs(15),

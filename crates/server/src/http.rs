@@ -2,6 +2,7 @@
 
 mod addresses;
 mod body;
+pub(crate) mod cors;
 mod stream;
 mod timer;
 

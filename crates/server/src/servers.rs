@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::config::{Config, Loaded, Source};
 use crate::data_dir::Listening;
-use crate::http::{HttpServer, Limits};
+use crate::http::{HttpServer, Limits, cors};
 use crate::probes::{self, Probes};
 use crate::serve::ServeError;
 
@@ -116,7 +116,8 @@ impl Servers {
         let routes = api
             .route("/", get(async || Redirect::to("/swagger-ui.html")))
             .merge(device_http::router(self.services.clone(), device_limits))
-            .merge(probes.clone());
+            .merge(probes.clone())
+            .layer(cors::layer(&options.cors_origins));
         let probe_address = match addresses.probes {
             Some(address) => {
                 let limits = limits.clone().for_probes();

@@ -229,6 +229,8 @@ impl Core {
             entities.ota_updates.clone(),
             &config.ota,
         );
+        // Before those who tell devices of a package: what these ask for then is looked up anew.
+        stores.events.listen(downloads.clone());
         let activity = ActivityTracker::new(
             entities,
             stores.live.clone(),

@@ -7,10 +7,14 @@
 //! What cannot be taken because the server has its hands full is not answered: the peer of a confirmable message sends it
 //! again by itself, ever more seldom. What was taken but cannot be stored is answered with 5.03 and when to try again.
 
+mod admission;
 mod bodies;
+mod counts;
 mod exchanges;
 mod observe;
 mod packages;
+mod places;
+mod provisioning;
 mod reply;
 mod request;
 mod resources;
@@ -42,6 +46,8 @@ pub struct Options {
     pub max_requests: usize,
     /// A request that is not answered by then is acknowledged first, and answered when the answer is there.
     pub acknowledge_after: Span,
+    /// An observer that was not heard for this long is asked whether it is still there, unless it saves power.
+    pub observer_silence: Span,
 }
 
 impl Default for Options {
@@ -52,6 +58,7 @@ impl Default for Options {
             block_memory: ByteSize::mib(64),
             max_requests: 10_000,
             acknowledge_after: Span::millis(500),
+            observer_silence: Span::secs(86_400),
         }
     }
 }

@@ -40,6 +40,9 @@ static STORE_GATE: LogGate = LogGate::new(2);
 /// What somebody is told whose address is turned away for a while.
 const TURNED_AWAY: &str = "Too many wrong credentials came from this address!";
 
+/// What a device is told whose body is larger than it may be.
+const TOO_LARGE: &str = "Payload size exceeds the limit";
+
 /// Limits of the HTTP device API.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -116,7 +119,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         match self {
             Self::UnknownToken => StatusCode::UNAUTHORIZED.into_response(),
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+            Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE).into_response(),
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE.into_response(),
             Self::Limited(why) => (StatusCode::TOO_MANY_REQUESTS, why.to_string()).into_response(),
             Self::TurnedAway => (StatusCode::TOO_MANY_REQUESTS, TURNED_AWAY).into_response(),

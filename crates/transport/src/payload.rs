@@ -98,6 +98,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.client.is_empty() && self.shared.is_empty()
+    }
+
     /// `{"client": {…}, "shared": {…}}`; a scope without values is left out.
     pub(crate) fn to_json(&self) -> String {
         let mut out = String::from("{");

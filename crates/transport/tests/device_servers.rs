@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+#[path = "device_servers/coap.rs"]
+mod coap;
 #[path = "device_servers/mqtt.rs"]
 mod mqtt;
 #[path = "device_servers/world.rs"]
@@ -54,6 +56,10 @@ async fn posts_are_answered_with_the_statuses_that_devices_know() {
     assert_eq!(late, empty(StatusCode::INTERNAL_SERVER_ERROR));
 }
 
+fn too_large() -> (u16, String) {
+    (413, "Payload size exceeds the limit".to_owned())
+}
+
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused_by_its_announced_length_before_it_arrives() {
     let world = World::new(LIMITS).await;
@@ -62,7 +68,7 @@ async fn a_body_that_is_too_large_is_refused_by_its_announced_length_before_it_a
         .header(header::CONTENT_LENGTH, LIMITS.max_body + 1)
         .body(never)
         .unwrap();
-    assert_eq!(world.send(request).await, empty(StatusCode::PAYLOAD_TOO_LARGE));
+    assert_eq!(world.send(request).await, too_large());
 }
 
 #[tokio::test]
@@ -71,7 +77,7 @@ async fn a_body_without_a_length_is_cut_off_at_the_limit() {
     let slow = world.begin(TELEMETRY);
     slow.send(vec![b' '; LIMITS.max_body]).await;
     slow.send("{").await;
-    assert_eq!(slow.early_answer().await, empty(StatusCode::PAYLOAD_TOO_LARGE));
+    assert_eq!(slow.early_answer().await, too_large());
 
     let slow = world.begin(TELEMETRY);
     slow.send(vec![b' '; LIMITS.max_body - 7]).await;
@@ -199,7 +205,7 @@ async fn nothing_of_a_post_is_stored_if_one_of_its_values_is_too_large() {
     let value = "x".repeat(LIMITS.max_append);
     let body = format!(r#"[{{"ts":1,"values":{{"a":1}}}},{{"ts":2,"values":{{"a":"{value}"}}}}]"#);
     let refused = world.post(TELEMETRY, body).await;
-    assert_eq!(refused, empty(StatusCode::PAYLOAD_TOO_LARGE));
+    assert_eq!(refused, too_large());
     world.store_all().await;
     assert!(world.journaled().await.is_empty());
 }

@@ -80,7 +80,13 @@ row("DELETE /api/customer/device/{deviceId}", "- + - - -", device_id())
 row(
     "POST /api/tenant/{tenantId}/device/{deviceId}",
     "- + - - -",
-    lambda w, fresh: Call({"tenantId": w.other_tenant_id, "deviceId": w.make_device() if fresh else w.device}),
+    # What is given away goes to a third tenant, so that nobody finds it among what the other one has.
+    lambda w, fresh: Call(
+        {
+            "tenantId": w.make_tenant() if fresh else w.other_tenant_id,
+            "deviceId": w.make_device() if fresh else w.device,
+        }
+    ),
 )
 
 PROFILE = lambda make=None, **more: on("deviceProfileId", lambda w: w.profile, make, **more)

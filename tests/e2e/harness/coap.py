@@ -38,7 +38,7 @@ class CoapClient:
         path: str,
         *arguments: str,
         method: str = "get",
-        payload: str | None = None,
+        payload: str | bytes | None = None,
         trusted: Path | None = None,
         identity: Identity | None = None,
         wait: int = 20,
@@ -50,8 +50,9 @@ class CoapClient:
         command += ["-w"] if lines else []
         if payload is not None:
             self.upload = Path(tempfile.mkstemp(prefix="coap-")[1])
-            self.upload.write_text(payload)
-            command += ["-f", self.upload, "-t", "json"]
+            is_text = isinstance(payload, str)
+            self.upload.write_bytes(payload.encode() if is_text else payload)
+            command += ["-f", self.upload, "-t", "json" if is_text else "binary"]
         if trusted:
             command += ["-R", trusted]
         if identity:
@@ -156,6 +157,11 @@ def _read(nibble: int, datagram: bytes, at: int) -> tuple[int, int]:
 def uint(value: int) -> bytes:
     """A number as options write it."""
     return value.to_bytes((value.bit_length() + 7) // 8, "big")
+
+
+def block(number: int, more: bool, exponent: int) -> bytes:
+    """A block of 2 to the power of `exponent` + 4 bytes, as options write it."""
+    return uint(number << 4 | more << 3 | exponent)
 
 
 class CoapPeer:

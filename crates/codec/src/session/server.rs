@@ -245,6 +245,14 @@ impl<T> ServerSession<T> {
         self.phase = Phase::Closed;
     }
 
+    /// Says the code of a refusal again, in a DISCONNECT. MQTT 5 §3.14 forbids that, and its table of codes does not have all
+    /// of them; but ThingsBoard does it, and its own client knows of a refusal by nothing else.
+    pub fn refuse_again(&self, code: ReasonCode, out: &mut Vec<u8>) {
+        if self.version().is_v5() {
+            out.extend_from_slice(&[0xE0, 1, code.value()]);
+        }
+    }
+
     /// Ends the connection; close it once this is written.
     ///
     /// Only a connected client of MQTT 5 is told why. A code that DISCONNECT may not carry goes out as unspecified

@@ -265,17 +265,27 @@ impl Book {
         self.remove(device, number)
     }
 
-    /// A call was written to a connection that acknowledges. Returns whether that is news.
-    pub(super) fn await_acknowledgement(&mut self, call: &DeviceCall, now_ms: i64) -> bool {
-        let by = now_ms.saturating_add(self.acknowledge_ms).min(call.expires_ms);
+    /// A call was written to a connection that acknowledges, at that time; without a time the connection itself says when that
+    /// is over. Returns whether it is news.
+    pub(super) fn await_acknowledgement(&mut self, call: &DeviceCall, since_ms: Option<i64>) -> bool {
+        let after = |since_ms: i64| since_ms.saturating_add(self.acknowledge_ms);
+        let by = since_ms.map(|since_ms| after(since_ms).min(call.expires_ms));
         let Some(pending) = self.get(call.device, call.number) else {
             return false;
         };
         pending.taken();
         if !pending.delivered {
-            pending.ack_by = Some(by);
+            pending.ack_by = by;
         }
         pending.is_news(RpcStatus::Sent)
+    }
+
+    /// Nobody waits any longer for the device to acknowledge a call.
+    pub(super) fn give_up(&mut self, call: &DeviceCall, now_ms: i64) {
+        let pending = self.get(call.device, call.number);
+        if let Some(pending) = pending.filter(|pending| !pending.delivered) {
+            pending.ack_by = Some(now_ms);
+        }
     }
 
     /// The device has acknowledged a call that it has to answer. Returns whether that is news.

@@ -1,3 +1,5 @@
+mod handing_over;
+
 use std::sync::atomic::Ordering;
 
 use fieldline_model::DeviceId;

@@ -26,6 +26,13 @@ const REMEMBERED: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment(u64);
 
+impl Moment {
+    /// How many changes were before it.
+    pub(super) const fn count(self) -> u64 {
+        self.0
+    }
+}
+
 /// A device as it was read.
 pub(super) struct Loaded {
     pub(super) subject: Subject,

@@ -34,6 +34,10 @@ impl FakePackages {
 
     pub(crate) fn add(&self, package: OtaPackageInfo) -> OtaPackageId {
         let id = OtaPackageId::new();
+        let package = OtaPackageInfo {
+            id: Some(id),
+            ..package
+        };
         self.packages.lock().insert(id, package);
         id
     }

@@ -1,6 +1,8 @@
 //! What devices download: their package, chunk by chunk.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use fieldline_model::entity::{ChecksumAlgorithm, OtaKind, OtaPackageInfo};
@@ -8,9 +10,11 @@ use fieldline_model::{DeviceId, OtaPackageId, TenantId};
 use futures::stream::{self, Stream};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use tokio::time::Instant;
 
 use super::Options;
 use crate::devices::DeviceHandle;
+use crate::events::{EntityChange, EntityListener};
 use crate::ports::{OTA_PIECE, OtaPackageStore, OtaUpdateStore, StoreError, StoreErrorKind, StoreResult};
 
 /// What a device shall download.
@@ -85,11 +89,20 @@ impl Weighter<(OtaPackageId, u32), Bytes> for ByBytes {
     }
 }
 
-/// Hands packages to devices. Pieces that are asked for often stay in memory, within a bound.
+/// Devices of which is remembered what they shall download.
+const OFFERS: usize = 10_000;
+/// How long that is taken for true.
+const OFFERED_FOR: Duration = Duration::from_secs(10);
+
+/// Hands packages to devices. Pieces that are asked for often stay in memory, within a bound. To be registered as a listener of
+/// entity events.
 pub struct Downloads {
     packages: Arc<dyn OtaPackageStore>,
     updates: Arc<dyn OtaUpdateStore>,
     cache: Cache<(OtaPackageId, u32), Bytes, ByBytes>,
+    offers: Cache<(DeviceId, OtaKind), (Instant, Offer)>,
+    /// Counts what may have changed what devices shall download.
+    changes: AtomicU64,
 }
 
 impl Downloads {
@@ -104,7 +117,28 @@ impl Downloads {
             packages,
             updates,
             cache: Cache::with_weighter(pieces.max(16), options.cache.0, ByBytes),
+            offers: Cache::new(OFFERS),
+            changes: AtomicU64::new(0),
         })
+    }
+
+    /// What a device shall download that is in the middle of it: for some seconds what it was offered last, unless that has
+    /// changed.
+    pub async fn offer_again(&self, device: &DeviceHandle, kind: OtaKind) -> StoreResult<Offer> {
+        let key = (device.id, kind);
+        if let Some((at, offer)) = self.offers.get(&key)
+            && at.elapsed() < OFFERED_FOR
+        {
+            return Ok(offer);
+        }
+        let since = self.changes.load(Ordering::SeqCst);
+        let offer = self.offer(device, kind).await?;
+        self.offers.insert(key, (Instant::now(), offer.clone()));
+        // Whoever has changed it since either takes this out or is seen here.
+        if self.changes.load(Ordering::SeqCst) != since {
+            self.offers.remove(&key);
+        }
+        Ok(offer)
     }
 
     /// What a device shall download now.
@@ -194,6 +228,26 @@ impl Downloads {
             piece.ok_or_else(damaged)
         };
         self.cache.get_or_insert_async(&(image.id, number), read).await
+    }
+}
+
+impl EntityListener for Downloads {
+    fn on_change(&self, change: EntityChange) {
+        match change {
+            EntityChange::DeviceSaved(_, device) | EntityChange::DeviceDeleted(_, device) => {
+                self.changes.fetch_add(1, Ordering::SeqCst);
+                for kind in [OtaKind::Firmware, OtaKind::Software] {
+                    self.offers.remove(&(device, kind));
+                }
+            }
+            EntityChange::DeviceProfileChanged(..)
+            | EntityChange::OtaPackageChanged(..)
+            | EntityChange::TenantDeleted(_) => {
+                self.changes.fetch_add(1, Ordering::SeqCst);
+                self.offers.clear();
+            }
+            _ => {}
+        }
     }
 }
 

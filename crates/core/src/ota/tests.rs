@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +13,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{Deps, Options, Rollouts};
+use super::{Deps, Downloads, Offer, Options, Rollouts};
+use crate::devices::{self, DeviceDirectory};
 use crate::downlink::{DeviceLink, Downlink};
 use crate::events::{EntityChange, EntityListener as _};
 use crate::fakes::{Call, FakePackages, FakeStores, StandingClock};
@@ -30,6 +31,8 @@ struct Updates {
     of_profile: Mutex<Option<OtaPackageId>>,
     devices: Mutex<Vec<DeviceId>>,
     noted: Mutex<BTreeMap<DeviceId, (OtaPackageId, bool, bool)>>,
+    /// How often it was asked what is assigned to a device.
+    asked: AtomicUsize,
     put_off: Mutex<BTreeMap<DeviceId, i64>>,
 }
 
@@ -42,6 +45,7 @@ impl Updates {
 #[async_trait]
 impl OtaUpdateStore for Updates {
     async fn assigned(&self, _: TenantId, device: DeviceId, _: OtaKind) -> StoreResult<Option<OtaPackageId>> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         Ok(self.wanted(device))
     }
 
@@ -172,6 +176,7 @@ impl World {
                 version: version.into(),
                 kind: Some(OtaKind::Firmware),
                 data_size: Some(7),
+                has_data: true,
                 ..OtaPackageInfo::default()
             })
         });
@@ -295,6 +300,44 @@ async fn what_is_unassigned_is_forgotten_at_once_and_what_changed_unseen_is_noti
             .attribute(Subject::device(world.fakes.tenant, world.devices[0]), "fw_title")
             .is_none()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_offered_in_the_middle_of_a_download_is_remembered_until_it_changes() {
+    let world = World::new(1);
+    let clock = Arc::new(StandingClock(AtomicI64::new(1_800_000_000_000)));
+    let options = devices::Options { cached_devices: 16 };
+    let directory = DeviceDirectory::new(world.stores.clone(), world.fakes.clone(), clock, &options);
+    let device = directory.by_token("0").await.unwrap().unwrap();
+    let stores = &world.stores;
+    let downloads = Downloads::new(
+        stores.ota_packages.clone(),
+        stores.ota_updates.clone(),
+        &Options::default(),
+    );
+    let offered = async || match downloads.offer_again(&device, OtaKind::Firmware).await.unwrap() {
+        Offer::Image(image) => Some(image.id),
+        _ => None,
+    };
+    let asked = || world.updates.asked.load(Ordering::Relaxed);
+    *world.updates.of_profile.lock() = Some(world.packages[0]);
+    for _ in 0..100 {
+        assert_eq!(offered().await, Some(world.packages[0]));
+    }
+    assert_eq!(asked(), 1);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert_eq!((offered().await, asked()), (Some(world.packages[0]), 2));
+    let (tenant, id) = (world.fakes.tenant, world.devices[0]);
+    world.updates.own.lock().insert(id, world.packages[1]);
+    downloads.on_change(EntityChange::DeviceSaved(tenant, id));
+    assert_eq!(offered().await, Some(world.packages[1]));
+    world.updates.own.lock().clear();
+    *world.updates.of_profile.lock() = None;
+    downloads.on_change(EntityChange::DeviceProfileChanged(tenant, world.fakes.profile));
+    assert_eq!(offered().await, None);
+    // Others' devices are nobody's business here.
+    downloads.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
+    assert_eq!((offered().await, asked()), (None, 4));
 }
 
 #[tokio::test(start_paused = true)]

@@ -158,6 +158,13 @@ impl SessionControl {
         self.wants.fetch_or(wants.0, Ordering::AcqRel);
     }
 
+    /// Wants this and nothing else, in one step: of what it goes on wanting nothing is missed.
+    pub fn want_only(&self, wants: Wants) {
+        let only = |before: u8| Some(before & !WANTS | wants.0 & WANTS);
+        // It always takes place.
+        let _ = self.wants.fetch_update(Ordering::AcqRel, Ordering::Acquire, only);
+    }
+
     /// Wants something no longer.
     pub fn want_no_more(&self, wants: Wants) {
         self.wants.fetch_and(!wants.0, Ordering::AcqRel);

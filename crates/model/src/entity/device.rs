@@ -168,7 +168,13 @@ impl DeviceProfile {
         let name = "transportPayloadTypeConfiguration";
         match self.transport_setting("type")?.as_str()? {
             "MQTT" => self.transport_setting(name),
-            "COAP" => self.transport_setting("coapDeviceTypeConfiguration")?.get(name),
+            "COAP" => {
+                let of_type = self.transport_setting("coapDeviceTypeConfiguration")?;
+                // Sensors of other types have payloads of their own.
+                let kind = of_type.get("coapDeviceType").and_then(Value::as_str);
+                kind.is_none_or(|kind| kind == "DEFAULT")
+                    .then(|| of_type.get(name))?
+            }
             _ => None,
         }
     }

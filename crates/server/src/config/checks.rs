@@ -181,6 +181,10 @@ fn coap(config: &Config) -> Vec<Check> {
             "`coap.acknowledge-after` must be at most 1s, or devices send their requests again before",
         ),
         (
+            coap.observer_silence >= SECOND,
+            "`coap.observer-silence` must be 1s or more",
+        ),
+        (
             coaps.listen.is_none() || (coaps.certificate.is_some() && coaps.private_key.is_some()),
             "`coaps.listen` needs `coaps.certificate` and `coaps.private-key`",
         ),

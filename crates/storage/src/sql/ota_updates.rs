@@ -235,7 +235,8 @@ impl OtaUpdateStore for OtaUpdates {
         if let Some(next) = self.next_of(" > ", after, now_ms).await? {
             return Ok(Some(next));
         }
-        self.next_of(" >= ", TenantId::NULL, now_ms).await
+        // The null id is not the smallest one.
+        self.next_of(" >= ", TenantId(Uuid::nil()), now_ms).await
     }
 
     async fn put_off(&self, update: &OtaUpdate, until_ms: i64) -> StoreResult<()> {

@@ -10,12 +10,13 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
+use super::counts::Counts;
 use super::exchanges::Peer;
 
 /// How long the next block is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Bodies of one peer at a time.
-const OF_PEER: u32 = 4;
+const OF_PEER: usize = 4;
 /// What a body takes besides its bytes, about.
 const OVERHEAD: usize = 256;
 /// Places of bodies that are there no more, beyond as many as there are bodies.
@@ -39,6 +40,14 @@ pub(super) enum Uploaded {
     Whole(Vec<u8>),
 }
 
+/// A response that was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) bytes: Bytes,
+    /// Its content format.
+    pub(super) format: Option<u32>,
+}
+
 struct Body {
     bytes: Content,
     serial: u64,
@@ -47,13 +56,13 @@ struct Body {
 
 enum Content {
     Upload(Vec<u8>),
-    Download(Bytes),
+    Download(Kept),
 }
 
 #[derive(Default)]
 struct State {
     bodies: FxHashMap<(Key, bool), Body>,
-    of_peer: FxHashMap<Peer, u32>,
+    of_peer: Counts<Peer>,
     order: VecDeque<(Instant, (Key, bool), u64)>,
     weight: usize,
     serial: u64,
@@ -77,6 +86,11 @@ impl Bodies {
             max_body,
             memory,
         }
+    }
+
+    /// The longest body that is taken, bytes.
+    pub(super) const fn max_body(&self) -> usize {
+        self.max_body
     }
 
     /// Takes a block of a request. `size` is what the peer says that all will have.
@@ -141,7 +155,7 @@ impl Bodies {
     }
 
     /// Keeps a response for the blocks that the peer will ask for. Where there is no room, it is not kept.
-    pub(super) fn keep(&self, key: &Key, body: Bytes, now: Instant) {
+    pub(super) fn keep(&self, key: &Key, body: Kept, now: Instant) {
         let mut state = self.state.lock();
         state.forget_old(now);
         let key = (key.clone(), DOWNLOAD);
@@ -150,7 +164,7 @@ impl Bodies {
     }
 
     /// A response that was kept.
-    pub(super) fn kept(&self, key: &Key, now: Instant) -> Option<Bytes> {
+    pub(super) fn kept(&self, key: &Key, now: Instant) -> Option<Kept> {
         let mut state = self.state.lock();
         state.forget_old(now);
         match &state.bodies.get(&(key.clone(), DOWNLOAD))?.bytes {
@@ -176,15 +190,13 @@ impl State {
             + key.0.target.len()
             + match &bytes {
                 Content::Upload(bytes) => bytes.capacity(),
-                Content::Download(body) => body.len(),
+                Content::Download(body) => body.bytes.len(),
             };
-        let of_peer = self.of_peer.get(&key.0.peer).copied().unwrap_or(0);
-        if of_peer >= OF_PEER || self.weight + weight > memory {
+        if self.weight + weight > memory || !self.of_peer.take(key.0.peer, OF_PEER) {
             return false;
         }
         self.serial += 1;
         let serial = self.serial;
-        self.of_peer.insert(key.0.peer, of_peer + 1);
         self.weight += weight;
         self.order.push_back((now, key.clone(), serial));
         let body = Body {
@@ -205,12 +217,7 @@ impl State {
     fn remove(&mut self, key: &(Key, bool)) -> Option<Content> {
         let body = self.bodies.remove(key)?;
         self.weight -= body.weight;
-        if let Some(count) = self.of_peer.get_mut(&key.0.peer) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_peer.remove(&key.0.peer);
-            }
-        }
+        self.of_peer.give_back(&key.0.peer);
         Some(body.bytes)
     }
 
@@ -297,10 +304,14 @@ mod tests {
             Err(Code::SERVICE_UNAVAILABLE),
             "too much altogether"
         );
-        bodies.keep(&key(6, "a"), Bytes::from(vec![0; 1_000]), now);
+        let kept = |bytes: Vec<u8>| Kept {
+            bytes: bytes.into(),
+            format: None,
+        };
+        bodies.keep(&key(6, "a"), kept(vec![0; 1_000]), now);
         assert_eq!(bodies.kept(&key(6, "a"), now), None);
         bodies.tick(now + PATIENCE);
-        bodies.keep(&key(6, "a"), Bytes::from_static(b"abc"), now + PATIENCE);
+        bodies.keep(&key(6, "a"), kept(vec![0; 3]), now + PATIENCE);
         assert!(bodies.kept(&key(6, "a"), now + PATIENCE).is_some());
         bodies.finished(&key(6, "a"));
         let state = bodies.state.lock();

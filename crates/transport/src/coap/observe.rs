@@ -5,23 +5,23 @@
 //! at a time: the next one when the peer has acknowledged it (NSTART of RFC 7252 §4.7). A peer that does not acknowledge, or
 //! resets, observes no longer. For a device that saves power they wait until it is heard again.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
+mod power;
+mod session;
 
-use fieldline_codec::coap::{Block, Code, Encoder, Kind, Token};
-use fieldline_core::devices::{DeviceHandle, Listening};
-use fieldline_core::downlink::{Downlink, Wants};
-use fieldline_core::sessions::{CloseReason, Content, Origin, Protocol, SessionControl, SessionGuard};
+use std::sync::Arc;
+
+use fieldline_codec::coap::{Block, Code, Kind, Token};
+use fieldline_core::devices::DeviceHandle;
+use fieldline_core::downlink::Wants;
+use fieldline_core::sessions::{CloseReason, Origin, Protocol, SessionControl};
 use fieldline_model::DeviceId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use self::session::Session;
 use super::bodies::Key;
+use super::counts::Counts;
 use super::exchanges::{Delivery, Peer};
 use super::reply::{After, Reply};
 use super::request::Request;
@@ -29,10 +29,6 @@ use super::server::Shared;
 
 /// Devices that observe at a time.
 const MAX_OBSERVERS: u32 = 100_000;
-/// An observer of which nothing was heard for so long is asked whether it is still there.
-const SILENCE: Duration = Duration::from_secs(86_400);
-/// How long is taken for true what is known of how a device saves power.
-const KNOWN_FOR: Duration = Duration::from_secs(30);
 /// Numbers of notifications have 24 bits.
 const NUMBERS: u32 = 1 << 24;
 
@@ -80,6 +76,14 @@ impl Observations {
         }
     }
 
+    /// Takes those out that are meant.
+    fn take(&mut self, is_meant: impl Fn(&Observation) -> bool) -> Vec<Observation> {
+        let slots = self.0.iter_mut();
+        slots
+            .filter_map(|slot| slot.take_if(|observation| is_meant(observation)))
+            .collect()
+    }
+
     fn wants(&self) -> Wants {
         let pairs = Subject::ALL.iter().zip(&self.0);
         pairs
@@ -88,29 +92,13 @@ impl Observations {
     }
 }
 
-/// The session of a device that observes.
-struct Session {
-    guard: SessionGuard,
-    observations: Mutex<Observations>,
-    /// Tells the task that something about the observations has changed, or that the device was heard.
-    changed: watch::Sender<()>,
-    power: Mutex<Power>,
-}
-
-/// How a device saves power, and when it was last heard.
-struct Power {
-    /// With the time at which it was looked up.
-    listening: Option<(Instant, Option<Listening>)>,
-    heard: Instant,
-    /// Whether it was sent something since beyond the time in which it listens.
-    was_paged: bool,
-}
-
 /// See the module.
 pub(super) struct Observers {
     sessions: Mutex<FxHashMap<DeviceId, Arc<Session>>>,
     /// The number of the last notification to a peer that is not acknowledged, by which a reset names it.
     unacknowledged: Mutex<FxHashMap<Peer, (u16, DeviceId, Token)>>,
+    /// Whose observations go over a DTLS session, which ends all of them when it ends.
+    of_peer: Mutex<FxHashMap<Peer, Counts<DeviceId>>>,
     places: Arc<Semaphore>,
 }
 
@@ -119,6 +107,7 @@ impl Observers {
         Self {
             sessions: Mutex::default(),
             unacknowledged: Mutex::default(),
+            of_peer: Mutex::default(),
             places: Arc::new(Semaphore::new(MAX_OBSERVERS as usize)),
         }
     }
@@ -150,11 +139,44 @@ impl Observers {
         }
     }
 
-    /// Peers that nothing reaches any more observe no longer.
-    pub(super) fn gone(&self, shared: &Shared, peers: &[Peer]) {
-        let sessions: Vec<_> = self.sessions.lock().values().cloned().collect();
-        for session in sessions {
-            session.forget(shared, |observation| peers.contains(&observation.key.peer));
+    /// A peer that nothing reaches any more observes no longer.
+    pub(super) fn gone(&self, shared: &Shared, peer: Peer) {
+        let devices = self.of_peer.lock().remove(&peer);
+        for device in devices.into_iter().flat_map(Counts::into_owners) {
+            let session = self.sessions.lock().get(&device).cloned();
+            if let Some(session) = session {
+                session.forget(shared, |observation| observation.key.peer == peer);
+            }
+        }
+    }
+
+    /// A peer has begun an observation of a device.
+    fn has_begun(&self, device: DeviceId, peer: Peer) {
+        if peer.session > 0 {
+            self.of_peer
+                .lock()
+                .entry(peer)
+                .or_default()
+                .take(device, usize::MAX);
+        }
+    }
+
+    /// An observation of a device has ended.
+    fn has_ended(&self, device: DeviceId, ended: &Observation) {
+        let peer = ended.key.peer;
+        {
+            let mut unacknowledged = self.unacknowledged.lock();
+            let last = unacknowledged.get(&peer);
+            if last.is_some_and(|(_, of, token)| *of == device && *token == ended.token) {
+                unacknowledged.remove(&peer);
+            }
+        }
+        let mut of_peer = self.of_peer.lock();
+        if let Some(devices) = of_peer.get_mut(&peer) {
+            devices.give_back(&device);
+            if devices.is_empty() {
+                of_peer.remove(&peer);
+            }
         }
     }
 
@@ -178,16 +200,8 @@ impl Observers {
             gateway: None,
             since_ms: services.clock.now_ms(),
         };
-        let session = Arc::new(Session {
-            guard: services.sessions.open_from(device.clone(), control, origin),
-            observations: Mutex::default(),
-            changed: watch::Sender::new(()),
-            power: Mutex::new(Power {
-                listening: None,
-                heard: Instant::now(),
-                was_paged: false,
-            }),
-        });
+        let guard = services.sessions.open_from(device.clone(), control, origin);
+        let session = Arc::new(Session::new(guard));
         services.activity.connected(device.subject);
         shared.connections.accepted.increment(1);
         shared.connections.open.increment(1);
@@ -228,11 +242,20 @@ pub(super) fn register(
         });
         (number, before, observations.wants())
     };
-    if let Some(before) = replaced.filter(|before| !before.is_of(&observation)) {
+    let is_renewed = replaced.as_ref().is_some_and(|before| before.is_of(&observation));
+    if !is_renewed {
+        shared.observers.has_begun(device.id, request.peer);
+    }
+    if let Some(before) = replaced.filter(|_| !is_renewed) {
+        shared.observers.has_ended(device.id, &before);
         shared.notify_end(&before, Code::DELETED);
     }
     let control = session.guard.control();
     shared.services.calls.follow(device.subject, control, wants);
+    if request.peer.session > 0 && shared.identity(request.peer).is_none() {
+        // It has ended before anybody could know of this.
+        shared.observers.gone(shared, request.peer);
+    }
     let after = move || {
         if let Some(slot) = session.observations.lock().of(subject)
             && slot.is_of(&observation)
@@ -275,223 +298,6 @@ impl Observation {
     }
 }
 
-impl Session {
-    /// Ends observations; the session ends with the last of them.
-    fn forget(&self, shared: &Shared, is_meant: impl Fn(&Observation) -> bool) {
-        let wants = {
-            let mut observations = self.observations.lock();
-            let mut has_changed = false;
-            for slot in &mut observations.0 {
-                if let Some(ended) = slot.take_if(|observation| is_meant(observation)) {
-                    shared.observers.unacknowledged.lock().remove(&ended.key.peer);
-                    has_changed = true;
-                }
-            }
-            if !has_changed {
-                return;
-            }
-            observations.wants()
-        };
-        let control = self.guard.control();
-        if wants == Wants::NOTHING {
-            control.want_no_more(Wants::ATTRIBUTES.and(Wants::CALLS));
-            // Nobody is told: this is how the task learns of it.
-            control.close(CloseReason::Inactive);
-        } else {
-            let calls = &shared.services.calls;
-            calls.follow(self.guard.device().subject, control, wants);
-        }
-        self.changed.send_replace(());
-    }
-
-    /// Waits for what is to be sent next; `Err` when the session is to end.
-    async fn next(&self) -> Result<Downlink, CloseReason> {
-        let control = self.guard.control();
-        poll_fn(|context| {
-            if let Some(reason) = control.poll_close(context.waker()) {
-                return Poll::Ready(Err(reason));
-            }
-            while let Some(letter) = control.take_letter() {
-                if let Content::Downlink(downlink) = letter.content {
-                    return Poll::Ready(Ok(downlink));
-                }
-            }
-            Poll::Pending
-        })
-        .await
-    }
-
-    /// Waits for something, but not beyond the end of the session.
-    async fn unless_closed<T>(&self, waiting: impl Future<Output = T>) -> Result<T, CloseReason> {
-        let control = self.guard.control();
-        let mut waiting = pin!(waiting);
-        poll_fn(|context| {
-            if let Poll::Ready(done) = waiting.as_mut().poll(context) {
-                return Poll::Ready(Ok(done));
-            }
-            match control.poll_close(context.waker()) {
-                Some(reason) => Poll::Ready(Err(reason)),
-                None => Poll::Pending,
-            }
-        })
-        .await
-    }
-
-    /// The observation of a subject with the number of its next notification, once its first response was sent; `None` where
-    /// there is none.
-    async fn open(&self, subject: Subject) -> Option<Observation> {
-        let mut changed = self.changed.subscribe();
-        loop {
-            changed.mark_unchanged();
-            {
-                let mut observations = self.observations.lock();
-                let observation = observations.of(subject).as_mut()?;
-                if observation.is_open {
-                    observation.number = (observation.number + 1) % NUMBERS;
-                    return Some(observation.clone());
-                }
-            }
-            changed.changed().await.ok()?;
-        }
-    }
-
-    fn heard(&self) {
-        {
-            let mut power = self.power.lock();
-            power.heard = Instant::now();
-            power.was_paged = false;
-        }
-        self.changed.send_replace(());
-    }
-
-    /// For how long the device listens after it was heard, where it saves power.
-    async fn listening(&self, shared: &Shared) -> Option<Listening> {
-        let known = self.power.lock().listening;
-        if let Some((at, listening)) = known
-            && at.elapsed() < KNOWN_FOR
-        {
-            return listening;
-        }
-        let found = shared.services.directory.listening(self.guard.device()).await;
-        // What cannot be looked up now is as it was.
-        let listening = found.unwrap_or(known.and_then(|(_, listening)| listening));
-        self.power.lock().listening = Some((Instant::now(), listening));
-        listening
-    }
-
-    /// Waits until the device listens. Returns whether it is one that does not always do so.
-    async fn awake(&self, shared: &Shared) -> Result<bool, CloseReason> {
-        let mut changed = self.changed.subscribe();
-        loop {
-            changed.mark_unchanged();
-            let Some(listening) = self.listening(shared).await else {
-                return Ok(false);
-            };
-            {
-                let mut power = self.power.lock();
-                if power.heard.elapsed() <= listening.window {
-                    return Ok(true);
-                }
-                if listening.is_paged && !power.was_paged {
-                    power.was_paged = true;
-                    return Ok(true);
-                }
-            }
-            // The session has it as long as it is there.
-            let _ = self.unless_closed(changed.changed()).await?;
-        }
-    }
-
-    /// Sends one thing, and waits until it has arrived.
-    async fn deliver(&self, shared: &Shared, downlink: Downlink) -> Result<(), CloseReason> {
-        loop {
-            let sleeps = self.awake(shared).await?;
-            if let Downlink::Call(call) = &downlink
-                && call.expires_ms <= shared.services.clock.now_ms()
-            {
-                return Ok(());
-            }
-            let sent = Instant::now();
-            if self.deliver_once(shared, &downlink, sleeps).await? {
-                return Ok(());
-            }
-            // It has fallen asleep: this waits with the rest until it is heard.
-            let mut power = self.power.lock();
-            if power.heard <= sent {
-                let listening = power.listening.and_then(|(_, listening)| listening);
-                let window = listening.map_or(Duration::ZERO, |listening| listening.window);
-                power.heard = sent.checked_sub(2 * window).unwrap_or(sent);
-                power.was_paged = true;
-            }
-        }
-    }
-
-    /// Sends one thing, and waits until it has arrived. Returns false where it is to be sent again to a device that sleeps.
-    async fn deliver_once(
-        &self,
-        shared: &Shared,
-        downlink: &Downlink,
-        sleeps: bool,
-    ) -> Result<bool, CloseReason> {
-        let (subject, body) = match downlink {
-            Downlink::Attributes(update) => (Subject::Attributes, update.to_json()),
-            Downlink::Call(call) => (Subject::Calls, call.to_numbered_json()),
-            // Calls by the device are answered as requests.
-            Downlink::Answer(..) => return Ok(true),
-        };
-        let Some(observation) = self.unless_closed(self.open(subject)).await? else {
-            return Ok(true);
-        };
-        let reply = Reply {
-            observe: Some(observation.number),
-            ..Reply::json(Code::CONTENT, body)
-        };
-        let calls = &shared.services.calls;
-        let arrival = shared.notify(self.guard.device().id, &observation, &reply);
-        if let Downlink::Call(call) = downlink {
-            calls.sent(call, observation.is_confirmable);
-        }
-        let delivery = match arrival {
-            Arrival::Unknown => return Ok(true),
-            Arrival::Never => Delivery::TimedOut,
-            Arrival::Awaited(arrival) => {
-                let arrival = self.unless_closed(arrival).await?;
-                arrival.unwrap_or(Delivery::TimedOut)
-            }
-        };
-        match delivery {
-            Delivery::Acknowledged => {
-                self.heard();
-                shared.services.activity.heard(self.guard.device().subject);
-                if let Downlink::Call(call) = downlink {
-                    calls.delivered(call);
-                }
-            }
-            Delivery::TimedOut if sleeps => return Ok(false),
-            Delivery::Reset | Delivery::TimedOut => self.forget(shared, |other| other.is_of(&observation)),
-        }
-        Ok(true)
-    }
-
-    /// Asks observers of which nothing was heard for long whether they are there.
-    async fn ask(&self, shared: &Shared) -> Result<(), CloseReason> {
-        let observations: Vec<_> = self.observations.lock().0.iter().flatten().cloned().collect();
-        for observation in observations {
-            let peer = observation.key.peer;
-            let arrival =
-                match shared.send_confirmable(peer, |id| Encoder::empty(Kind::Confirmable, id).into()) {
-                    Some(arrival) => self.unless_closed(arrival).await?.unwrap_or(Delivery::TimedOut),
-                    None => Delivery::TimedOut,
-                };
-            // A ping is answered with a reset.
-            if arrival == Delivery::TimedOut {
-                self.forget(shared, |other| other.is_of(&observation));
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Whether it is known when a notification has arrived.
 enum Arrival {
     Unknown,
@@ -522,7 +328,6 @@ impl Shared {
     /// Tells a peer that an observation has ended.
     fn notify_end(&self, observation: &Observation, code: Code) {
         let peer = observation.key.peer;
-        self.observers.unacknowledged.lock().remove(&peer);
         let id = self.next_id(peer);
         let datagram = Reply::empty(code).encode((Kind::NonConfirmable, id, observation.token), &[], None);
         self.send(peer, &datagram);
@@ -531,17 +336,7 @@ impl Shared {
 
 /// Sends what a device observes until its session ends.
 async fn run(shared: Arc<Shared>, session: Arc<Session>, place: OwnedSemaphorePermit) {
-    let reason = loop {
-        let turn = match tokio::time::timeout(SILENCE, session.next()).await {
-            Ok(Ok(downlink)) => session.deliver(&shared, downlink).await,
-            Ok(Err(reason)) => Err(reason),
-            Err(_) => session.ask(&shared).await,
-        };
-        if let Err(reason) = turn {
-            break reason;
-        }
-    };
-    let code = match reason {
+    let code = match session.serve(&shared).await {
         CloseReason::CredentialsChanged => Code::UNAUTHORIZED,
         CloseReason::Replaced => Code::DELETED,
         CloseReason::KeepAlive
@@ -561,8 +356,9 @@ async fn run(shared: Arc<Shared>, session: Arc<Session>, place: OwnedSemaphorePe
             sessions.remove(&device);
         }
     }
-    let left = std::mem::take(&mut *session.observations.lock());
-    for observation in left.0.iter().flatten() {
+    let left = session.observations.lock().take(|_| true);
+    for observation in &left {
+        shared.observers.has_ended(device, observation);
         shared.notify_end(observation, code);
     }
     if session.guard.end() {

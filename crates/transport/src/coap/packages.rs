@@ -1,24 +1,70 @@
 //! Firmware and software: each block is read off the store when it is asked for, so that nothing is kept for a device that
-//! downloads.
+//! downloads but how much of it is paid for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_codec::coap::{Block, Code, MAX_BLOCK_EXPONENT};
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ota::{Image, Offer};
+use fieldline_model::DeviceId;
 use fieldline_model::entity::OtaKind;
+use quick_cache::sync::Cache;
 
 use super::reply::{Cut, Reply};
 use super::request::Request;
 use super::resources::store_failed;
 use super::server::Shared;
 
-/// Answers with the block that is asked for of the chunk that is asked for; without a size that is all there is.
+/// Downloads that are remembered. A block of one that was forgotten is counted like the first.
+const DOWNLOADS: usize = 10_000;
+/// How often all that is downloaded may be sent before it is counted again: blocks get lost.
+const TIMES: u64 = 2;
+/// Bytes of the largest block.
+const LARGEST_BLOCK: u64 = 1 << (MAX_BLOCK_EXPONENT + 4);
+
+/// What devices may still download: a download is one message to the rate limits, however many blocks it has, and whoever asks
+/// for more than it has sends a further one.
+pub(super) struct Allowances(Cache<(DeviceId, OtaKind), Arc<AtomicU64>>);
+
+impl Allowances {
+    pub(super) fn new() -> Self {
+        Self(Cache::new(DOWNLOADS))
+    }
+
+    /// A message was counted, and so many bytes are to be downloaded.
+    fn begin(&self, device: DeviceId, kind: OtaKind, length: u64) {
+        let in_blocks = length.next_multiple_of(LARGEST_BLOCK);
+        let left = Arc::new(AtomicU64::new(in_blocks.saturating_mul(TIMES)));
+        self.0.insert((device, kind), left);
+    }
+
+    /// Takes a block of so many bytes off. Returns whether there were so many.
+    fn take(&self, device: DeviceId, kind: OtaKind, bytes: u64) -> bool {
+        let left = self.0.get(&(device, kind));
+        left.is_some_and(|left| {
+            let less = |left: u64| left.checked_sub(bytes);
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+                .is_ok()
+        })
+    }
+}
+
+/// Answers with the block that is asked for of the chunk that is asked for; without a size that is all there is. `admit` counts a
+/// message; that of the first block was counted already.
 pub(super) async fn download(
     shared: &Shared,
     device: &DeviceHandle,
     request: &Request,
     kind: OtaKind,
+    admit: impl Fn() -> Result<(), Reply>,
 ) -> Result<Reply, Reply> {
-    let offer = shared.services.downloads.offer(device, kind).await;
+    let (wanted, downloads) = (request.block2, &shared.services.downloads);
+    let is_first = wanted.is_none_or(|block| block.number() == 0);
+    let offer = match is_first {
+        true => downloads.offer(device, kind).await,
+        false => downloads.offer_again(device, kind).await,
+    };
     let Offer::Image(image) = offer.map_err(|error| store_failed(&error))? else {
         return Err(Reply::empty(Code::NOT_FOUND));
     };
@@ -32,7 +78,6 @@ pub(super) async fn download(
         return Err(Reply::empty(Code::BAD_REQUEST));
     }
     let (start, length) = (u64::from(size) * u64::from(chunk), image.chunk_len(size, chunk));
-    let wanted = request.block2;
     let exponent = wanted.map_or(MAX_BLOCK_EXPONENT, Block::exponent);
     let number = wanted.map_or(0, Block::number);
     let first = Block::new(number, false, exponent).ok_or_else(|| Reply::empty(Code::BAD_REQUEST))?;
@@ -41,7 +86,12 @@ pub(super) async fn download(
         return Err(Reply::empty(Code::BAD_REQUEST));
     }
     let end = length.min(offset + first.size() as u64);
-    let downloads = &shared.services.downloads;
+    if is_first {
+        shared.allowances.begin(device.id, kind, length);
+    } else if !shared.allowances.take(device.id, kind, first.size() as u64) {
+        admit()?;
+        shared.allowances.begin(device.id, kind, length);
+    }
     let read = downloads.range(&image, start + offset, start + end).await;
     let mut reply = Reply::octets(read.map_err(|error| store_failed(&error))?);
     let more = end < length;

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use fieldline_codec::coap::{Block, Code, Encoder, Kind, MAX_BLOCK_EXPONENT, OptionNumber, Token};
 use rustc_hash::FxHasher;
 
+use crate::payload::Format;
+
 /// Number of JSON among content formats.
 const JSON: u32 = 50;
 /// Number of bytes among content formats.
@@ -53,11 +55,14 @@ impl Reply {
         }
     }
 
-    /// With a body in JSON.
-    pub(super) fn json(code: Code, body: impl Into<Bytes>) -> Self {
+    /// With a body that is written like this.
+    pub(super) fn content(code: Code, body: impl Into<Bytes>, format: Format<'_>) -> Self {
         Self {
             body: body.into(),
-            format: Some(JSON),
+            format: Some(match format {
+                Format::Json => JSON,
+                Format::Protobuf(_) | Format::Either(_) => OCTETS,
+            }),
             ..Self::empty(code)
         }
     }

@@ -1,35 +1,32 @@
 //! What devices ask for: telemetry, attributes, calls, claiming and provisioning.
 //!
-//! Payloads are JSON. A device profile's other payload formats have their place in [`Feature`]'s handlers, where a body becomes
-//! records and where an answer becomes a body.
+//! Payloads are JSON, or Protobuf by the schemas of the device's profile: see [`Format`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_codec::coap::Code;
-use fieldline_core::devices::{DeviceHandle, Refused as Limited};
+use fieldline_core::devices::{DeviceHandle, DeviceSettings};
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{StoreError, StoreResult};
-use fieldline_core::services::ProvisionStatus;
+use fieldline_core::ports::StoreError;
 use fieldline_model::entity::OtaKind;
-use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::AttributeScope;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::warn;
 
-use super::bodies::Uploaded;
+use super::admission::{identify, limited};
+use super::bodies::{Bodies, Uploaded};
 use super::observe::{self, Subject};
 use super::packages;
+use super::provisioning::provision;
 use super::reply::Reply;
 use super::request::{Observe, Request};
 use super::server::Shared;
-use crate::intake::{Intake, NotTaken, Refused};
-use crate::payload::{self, AttributeRequest};
-use crate::{Services, x509};
+use crate::intake::{Intake, NotTaken};
+use crate::payload::{AttributeRequest, Format, PayloadError};
 
 static STORE_GATE: LogGate = LogGate::new(2);
-static REFUSED_GATE: LogGate = LogGate::new(5);
 
 /// How long a message that has arrived may wait for the journal.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -105,11 +102,17 @@ pub(super) async fn serve(shared: &Arc<Shared>, mut request: Request) -> Reply {
         Err(refusal) => refusal,
     };
     reply.block1 = block1;
-    if reply.code == Code::REQUEST_ENTITY_TOO_LARGE {
-        let most = shared.options.max_payload.0;
-        reply.size1 = Some(u32::try_from(most).unwrap_or(u32::MAX));
+    if reply.code == Code::REQUEST_ENTITY_TOO_LARGE && reply.size1.is_none() {
+        reply.size1 = too_large(&shared.bodies).size1;
     }
     reply
+}
+
+fn too_large(bodies: &Bodies) -> Reply {
+    Reply {
+        size1: Some(u32::try_from(bodies.max_body()).unwrap_or(u32::MAX)),
+        ..Reply::empty(Code::REQUEST_ENTITY_TOO_LARGE)
+    }
 }
 
 /// Who asks, and for what.
@@ -125,102 +128,35 @@ async fn take(shared: &Shared, request: &mut Request) -> Result<Option<Asked>, R
     }
     let target = Target::of(&request.path).map_err(Reply::empty)?;
     let feature = target.feature;
-    // Nobody keeps blocks here who is no device; save those who want to become one.
-    let device = match feature {
-        Feature::Provision => None,
-        _ => Some(identify(shared, request, target.token).await?),
+    // Nobody keeps blocks here who is no device; save those who want to become one, which have room of their own.
+    let (device, bodies) = match feature {
+        Feature::Provision => (None, &shared.provisioning_bodies),
+        _ => (
+            Some(identify(shared, request, target.token).await?),
+            &shared.bodies,
+        ),
     };
-    if request.payload.len() > shared.options.max_payload.as_usize() {
-        return Err(Reply::empty(Code::REQUEST_ENTITY_TOO_LARGE));
+    if request.payload.len() > bodies.max_body() {
+        return Err(too_large(bodies));
     }
     if let Some(block) = request.block1 {
-        let taken = shared.bodies.upload(
+        let taken = bodies.upload(
             &request.key(),
             block,
             &request.payload,
             request.size1,
             Instant::now(),
         );
-        match taken.map_err(Reply::empty)? {
+        let refusal = |code| match code {
+            Code::REQUEST_ENTITY_TOO_LARGE => too_large(bodies),
+            code => Reply::empty(code),
+        };
+        match taken.map_err(refusal)? {
             Uploaded::Continues => return Ok(None),
             Uploaded::Whole(body) => request.payload = body,
         }
     }
     Ok(Some(Asked { device, feature }))
-}
-
-/// Whether the address of a request is that of who sent it. Without DTLS anybody could have wrong credentials come from the
-/// address of somebody else.
-const fn is_proven(request: &Request) -> bool {
-    request.peer.session > 0
-}
-
-/// The device that asks: that of the certificate which it has shown, else that of the token.
-async fn identify(
-    shared: &Shared,
-    request: &Request,
-    token: Option<&str>,
-) -> Result<Arc<DeviceHandle>, Reply> {
-    let services = &shared.services;
-    let address = request.peer.address.ip();
-    if !services.guard.admits(address) {
-        return Err(Reply::empty(Code::UNAUTHORIZED));
-    }
-    let is_proven = is_proven(request);
-    let found = match by_certificate(shared, request).await {
-        Ok(None) => match token {
-            Some(token) => services.directory.by_token(token).await,
-            None => Ok(None),
-        },
-        found => found,
-    };
-    let device = match found {
-        Ok(Some(device)) => {
-            if is_proven {
-                services.guard.was_right(address);
-            }
-            device
-        }
-        Ok(None) => {
-            shared.metrics.refused_logins.increment(1);
-            if is_proven {
-                services.guard.was_wrong(address);
-            }
-            if let Some(suppressed) = REFUSED_GATE.open() {
-                info!(peer = %request.peer.address, suppressed, "refused a device's request over CoAP");
-            }
-            return Err(Reply::empty(Code::UNAUTHORIZED));
-        }
-        Err(error) => return Err(store_failed(&error)),
-    };
-    crate::intake::check(services, &device)
-        .await
-        .map_err(|refused| match refused {
-            Refused::Revoked => Reply::empty(Code::UNAUTHORIZED),
-            Refused::UsedUp => limited(shared, &device, &Limited::UsedUp),
-            Refused::Store(error) => store_failed(&error),
-        })?;
-    shared.observers.heard(device.id);
-    Ok(device)
-}
-
-async fn by_certificate(shared: &Shared, request: &Request) -> StoreResult<Option<Arc<DeviceHandle>>> {
-    let Some(identity) = shared.identity(request.peer) else {
-        return Ok(None);
-    };
-    let known = identity.device.lock().clone();
-    if let Some(known) = known.filter(|known| !known.is_revoked()) {
-        return Ok(Some(known));
-    }
-    let found = x509::by_certificate(&shared.services, &identity.chain).await?;
-    identity.device.lock().clone_from(&found);
-    Ok(found)
-}
-
-/// It is more than the device may send.
-fn limited(shared: &Shared, device: &DeviceHandle, why: &Limited) -> Reply {
-    shared.metrics.limited(device.id, why);
-    Reply::refusal(Code::INTERNAL_SERVER_ERROR, why.to_string())
 }
 
 pub(super) fn store_failed(error: &StoreError) -> Reply {
@@ -244,6 +180,7 @@ impl From<NotTaken> for Reply {
 struct Session<'a> {
     shared: &'a Arc<Shared>,
     device: &'a Arc<DeviceHandle>,
+    settings: Arc<DeviceSettings>,
     request: &'a Request,
 }
 
@@ -262,12 +199,13 @@ async fn act(shared: &Arc<Shared>, asked: Asked, request: &Request) -> Result<Re
     let session = Session {
         shared,
         device,
+        settings: device.settings(),
         request,
     };
     match (asked.feature, is_post) {
-        (Feature::Telemetry, true) => session.post(telemetry).await,
-        (Feature::Attributes, true) => session.post(payload::attributes).await,
-        (Feature::Attributes, false) => session.attributes().await,
+        (Feature::Telemetry, true) => session.telemetry().await,
+        (Feature::Attributes, true) => session.client_attributes().await,
+        (Feature::Attributes, false) => session.read_attributes().await,
         (Feature::Calls(Some(number)), true) => session.answer_call(number),
         (Feature::Calls(None), true) => session.call().await,
         (Feature::Calls(_), false) => session.calls(),
@@ -286,26 +224,23 @@ fn further_block(shared: &Shared, request: &Request, feature: Feature) -> Option
         return None;
     }
     match shared.bodies.kept(&request.key(), Instant::now()) {
-        Some(body) => Some(Ok(Reply::json(Code::CONTENT, body))),
+        Some(body) => Some(Ok(Reply {
+            body: body.bytes,
+            format: body.format,
+            ..Reply::empty(Code::CONTENT)
+        })),
         None if request.method == Code::GET && feature == Feature::Attributes => None,
         None => Some(Err(Reply::empty(Code::REQUEST_ENTITY_INCOMPLETE))),
     }
 }
 
-/// Adds a message to a batch.
-type Parse = fn(&Services, &DeviceHandle, &[u8], &mut RecordBatch) -> Result<(), JsonError>;
-
-fn telemetry(
-    services: &Services,
-    device: &DeviceHandle,
-    body: &[u8],
-    records: &mut RecordBatch,
-) -> Result<(), JsonError> {
-    payload::telemetry(services, device, device.settings().ttl_seconds, body, records)
-}
-
 impl Session<'_> {
-    fn malformed(&self, error: &JsonError) -> Reply {
+    /// How the device writes, and is written to.
+    fn format(&self) -> Format<'_> {
+        Format::over_coap(&self.settings)
+    }
+
+    fn malformed(&self, error: &PayloadError) -> Reply {
         self.shared.metrics.rejected.increment(1);
         Reply::refusal(Code::BAD_REQUEST, error.to_string())
     }
@@ -323,18 +258,35 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes telemetry or attributes; answers when they are durable.
-    async fn post(&self, parse: Parse) -> Result<Reply, Reply> {
+    async fn telemetry(&self) -> Result<Reply, Reply> {
+        let (services, ttl_seconds) = (&self.shared.services, self.settings.ttl_seconds);
         let mut records = RecordBatch::new();
-        parse(
+        let read = self.format().telemetry(
+            services,
+            self.device,
+            ttl_seconds,
+            &self.request.payload,
+            &mut records,
+        );
+        self.post(read, &records).await
+    }
+
+    async fn client_attributes(&self) -> Result<Reply, Reply> {
+        let mut records = RecordBatch::new();
+        let read = self.format().attributes(
             &self.shared.services,
             self.device,
             &self.request.payload,
             &mut records,
-        )
-        .map_err(|error| self.malformed(&error))?;
+        );
+        self.post(read, &records).await
+    }
+
+    /// Takes what was read of telemetry or attributes; answers when it is durable.
+    async fn post(&self, read: Result<(), PayloadError>, records: &RecordBatch) -> Result<Reply, Reply> {
+        read.map_err(|error| self.malformed(&error))?;
         self.admit(records.points())?;
-        self.append(&records).await?;
+        self.append(records).await?;
         Ok(Reply::empty(Code::CREATED))
     }
 
@@ -350,7 +302,7 @@ impl Session<'_> {
     }
 
     /// Reads attributes, and begins or ends an observation of those that are shared.
-    async fn attributes(&self) -> Result<Reply, Reply> {
+    async fn read_attributes(&self) -> Result<Reply, Reply> {
         self.admit_message()?;
         let services = &self.shared.services;
         let is_first = self.request.block2.is_none_or(|block| block.number() == 0);
@@ -365,13 +317,16 @@ impl Session<'_> {
                 .attributes
                 .get(self.device.subject, AttributeScope::Shared, None)
                 .await
-                .map_err(|error| store_failed(&error))?;
-            let mut body = String::new();
-            payload::write_object(&shared, &mut body);
+                .map_err(|error| {
+                    // Who is told that it went wrong does not observe (RFC 7641 §4.1).
+                    observe::deregister(self.shared, self.device, self.request, Subject::Attributes);
+                    store_failed(&error)
+                })?;
+            let format = self.format();
             return Ok(Reply {
                 observe: reply.observe,
                 after: reply.after,
-                ..Reply::json(Code::CONTENT, body)
+                ..Reply::content(Code::CONTENT, format.shared(&shared), format)
             });
         }
         let names = |name| {
@@ -382,12 +337,15 @@ impl Session<'_> {
             client_keys: names("clientKeys"),
             shared_keys: names("sharedKeys"),
         };
-        let answer = wanted.answer(services, self.device).await;
-        let answer = answer.map_err(|error| store_failed(&error))?;
-        if answer == "{}" {
+        let found = wanted.find(services, self.device).await;
+        let found = found.map_err(|error| store_failed(&error))?;
+        if found.is_empty() {
             return Ok(Reply::empty(Code::NOT_FOUND));
         }
-        Ok(Reply::json(Code::CONTENT, answer))
+        let format = self.format();
+        // Over CoAP a request has no number.
+        let body = format.found(0, &wanted, &found);
+        Ok(Reply::content(Code::CONTENT, body, format))
     }
 
     /// Begins or ends an observation of calls.
@@ -418,7 +376,8 @@ impl Session<'_> {
     /// Takes the answer to a call to the device.
     fn answer_call(&self, number: i32) -> Result<Reply, Reply> {
         self.admit_message()?;
-        let body = String::from_utf8_lossy(&self.request.payload).into_owned();
+        let body = self.format().answer(&self.request.payload);
+        let body = body.map_err(|error| self.malformed(&error))?;
         if serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&body).is_err() {
             self.shared.metrics.rejected.increment(1);
             return Err(Reply::refusal(Code::BAD_REQUEST, "expected an object"));
@@ -433,14 +392,18 @@ impl Session<'_> {
     /// Calls a procedure of the platform, and waits for the answer.
     async fn call(&self) -> Result<Reply, Reply> {
         self.admit_message()?;
-        let call = json::call(&self.request.payload).map_err(|error| self.malformed(&error))?;
+        let call = self.format().call(&self.request.payload);
+        let call = call.map_err(|error| self.malformed(&error))?;
         let (services, subject) = (&self.shared.services, self.device.subject);
+        let too_many = || Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY);
+        // Until the answer is there this holds one of the places of requests.
+        let _place = self.shared.calls.take(self.device.id).ok_or_else(too_many)?;
         let now = services.clock.now_ms();
         let (message, answer) = services
             .calls
             .client
             .begin_request(subject, &call, now)
-            .ok_or_else(|| Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY))?;
+            .ok_or_else(too_many)?;
         let mut records = RecordBatch::new();
         records.message(subject.tenant, &message);
         self.append(&records).await?;
@@ -451,21 +414,25 @@ impl Session<'_> {
         };
         // Whoever waits too long is told so by an answer, too.
         let answer = answer.ok_or_else(|| Reply::empty(Code::SERVICE_UNAVAILABLE))?;
-        Ok(Reply::json(Code::CONTENT, answer.to_string()))
+        let format = self.format();
+        let body = format.platform_answer(0, &answer);
+        Ok(Reply::content(Code::CONTENT, body, format))
     }
 
-    /// Hands out a block of the package that the device shall have. A download is one message, however many blocks it has.
+    /// Hands out a block of the package that the device shall have.
     async fn package(&self, kind: OtaKind) -> Result<Reply, Reply> {
         if self.request.block2.is_none_or(|block| block.number() == 0) {
             self.admit_message()?;
         }
-        packages::download(self.shared, self.device, self.request, kind).await
+        let admit = || self.admit_message();
+        packages::download(self.shared, self.device, self.request, kind, admit).await
     }
 
     /// Lets a customer who tells the same secret claim the device.
     async fn claim(&self) -> Result<Reply, Reply> {
         self.admit_message()?;
-        let claim = json::claim(&self.request.payload).map_err(|error| self.malformed(&error))?;
+        let claim = self.format().claim(&self.request.payload);
+        let claim = claim.map_err(|error| self.malformed(&error))?;
         let claims = &self.shared.services.onboarding.claims;
         claims
             .open(self.device.subject, claim.secret_key, claim.duration_ms)
@@ -473,33 +440,6 @@ impl Session<'_> {
             .map_err(|error| store_failed(&error))?;
         Ok(Reply::empty(Code::CREATED))
     }
-}
-
-/// Gives a device its credentials, or says why not.
-async fn provision(shared: &Shared, asked: &Request) -> Result<Reply, Reply> {
-    let (guard, address) = (&shared.services.guard, asked.peer.address.ip());
-    if !guard.admits(address) {
-        return Err(Reply::empty(Code::UNAUTHORIZED));
-    }
-    let request = payload::provision_request(&asked.payload).map_err(|error| {
-        shared.metrics.rejected.increment(1);
-        Reply::refusal(Code::BAD_REQUEST, error.to_string())
-    })?;
-    let provisioning = &shared.services.onboarding.provisioning;
-    let provisioned = provisioning.provision(&request).await;
-    let provisioned = provisioned.map_err(|error| store_failed(&error))?;
-    // Whoever guesses keys and secrets is nobody's device.
-    if provisioned.status == ProvisionStatus::NotFound && is_proven(asked) {
-        guard.was_wrong(address);
-    }
-    let code = match provisioned.status {
-        ProvisionStatus::Success => Code::CREATED,
-        ProvisionStatus::NotFound | ProvisionStatus::Failure => Code::BAD_REQUEST,
-    };
-    Ok(Reply::json(
-        code,
-        serde_json::to_vec(&provisioned).unwrap_or_default(),
-    ))
 }
 
 #[cfg(test)]

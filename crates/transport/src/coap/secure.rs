@@ -6,16 +6,16 @@
 //! before it is sent anything larger than what it has sent.
 
 mod guard;
+mod sessions;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, SocketAddr};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use fieldline_core::devices::DeviceHandle;
 use fieldline_core::options::Span;
 use parking_lot::Mutex;
 use rtc_dtls::cipher_suite::CipherSuiteId;
@@ -32,6 +32,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tracing::debug;
 
 use self::guard::Content;
+use self::sessions::{Link, Sessions};
+use super::admission::Owner;
 use super::exchanges::Peer;
 use crate::metrics::ConnectionMetrics;
 
@@ -57,11 +59,13 @@ pub struct Options {
     /// File with the key of the certificate in PEM, PKCS#8: ECDSA on P-256 or P-384, or RSA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_key: Option<PathBuf>,
-    /// Sessions at a time; a further one takes the place of one that has been silent for a minute, or is turned away.
+    /// Sessions at a time; a further one takes the place of one that has been silent for a minute, or is turned away, once its
+    /// handshake is done.
     pub max_sessions: usize,
     /// Sessions of one address at a time, handshakes included; further ones are turned away.
     pub max_sessions_per_address: usize,
-    /// Handshakes at a time, over all addresses; a further one ends the oldest whose address has not proven itself.
+    /// Handshakes at a time, over all addresses, an eighth of them of one IP address; a further one ends the oldest whose address
+    /// has not proven itself.
     pub max_handshakes: usize,
     /// A handshake that is not done by then is given up.
     pub handshake_timeout: Span,
@@ -158,76 +162,8 @@ impl Credentials {
 pub(super) struct Identity {
     /// The certificates that it has shown, leaf first; none where it has none.
     pub(super) chain: Vec<Vec<u8>>,
-    /// The device of the leaf, once it was looked up.
-    pub(super) device: Mutex<Option<Arc<DeviceHandle>>>,
-}
-
-/// One session, or the handshake of one.
-struct Link {
-    endpoint: Endpoint,
-    session: u64,
-    since: tokio::time::Instant,
-    heard: tokio::time::Instant,
-    /// Who it is; `None` while hands are shaken.
-    identity: Option<Arc<Identity>>,
-    /// How many datagrams of handshakes it may still send.
-    allowance: u32,
-    /// Bytes that are still taken of it until the handshake is done.
-    room: usize,
-    /// Whether the address has shown that it receives what is sent to it.
-    is_proven: bool,
-    /// What the peer has chosen at random for this handshake, which tells a repetition from another one.
-    random: Vec<u8>,
-}
-
-/// What there is of one address: a session, and one that may take its place, as after a restart of the device. Until the
-/// second is there, the first goes on: anybody can send the beginning of a handshake with a false address.
-#[derive(Default)]
-struct Slot {
-    current: Option<Link>,
-    next: Option<Link>,
-}
-
-#[derive(Default)]
-struct Sessions {
-    slots: HashMap<SocketAddr, Slot>,
-    of_address: HashMap<IpAddr, usize>,
-    /// The addresses of handshakes, the oldest first.
-    handshakes: BTreeMap<u64, SocketAddr>,
-    last: u64,
-}
-
-impl Sessions {
-    /// Gives up the handshake of an address, if there is one.
-    fn end_handshake(&mut self, address: SocketAddr) {
-        let next = self.slots.get_mut(&address).and_then(|slot| slot.next.take());
-        if let Some(link) = next {
-            self.handshakes.remove(&link.session);
-        }
-    }
-
-    fn oldest_unproven(&self) -> Option<SocketAddr> {
-        let is_unproven = |address: &&SocketAddr| {
-            let next = self.slots.get(*address).and_then(|slot| slot.next.as_ref());
-            next.is_some_and(|link| !link.is_proven)
-        };
-        self.handshakes.values().find(is_unproven).copied()
-    }
-
-    /// Forgets an address of which there is nothing.
-    fn tidy(&mut self, address: SocketAddr) {
-        let is_empty = |slot: &Slot| slot.next.is_none() && slot.current.is_none();
-        if !self.slots.get(&address).is_some_and(is_empty) {
-            return;
-        }
-        self.slots.remove(&address);
-        if let Some(count) = self.of_address.get_mut(&address.ip()) {
-            *count -= 1;
-            if *count == 0 {
-                self.of_address.remove(&address.ip());
-            }
-        }
-    }
+    /// The device of the leaf.
+    pub(super) owner: Owner,
 }
 
 /// See the module.
@@ -275,11 +211,12 @@ impl Secure {
         let mut sessions = self.sessions.lock();
         if content == Content::Begins {
             let random = guard::random(datagram).unwrap_or_default();
-            if !self.make_room(&mut sessions, (address, random), now, &mut received) {
+            let endpoint = || Endpoint::new(self.local, TransportProtocol::UDP, Some(self.config.clone()));
+            if !sessions.begin((address, random), &self.options, now, endpoint) {
                 return received;
             }
         }
-        let Some(slot) = sessions.slots.get_mut(&address) else {
+        let Some(slot) = sessions.slot(address) else {
             return received;
         };
         let (is_next, link) = match (&mut slot.next, &mut slot.current) {
@@ -288,35 +225,23 @@ impl Secure {
             (Some(next), None) => (true, next),
             (None, None) => return received,
         };
-        let shakes_hands = link.identity.is_none();
-        if shakes_hands || content != Content::Session {
-            let Some(left) = link.allowance.checked_sub(1) else {
-                return received;
-            };
-            link.allowance = left;
-        }
-        if shakes_hands {
-            let Some(room) = link.room.checked_sub(datagram.len()) else {
-                return received;
-            };
-            link.room = room;
+        if !is_allowed(link, content, datagram.len()) {
+            return received;
         }
         let peer = Peer {
             address,
             session: link.session,
         };
-        let fed = catch_unwind(AssertUnwindSafe(|| {
-            link.endpoint
-                .read(now.into_std(), address, None, BytesMut::from(datagram))
-        }));
+        let bytes = BytesMut::from(datagram);
+        let fed = link.guarded(|endpoint| endpoint.read(now.into_std(), address, None, bytes));
         self.flush(address, link);
         let mut is_over = false;
         match fed {
-            Ok(Ok(events)) => {
+            Some(Ok(events)) => {
                 link.heard = now;
                 for event in events {
                     match event {
-                        EndpointEvent::HandshakeComplete => self.complete(link, address),
+                        EndpointEvent::HandshakeComplete => complete(link, address),
                         EndpointEvent::ApplicationData(data) if link.identity.is_some() => {
                             received.messages.push((peer, data));
                         }
@@ -325,139 +250,61 @@ impl Secure {
                     }
                 }
             }
-            Ok(Err(error)) => {
+            Some(Err(error)) => {
                 debug!(%address, %error, "a DTLS session has failed");
                 is_over = true;
             }
-            Err(_) => is_over = true,
+            None => is_over = true,
         }
+        is_over |= link.is_broken;
         let is_complete = link.identity.is_some();
-        if is_over {
-            let ended = if is_next {
-                slot.next.take()
-            } else {
-                slot.current.take()
-            };
-            self.end(ended, address, &mut received.ended);
+        let mut ended = Vec::new();
+        if is_over && is_next {
+            // Nobody knows of it yet, even if it was done.
+            received.messages.clear();
+            if let Some(mut link) = sessions.end_handshake(address) {
+                self.say_goodbye(address, &mut link);
+            }
+        } else if is_over {
+            ended.extend(sessions.take_session(address).map(|link| (address, link)));
         } else if is_next && is_complete {
-            let before = slot.current.take();
-            slot.current = slot.next.take();
-            self.end(before, address, &mut received.ended);
+            self.count_opened();
+            ended = sessions.promote(address, self.options.max_sessions, now);
+            if ended.iter().any(|(_, link)| link.session == peer.session) {
+                received.messages.clear();
+            }
         }
-        if is_over || is_complete {
-            sessions.handshakes.remove(&peer.session);
-        }
+        received.ended = self.end(ended);
         sessions.tidy(address);
         received
     }
 
-    /// Makes room for a handshake that begins. Returns whether there is some.
-    fn make_room(
-        &self,
-        sessions: &mut Sessions,
-        (address, random): (SocketAddr, &[u8]),
-        now: tokio::time::Instant,
-        received: &mut Received,
-    ) -> bool {
-        if let Some(slot) = sessions.slots.get(&address) {
-            // Once more, as the answer was lost.
-            if slot.next.as_ref().is_some_and(|link| link.random == random) {
-                return true;
-            }
-        } else {
-            let of_address = sessions.of_address.get(&address.ip()).copied().unwrap_or(0);
-            if of_address >= self.options.max_sessions_per_address {
-                return false;
-            }
-            if sessions.slots.len() >= self.options.max_sessions
-                && !self.forget_most_idle(sessions, now, received)
-            {
-                return false;
-            }
-        }
-        sessions.end_handshake(address);
-        if sessions.handshakes.len() >= self.options.max_handshakes {
-            let Some(address) = sessions.oldest_unproven() else {
-                sessions.tidy(address);
-                return false;
-            };
-            sessions.end_handshake(address);
-            sessions.tidy(address);
-        }
-        sessions.last += 1;
-        let link = Link {
-            endpoint: Endpoint::new(self.local, TransportProtocol::UDP, Some(self.config.clone())),
-            session: sessions.last,
-            since: now,
-            heard: now,
-            identity: None,
-            allowance: HANDSHAKE_DATAGRAMS,
-            room: HANDSHAKE_BYTES,
-            is_proven: false,
-            random: random.to_vec(),
-        };
-        if !sessions.slots.contains_key(&address) {
-            *sessions.of_address.entry(address.ip()).or_default() += 1;
-        }
-        sessions.handshakes.insert(link.session, address);
-        sessions.slots.entry(address).or_default().next = Some(link);
-        true
-    }
-
-    fn forget_most_idle(
-        &self,
-        sessions: &mut Sessions,
-        now: tokio::time::Instant,
-        received: &mut Received,
-    ) -> bool {
-        let current = |slot: &Slot| slot.current.as_ref().map(|link| link.heard);
-        let silent = sessions
-            .slots
-            .iter()
-            .filter(|(_, slot)| slot.next.is_none())
-            .filter_map(|(address, slot)| Some((current(slot)?, *address)))
-            .min()
-            .filter(|(heard, _)| now.saturating_duration_since(*heard) >= IDLE);
-        let Some((_, address)) = silent else {
-            return false;
-        };
-        if let Some(slot) = sessions.slots.get_mut(&address) {
-            let current = slot.current.take();
-            self.end(current, address, &mut received.ended);
-        }
-        sessions.tidy(address);
-        true
-    }
-
-    /// Hands have been shaken.
-    fn complete(&self, link: &mut Link, address: SocketAddr) {
-        let state = link.endpoint.get_connection_state(address);
-        let chain = state.map(|state| state.peer_certificates.clone());
-        link.identity = Some(Arc::new(Identity {
-            chain: chain.unwrap_or_default(),
-            device: Mutex::default(),
-        }));
-        link.allowance = REPEATED_DATAGRAMS;
+    fn count_opened(&self) {
         self.metrics.accepted.increment(1);
         self.metrics.open.increment(1);
     }
 
-    /// A session, or the handshake of one, has ended.
-    fn end(&self, link: Option<Link>, address: SocketAddr, ended: &mut Vec<Peer>) {
-        let Some(mut link) = link else { return };
-        if link.identity.is_some() {
+    /// These sessions, which were taken out, have ended. Returns whose they were.
+    fn end(&self, ended: Vec<(SocketAddr, Link)>) -> Vec<Peer> {
+        let mut peers = Vec::new();
+        for (address, mut link) in ended {
             self.metrics.open.decrement(1);
-            ended.push(Peer {
+            peers.push(Peer {
                 address,
                 session: link.session,
             });
+            self.say_goodbye(address, &mut link);
         }
-        link.endpoint.stop(std::time::Instant::now(), address);
-        self.flush(address, &mut link);
+        peers
+    }
+
+    fn say_goodbye(&self, address: SocketAddr, link: &mut Link) {
+        link.guarded(|endpoint| drop(endpoint.stop(std::time::Instant::now(), address)));
+        self.flush(address, link);
     }
 
     fn flush(&self, address: SocketAddr, link: &mut Link) {
-        while let Some(out) = link.endpoint.poll_transmit() {
+        while let Some(out) = link.guarded(Endpoint::poll_transmit).flatten() {
             // To whoever has sent the cookie back that went to its address, and to nobody else.
             link.is_proven |= guard::is_server_hello(&out.message);
             // What the system does not take is lost, as any datagram may be.
@@ -468,82 +315,87 @@ impl Secure {
     /// Sends a message over a session. Returns whether there is that session.
     pub(super) fn send(&self, peer: Peer, message: &[u8]) -> bool {
         let mut sessions = self.sessions.lock();
-        let link = sessions
-            .slots
-            .get_mut(&peer.address)
-            .and_then(|slot| slot.current.as_mut())
-            .filter(|link| link.session == peer.session);
-        let Some(link) = link else { return false };
-        let written = link
-            .endpoint
-            .write(std::time::Instant::now(), peer.address, message);
+        let Some(link) = sessions.session(peer).filter(|link| !link.is_broken) else {
+            return false;
+        };
+        let now = std::time::Instant::now();
+        let written = link.guarded(|endpoint| endpoint.write(now, peer.address, message));
         self.flush(peer.address, link);
-        written.is_ok()
+        if link.is_broken {
+            sessions.note_broken(peer);
+        }
+        written.is_some_and(|written| written.is_ok())
     }
 
     /// Who is at the other end of a session.
     pub(super) fn identity(&self, peer: Peer) -> Option<Arc<Identity>> {
-        let sessions = self.sessions.lock();
-        let link = sessions.slots.get(&peer.address)?.current.as_ref()?;
-        (link.session == peer.session)
-            .then(|| link.identity.clone())
-            .flatten()
+        self.sessions.lock().session(peer)?.identity.clone()
     }
 
-    /// Repeats what handshakes wait for, and gives up those that take too long.
-    pub(super) fn tick(&self, now: tokio::time::Instant) {
+    /// Repeats what handshakes wait for, and gives up those that take too long. Returns sessions that have ended by themselves.
+    pub(super) fn tick(&self, now: tokio::time::Instant) -> Vec<Peer> {
         let mut sessions = self.sessions.lock();
-        let shaking: Vec<_> = sessions.handshakes.values().copied().collect();
-        for address in shaking {
-            let next = sessions
-                .slots
-                .get_mut(&address)
-                .and_then(|slot| slot.next.as_mut());
+        for address in sessions.shaking() {
+            let next = sessions.slot(address).and_then(|slot| slot.next.as_mut());
             let Some(link) = next else { continue };
             let is_late = now.saturating_duration_since(link.since) >= self.options.handshake_timeout.0;
-            let has_failed = link.endpoint.handle_timeout(address, now.into_std()).is_err();
+            let moved = link.guarded(|endpoint| endpoint.handle_timeout(address, now.into_std()));
             self.flush(address, link);
+            let has_failed = link.is_broken || moved.is_none_or(|moved| moved.is_err());
             if is_late || has_failed {
                 sessions.end_handshake(address);
                 sessions.tidy(address);
             }
         }
+        let broken = sessions.take_broken();
+        self.end(broken)
     }
 
     /// Forgets sessions that have been silent for too long; returns them.
     pub(super) fn forget_silent(&self, now: tokio::time::Instant) -> Vec<Peer> {
         let mut sessions = self.sessions.lock();
-        let allowed = self.options.inactivity_timeout.0;
-        let is_silent = |slot: &Slot| {
-            let current = slot.current.as_ref();
-            current.is_some_and(|link| now.saturating_duration_since(link.heard) >= allowed)
-        };
-        let silent: Vec<_> = sessions
-            .slots
-            .iter()
-            .filter(|(_, slot)| is_silent(slot))
-            .map(|(address, _)| *address)
-            .collect();
         let mut ended = Vec::new();
-        for address in silent {
-            let current = sessions
-                .slots
-                .get_mut(&address)
-                .and_then(|slot| slot.current.take());
-            self.end(current, address, &mut ended);
+        for address in sessions.silent_for(self.options.inactivity_timeout.0, now) {
+            ended.extend(sessions.take_session(address).map(|link| (address, link)));
             sessions.tidy(address);
         }
-        ended
+        self.end(ended)
     }
 
     /// Ends all sessions.
     pub(super) fn close(&self) {
-        let mut sessions = self.sessions.lock();
-        let mut ended = Vec::new();
-        for (address, slot) in std::mem::take(&mut sessions.slots) {
-            self.end(slot.current, address, &mut ended);
-        }
-        sessions.of_address.clear();
-        sessions.handshakes.clear();
+        let all = self.sessions.lock().take_all();
+        self.end(all);
     }
+}
+
+/// Whether a datagram may be given to the library: of handshakes it takes so much and no more.
+fn is_allowed(link: &mut Link, content: Content, length: usize) -> bool {
+    let shakes_hands = link.identity.is_none();
+    if shakes_hands || content != Content::Session {
+        let Some(left) = link.allowance.checked_sub(1) else {
+            return false;
+        };
+        link.allowance = left;
+    }
+    if shakes_hands {
+        let Some(room) = link.room.checked_sub(length) else {
+            return false;
+        };
+        link.room = room;
+    }
+    true
+}
+
+/// Hands have been shaken.
+fn complete(link: &mut Link, address: SocketAddr) {
+    let chain = |endpoint: &mut Endpoint| {
+        let state = endpoint.get_connection_state(address);
+        state.map(|state| state.peer_certificates.clone())
+    };
+    link.identity = Some(Arc::new(Identity {
+        chain: link.guarded(chain).flatten().unwrap_or_default(),
+        owner: Owner::default(),
+    }));
+    link.allowance = REPEATED_DATAGRAMS;
 }

@@ -8,18 +8,20 @@ use bytes::Bytes;
 use fieldline_codec::coap::{Block, Code, DecodeError, Encoder, Kind, Message, Token};
 use fieldline_core::logging::LogGate;
 use fieldline_core::sessions::CloseReason;
+use fieldline_model::DeviceId;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tracing::warn;
 
 use super::Options;
-use super::bodies::{Bodies, Key};
+use super::bodies::{Bodies, Kept, Key};
 use super::exchanges::{Delivery, Exchanges, Peer, Seen};
 use super::observe::Observers;
+use super::packages::Allowances;
+use super::places::{Place, Places};
 use super::reply::Reply;
 use super::request::Request;
 use super::resources;
@@ -34,7 +36,15 @@ const MAX_DATAGRAM: usize = 65_536;
 /// What the system shall keep of datagrams that come faster than they are taken, bytes, as far as it allows.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Requests of one peer that are worked on at a time.
-const OF_PEER: u32 = 64;
+const OF_PEER: usize = 64;
+/// Of all requests, one in so many may be a call by a device, which waits for the rule chains. The others are over soon.
+const CALLS_PART: usize = 4;
+/// Calls by one device that wait at a time.
+const CALLS_OF_DEVICE: usize = 16;
+/// One in so many bytes for blocks is for requests of those who are no devices yet.
+const PROVISIONING_PART: usize = 8;
+/// Longest request for credentials, bytes: it may hold a certificate.
+const MAX_PROVISIONING: usize = 4 << 10;
 /// How often somebody looks for what is to be sent again.
 const TICK: Duration = Duration::from_millis(250);
 /// How often somebody looks for sessions that are silent, in ticks.
@@ -51,11 +61,16 @@ pub(super) struct Shared {
     /// Largest append that the journal takes, bytes.
     pub(super) max_append: usize,
     pub(super) bodies: Bodies,
+    /// Of those who want to become devices.
+    pub(super) provisioning_bodies: Bodies,
+    /// Calls by devices that wait for an answer.
+    pub(super) calls: Arc<Places<DeviceId>>,
+    /// What may be downloaded without being counted.
+    pub(super) allowances: Allowances,
     pub(super) observers: Observers,
     pub(super) stopping: watch::Receiver<bool>,
     exchanges: Mutex<Exchanges>,
-    places: Arc<Semaphore>,
-    of_peer: Mutex<FxHashMap<Peer, u32>>,
+    places: Arc<Places<Peer>>,
     plain: OnceLock<Arc<UdpSocket>>,
     secure: OnceLock<Arc<Secure>>,
 }
@@ -63,34 +78,33 @@ pub(super) struct Shared {
 /// The CoAP device server. One for its listeners with and without DTLS.
 pub struct CoapServer {
     shared: Arc<Shared>,
-    max_requests: u32,
     stop: watch::Sender<bool>,
 }
 
 impl CoapServer {
     /// A server without listeners. The journal takes `max_append` bytes at a time.
     pub fn new(services: Arc<Services>, options: &Options, max_append: usize) -> Self {
-        let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
-        let max_requests = options.max_requests.clamp(1, most);
         let stop = watch::Sender::new(false);
+        let (max_payload, memory) = (options.max_payload.as_usize(), options.block_memory.as_usize());
         let shared = Shared {
             services,
             metrics: Metrics::of("coap"),
             connections: ConnectionMetrics::of("coap"),
-            bodies: Bodies::new(options.max_payload.as_usize(), options.block_memory.as_usize()),
+            bodies: Bodies::new(max_payload, memory),
+            provisioning_bodies: Bodies::new(max_payload.min(MAX_PROVISIONING), memory / PROVISIONING_PART),
+            calls: Places::new(options.max_requests / CALLS_PART, CALLS_OF_DEVICE),
+            allowances: Allowances::new(),
             options: options.clone(),
             max_append,
             observers: Observers::new(),
             stopping: stop.subscribe(),
             exchanges: Mutex::default(),
-            places: Arc::new(Semaphore::new(max_requests)),
-            of_peer: Mutex::default(),
+            places: Places::new(options.max_requests, OF_PEER),
             plain: OnceLock::new(),
             secure: OnceLock::new(),
         };
         Self {
             shared: Arc::new(shared),
-            max_requests: max_requests as u32,
             stop,
         }
     }
@@ -139,7 +153,7 @@ impl CoapServer {
         let sessions = &self.shared.services.sessions;
         sessions.close_all(None, CloseReason::Shutdown);
         let ended = async {
-            let _ = self.shared.places.acquire_many(self.max_requests).await;
+            self.shared.places.all_free().await;
             self.shared.observers.ended().await;
         };
         let has_ended = tokio::time::timeout(patience, ended).await.is_ok();
@@ -157,42 +171,6 @@ fn bind(address: SocketAddr) -> std::io::Result<Arc<UdpSocket>> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     Ok(Arc::new(UdpSocket::from_std(socket.into())?))
-}
-
-/// The place of one request among those that are worked on; given back when dropped.
-struct Place {
-    shared: Arc<Shared>,
-    peer: Peer,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Place {
-    fn take(shared: &Arc<Shared>, peer: Peer) -> Option<Self> {
-        let permit = shared.places.clone().try_acquire_owned().ok()?;
-        let mut of_peer = shared.of_peer.lock();
-        let count = of_peer.entry(peer).or_default();
-        if *count >= OF_PEER {
-            return None;
-        }
-        *count += 1;
-        Some(Self {
-            shared: shared.clone(),
-            peer,
-            _permit: permit,
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut of_peer = self.shared.of_peer.lock();
-        if let Some(count) = of_peer.get_mut(&self.peer) {
-            *count -= 1;
-            if *count == 0 {
-                of_peer.remove(&self.peer);
-            }
-        }
-    }
 }
 
 impl Shared {
@@ -244,9 +222,10 @@ impl Shared {
                 self.send(peer, &datagram);
             }
             self.bodies.tick(now);
+            self.provisioning_bodies.tick(now);
             ticks = ticks.wrapping_add(1);
             if let Some(secure) = self.secure.get() {
-                secure.tick(now);
+                self.gone(&secure.tick(now));
                 if ticks.is_multiple_of(SILENT_EVERY) {
                     self.gone(&secure.forget_silent(now));
                 }
@@ -262,7 +241,7 @@ impl Shared {
             let mut exchanges = self.exchanges.lock();
             peers.iter().for_each(|peer| exchanges.gone(*peer));
         }
-        self.observers.gone(self, peers);
+        peers.iter().for_each(|peer| self.observers.gone(self, *peer));
     }
 
     /// Sends a datagram. Returns whether there is a way to the peer; whether it arrives is another question.
@@ -363,7 +342,7 @@ impl Shared {
                 return;
             }
         };
-        let Some(place) = Place::take(self, peer) else {
+        let Some(place) = self.places.take(peer) else {
             self.exchanges.lock().not_taken(peer, id);
             return;
         };
@@ -376,7 +355,7 @@ impl Shared {
         self.send(peer, &datagram);
     }
 
-    async fn serve(self: Arc<Self>, request: Request, id: u16, place: Place) {
+    async fn serve(self: Arc<Self>, request: Request, id: u16, place: Place<Peer>) {
         let (peer, token, key, block) = (request.peer, request.token, request.key(), request.block2);
         let is_confirmable = request.is_confirmable;
         let mut working = Box::pin(resources::serve(&self, request));
@@ -428,7 +407,11 @@ impl Shared {
             if !block.more() {
                 self.bodies.finished(key);
             } else if block.number() == 0 {
-                self.bodies.keep(key, reply.body.clone(), Instant::now());
+                let body = Kept {
+                    bytes: reply.body.clone(),
+                    format: reply.format,
+                };
+                self.bodies.keep(key, body, Instant::now());
             }
         }
         reply.encode(head, &payload, block.map(|block| (block, size)))

@@ -130,8 +130,12 @@ impl Incoming {
             Err(problem) => return self.refuse_gateway(shared, &header, problem),
         }
         match self.carry_out(shared, &said).await {
-            Ok(()) => {
+            Ok(answer) => {
+                // First, as devices get it: some read nothing else while they wait for it.
                 self.acknowledge(&header, ReasonCode::Success);
+                if let Some(answer) = answer {
+                    self.answer_gateway(&answer);
+                }
                 Step::Continue
             }
             Err(problem) => self.refuse_gateway(shared, &header, problem),
@@ -203,23 +207,31 @@ impl Incoming {
             .map_err(|refused| Problem::Limited(name.to_owned(), refused))
     }
 
-    async fn carry_out(&mut self, shared: &Shared, said: &Said) -> Result<(), Problem> {
+    /// Sends attributes that the gateway has asked for.
+    fn answer_gateway(&mut self, answer: &[u8]) {
+        let qos = self.granted.qos_of(ATTRIBUTES_RESPONSE);
+        let qos = qos.unwrap_or(QoS::AtLeastOnce);
+        if let Err(error) = self.send(ATTRIBUTES_RESPONSE, qos, answer, None) {
+            debug!(gateway = %self.device().id, %error, "cannot send an answer");
+        }
+    }
+
+    /// Returns what is to be answered, if that is more than an acknowledgement.
+    async fn carry_out(&mut self, shared: &Shared, said: &Said) -> Result<Option<Vec<u8>>, Problem> {
         let message = match self.settings.mqtt_payloads {
             Some(_) => Message::parse_protobuf(&said.topic, &said.payload)?,
             None => Message::parse(&said.topic, &said.payload)?,
         };
+        let mut answered = None;
         match message {
             Message::Connect(name, device_type) => {
                 let device_type = device_type.as_deref().filter(|name| !name.is_empty());
                 let device = self
                     .behind(shared, &name, device_type.unwrap_or(DEFAULT_TYPE))
                     .await?;
-                self.pass_behind(&name, &device, 0)
+                self.pass_behind(&name, &device, 0)?;
             }
-            Message::Disconnect(name) => {
-                self.leave_one(shared, &name);
-                Ok(())
-            }
+            Message::Disconnect(name) => self.leave_one(shared, &name),
             Message::Telemetry(mut devices) => {
                 let mut said = Vec::new();
                 for (_, body) in &mut devices {
@@ -232,36 +244,29 @@ impl Incoming {
                 self.take_all(shared, devices, |shared, device, body, batch| {
                     telemetry(&shared.services, device, body, batch)
                 })
-                .await
+                .await?;
             }
             Message::Attributes(devices) => {
                 self.take_all(shared, devices, |shared, device, body, batch| {
                     attributes(&shared.services, device, body, batch)
                 })
-                .await
+                .await?;
             }
             Message::Request(mut request) => {
                 let device = self.behind(shared, &request.device, DEFAULT_TYPE).await?;
                 self.pass_behind(&request.device, &device, 0)?;
                 let found = request.find(&shared.services, &device).await?;
-                let answer = match self.settings.mqtt_payloads {
+                answered = Some(match self.settings.mqtt_payloads {
                     Some(_) => request.message(&found).encode_to_vec(),
                     None => request.json_answer(&found).into_bytes(),
-                };
-                let qos = self.granted.qos_of(ATTRIBUTES_RESPONSE);
-                let qos = qos.unwrap_or(QoS::AtLeastOnce);
-                if let Err(error) = self.send(ATTRIBUTES_RESPONSE, qos, &answer, None) {
-                    debug!(gateway = %self.device().id, %error, "cannot send an answer");
-                }
-                Ok(())
+                });
             }
             Message::Answer(answer) => {
                 let device = self.behind(shared, &answer.device, DEFAULT_TYPE).await?;
                 self.pass_behind(&answer.device, &device, 0)?;
                 let calls = &shared.services.calls;
-                match calls.answered(device.subject, answer.id, answer.data) {
-                    true => Ok(()),
-                    false => Err(Problem::Busy),
+                if !calls.answered(device.subject, answer.id, answer.data) {
+                    return Err(Problem::Busy);
                 }
             }
             Message::Claim(devices) => {
@@ -273,9 +278,9 @@ impl Incoming {
                         .open(device.subject, claim.secret_key, claim.duration_ms)
                         .await?;
                 }
-                Ok(())
             }
         }
+        Ok(answered)
     }
 
     /// Brings the messages of all devices to the journal, and waits until they are durable; none of them if one is wrong.

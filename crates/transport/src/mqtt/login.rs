@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fieldline_codec::session::{Limits, ServerEvent, ServerSession};
 use fieldline_codec::{Connack, Connect, ReasonCode, decode_frame, peek_protocol};
@@ -20,6 +21,8 @@ use crate::x509;
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
 
+/// How long a client that was refused has to leave, before it is told again.
+const REFUSED_PATIENCE: Duration = Duration::from_millis(100);
 /// A first read; a CONNECT that is longer makes it grow up to the packet limit.
 const FIRST_READ: usize = 1 << 10;
 
@@ -132,10 +135,22 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             }
             session.refuse(code, &mut out);
             let _ = stream.write_all(&out).await;
+            let _ = stream.flush().await;
+            out.clear();
+            session.refuse_again(code, &mut out);
+            if !out.is_empty() && !has_left(stream).await {
+                let _ = stream.write_all(&out).await;
+            }
             let _ = stream.shutdown().await;
             None
         }
     }
+}
+
+/// Whether a client that was refused leaves by itself. Most do, and are not to read more than they may.
+async fn has_left<S: Stream>(stream: &mut S) -> bool {
+    let left = tokio::time::timeout(REFUSED_PATIENCE, stream.read_u8()).await;
+    matches!(left, Ok(Err(_)))
 }
 
 /// Who the device is, or the code to refuse it with.
@@ -171,13 +186,10 @@ async fn identify(
     }
 }
 
-/// The code that tells a device what about its log-in was wrong.
+/// The code that tells a device what about its log-in was wrong. A field that is there counts, even if it is empty.
 fn refusal(connect: &Connect<'_>) -> ReasonCode {
-    let username = connect.username.is_some_and(|name| !name.is_empty());
-    let password = connect.password.is_some_and(|password| !password.is_empty());
-    let client_id = !connect.client_id.trim().is_empty();
     let is_v5 = connect.version().is_v5();
-    if (username && password && client_id) || (username != password) {
+    if connect.username.is_some() || connect.password.is_some() {
         // Version 3 has a code for this (4), but servers of this API answer with 5.
         return if is_v5 {
             ReasonCode::BadUserNameOrPassword
@@ -185,9 +197,9 @@ fn refusal(connect: &Connect<'_>) -> ReasonCode {
             ReasonCode::NotAuthorized
         };
     }
-    if client_id {
-        ReasonCode::ClientIdentifierNotValid
-    } else {
+    if connect.client_id.trim().is_empty() {
         ReasonCode::NotAuthorized
+    } else {
+        ReasonCode::ClientIdentifierNotValid
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use fieldline_codec::session::{ServerEvent, ServerSession};
-use fieldline_codec::{Packet, Publish, QoS, ReasonCode, Suback, Unsuback, decode_frame};
+use fieldline_codec::{Packet, PacketId, Publish, QoS, ReasonCode, Suback, Unsuback, decode_frame};
 use fieldline_core::logging::LogGate;
 use fieldline_core::services::ProvisionStatus;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -39,17 +39,32 @@ pub(super) struct Newcomer {
 /// What a packet asks for.
 enum Wish {
     Nothing,
-    /// Credentials, for what this payload shows.
-    Credentials(Vec<u8>),
+    Credentials(Asking),
     /// The end, with what version 5 is told.
     End(Option<ReasonCode>),
 }
 
+/// A request for credentials.
+struct Asking {
+    payload: Vec<u8>,
+    qos: QoS,
+    packet_id: Option<PacketId>,
+}
+
+/// Whether answers are subscribed to, and how they are sent.
+struct Subscription {
+    is_there: bool,
+    qos: QoS,
+}
+
 /// Serves the connection until it ends.
 pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, mut newcomer: Newcomer) {
-    let mut qos = QoS::AtLeastOnce;
+    let mut subscription = Subscription {
+        is_there: false,
+        qos: QoS::AtLeastOnce,
+    };
     loop {
-        let turn = tokio::time::timeout(PATIENCE, newcomer.turn(stream, shared, &mut qos));
+        let turn = tokio::time::timeout(PATIENCE, newcomer.turn(stream, shared, &mut subscription));
         match turn.await {
             Ok(Ok(true)) => {}
             Ok(Ok(false) | Err(_)) => break,
@@ -70,18 +85,23 @@ pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, mut newcom
 
 impl Newcomer {
     /// Goes on until the next request is answered. Returns whether the connection stays.
-    async fn turn<S: Stream>(&mut self, stream: &mut S, shared: &Shared, qos: &mut QoS) -> io::Result<bool> {
+    async fn turn<S: Stream>(
+        &mut self,
+        stream: &mut S,
+        shared: &Shared,
+        subscription: &mut Subscription,
+    ) -> io::Result<bool> {
         let mut share = shared.partial.share();
         loop {
-            let wish = self.next(shared, qos);
+            let wish = self.next(shared, subscription);
             if let Some(Wish::End(code)) = &wish {
                 if let Some(code) = *code {
                     self.session.disconnect(code, &mut self.out);
                 }
                 return Ok(false);
             }
-            if let Some(Wish::Credentials(payload)) = wish {
-                let stays = self.answer(shared, &payload, *qos).await;
+            if let Some(Wish::Credentials(asking)) = wish {
+                let stays = self.answer(shared, &asking, subscription.qos).await;
                 self.flush(stream).await?;
                 return Ok(stays);
             }
@@ -102,10 +122,10 @@ impl Newcomer {
     }
 
     /// Looks at the next packet, if a whole one is there.
-    fn next(&mut self, shared: &Shared, qos: &mut QoS) -> Option<Wish> {
+    fn next(&mut self, shared: &Shared, subscription: &mut Subscription) -> Option<Wish> {
         let input = std::mem::take(&mut self.input);
         let (wish, used) = match decode_frame(&input, shared.max_packet, self.session.version()) {
-            Ok(Some((packet, used))) => (Some(self.packet(&packet, qos)), used),
+            Ok(Some((packet, used))) => (Some(self.packet(&packet, subscription)), used),
             Ok(None) => (None, 0),
             Err(_) => (Some(Wish::End(Some(ReasonCode::MalformedPacket))), 0),
         };
@@ -114,37 +134,54 @@ impl Newcomer {
         wish
     }
 
-    fn packet(&mut self, packet: &Packet<'_>, qos: &mut QoS) -> Wish {
+    fn packet(&mut self, packet: &Packet<'_>, subscription: &mut Subscription) -> Wish {
         match self.session.receive(packet, 0, &mut self.out) {
             Ok(ServerEvent::Publish(publish)) => {
+                let asking = Asking {
+                    payload: publish.payload.to_vec(),
+                    qos: publish.qos,
+                    packet_id: publish.packet_id,
+                };
                 if self.session.topic(publish) != REQUEST {
-                    self.acknowledge(publish, ReasonCode::TopicNameInvalid);
-                    return Wish::End(None);
+                    self.acknowledge(&asking, ReasonCode::TopicNameInvalid);
+                    return Wish::End(Some(ReasonCode::TopicNameInvalid));
                 }
-                self.acknowledge(publish, ReasonCode::Success);
-                Wish::Credentials(publish.payload.to_vec())
+                Wish::Credentials(asking)
             }
             Ok(ServerEvent::PublishAgain(publish)) => {
-                self.acknowledge(publish, ReasonCode::Success);
+                let again = Asking {
+                    payload: Vec::new(),
+                    qos: publish.qos,
+                    packet_id: publish.packet_id,
+                };
+                self.acknowledge(&again, ReasonCode::Success);
                 Wish::Nothing
             }
             Ok(ServerEvent::Subscribe(subscribe)) => {
-                let code = |filter: &str, wanted: QoS, qos: &mut QoS| {
-                    if filter != RESPONSE {
-                        return ReasonCode::TopicFilterInvalid;
-                    }
-                    *qos = wanted.min(QoS::AtLeastOnce);
-                    ReasonCode::granted(*qos)
-                };
-                let filters = subscribe.filters.iter();
-                let codes: Vec<_> = filters
-                    .map(|wanted| code(wanted.filter, wanted.options.qos, qos))
-                    .collect();
+                let mut codes = Vec::with_capacity(subscribe.filters.len());
+                for wanted in subscribe.filters.iter() {
+                    codes.push(if wanted.filter == RESPONSE {
+                        *subscription = Subscription {
+                            is_there: true,
+                            qos: wanted.options.qos.min(QoS::AtLeastOnce),
+                        };
+                        ReasonCode::granted(subscription.qos)
+                    } else {
+                        ReasonCode::TopicFilterInvalid
+                    });
+                }
                 let suback = Suback::new(subscribe.packet_id, &codes[..]);
                 written(suback.encode(self.session.version(), &mut self.out))
             }
             Ok(ServerEvent::Unsubscribe(unsubscribe)) => {
-                let codes: Vec<_> = unsubscribe.filters.iter().map(|_| ReasonCode::Success).collect();
+                let mut codes = Vec::with_capacity(unsubscribe.filters.len());
+                for filter in unsubscribe.filters.iter() {
+                    let is_there = filter == RESPONSE && std::mem::take(&mut subscription.is_there);
+                    codes.push(match is_there {
+                        true => ReasonCode::Success,
+                        false => ReasonCode::NoSubscriptionExisted,
+                    });
+                }
                 let unsuback = Unsuback::new(unsubscribe.packet_id, &codes[..]);
                 written(unsuback.encode(self.session.version(), &mut self.out))
             }
@@ -155,17 +192,17 @@ impl Newcomer {
         }
     }
 
-    fn acknowledge(&mut self, publish: &Publish<'_>, code: ReasonCode) {
-        let Some(id) = publish.packet_id else { return };
+    fn acknowledge(&mut self, asking: &Asking, code: ReasonCode) {
+        let Some(id) = asking.packet_id else { return };
         // The codes used here belong to both answers.
-        let _ = match publish.qos {
+        let _ = match asking.qos {
             QoS::ExactlyOnce => self.session.pubrec(id, code, &mut self.out),
             QoS::AtMostOnce | QoS::AtLeastOnce => self.session.puback(id, code, &mut self.out),
         };
     }
 
     /// Answers a request. Returns whether the connection stays.
-    async fn answer(&mut self, shared: &Shared, payload: &[u8], qos: QoS) -> bool {
+    async fn answer(&mut self, shared: &Shared, asking: &Asking, qos: QoS) -> bool {
         if !shared.services.guard.admits(self.address) {
             self.session.disconnect_because(
                 ReasonCode::NotAuthorized,
@@ -174,10 +211,16 @@ impl Newcomer {
             );
             return false;
         }
-        let Ok(asked) = Provision::parse(payload) else {
-            self.session
-                .disconnect(ReasonCode::PayloadFormatInvalid, &mut self.out);
-            return false;
+        let Ok(asked) = Provision::parse(&asking.payload) else {
+            // Version 5 can say what is wrong and go on; version 3 can only end.
+            let goes_on = self.session.version().is_v5() && asking.packet_id.is_some();
+            if goes_on {
+                self.acknowledge(asking, ReasonCode::PayloadFormatInvalid);
+            } else {
+                self.session
+                    .disconnect(ReasonCode::PayloadFormatInvalid, &mut self.out);
+            }
+            return goes_on;
         };
         let provisioning = &shared.services.onboarding.provisioning;
         let answer = match provisioning.provision(&asked.request).await {
@@ -196,6 +239,7 @@ impl Newcomer {
                 return false;
             }
         };
+        self.acknowledge(asking, ReasonCode::Success);
         let publish = Publish {
             qos,
             ..Publish::new(RESPONSE, &answer)

@@ -1,7 +1,7 @@
 //! How the payloads of a device are written: JSON, or Protobuf by the schemas of its profile. Knows no transport: payloads
 //! go in and records, requests and answers come out, and the other way round.
 
-use fieldline_core::devices::DeviceHandle;
+use fieldline_core::devices::{DeviceHandle, DeviceSettings};
 use fieldline_core::downlink::{AttributeUpdate, DeviceCall};
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::kv;
@@ -55,6 +55,11 @@ impl<'p> Format<'p> {
             None => Self::Json,
             Some(_) => Self::Protobuf(payloads),
         }
+    }
+
+    /// What a device sends and is sent over CoAP: what is no message of the schemas is not taken for JSON there.
+    pub(crate) fn over_coap(settings: &'p DeviceSettings) -> Self {
+        Self::downlink(settings.coap_payloads.as_deref())
     }
 
     /// Reads a payload in this format.
@@ -179,6 +184,24 @@ impl<'p> Format<'p> {
         }
     }
 
+    /// Writes the shared attributes of a device that begins to observe them.
+    pub(crate) fn shared(self, shared: &[Attribute]) -> Vec<u8> {
+        match self {
+            Self::Json => {
+                let mut out = String::new();
+                super::write_object(shared, &mut out);
+                out.into_bytes()
+            }
+            Self::Protobuf(_) | Self::Either(_) => {
+                let message = AttributeUpdateNotificationMsg {
+                    shared_updated: shared.iter().map(TsKvProto::of).collect(),
+                    shared_deleted: Vec::new(),
+                };
+                message.encode_to_vec()
+            }
+        }
+    }
+
     /// Writes the attributes that a device has asked for.
     pub(crate) fn found(self, number: i32, request: &AttributeRequest, found: &Found) -> Vec<u8> {
         match self {
@@ -202,6 +225,18 @@ impl<'p> Format<'p> {
             Self::Either(payloads) => payloads,
         };
         Ok(payloads.call.call(&call.method, call.number, &call.params)?)
+    }
+
+    /// The same where nothing but the body says which call it is.
+    ///
+    /// # Errors
+    /// It does not fit the schema of the profile.
+    pub(crate) fn numbered_call(self, call: &DeviceCall) -> Result<Vec<u8>, PayloadError> {
+        match self {
+            Self::Json => Ok(call.to_numbered_json().into_bytes()),
+            // The schema has a field for the number.
+            Self::Protobuf(_) | Self::Either(_) => self.device_call(call),
+        }
     }
 
     /// Writes the answer to a call that the device has made.

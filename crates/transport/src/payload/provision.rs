@@ -8,7 +8,7 @@ use fieldline_protobuf::api::{
 };
 use prost::Message as _;
 
-use super::PayloadError;
+use super::{Format, PayloadError};
 
 /// A request, and whether it is a message.
 pub(crate) struct Provision {
@@ -28,6 +28,14 @@ impl Provision {
                 request: of_message(payload).ok_or(error)?,
                 is_protobuf: true,
             }),
+        }
+    }
+
+    /// How the request was written, as the answer is.
+    pub(crate) const fn format(&self) -> Format<'static> {
+        match self.is_protobuf {
+            true => Format::Protobuf(None),
+            false => Format::Json,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile};
+use fieldline_model::json::lenient;
 use fieldline_model::kv::{self, ValueRef};
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
@@ -26,32 +27,34 @@ const NAME_LENGTH: usize = 20;
 #[serde(rename_all = "camelCase")]
 pub struct ProvisionRequest {
     /// Name of the device; a new one gets a random name where it has none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub device_name: Option<String>,
     /// Key of the profile.
+    #[serde(deserialize_with = "lenient::text")]
     pub provision_device_key: String,
     /// Secret of the profile.
+    #[serde(deserialize_with = "lenient::text")]
     pub provision_device_secret: String,
     /// Kind of the credentials that a new device brings; an access token is made up where absent.
     #[serde(default)]
     pub credentials_type: Option<CredentialsType>,
     /// Access token.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub token: Option<String>,
     /// Client id of MQTT basic credentials.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub client_id: Option<String>,
     /// User name of MQTT basic credentials.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub username: Option<String>,
     /// Password of MQTT basic credentials.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub password: Option<String>,
     /// Certificate.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_text")]
     pub hash: Option<String>,
     /// Whether a new device is a gateway.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_flag")]
     pub gateway: Option<bool>,
 }
 
@@ -278,7 +281,10 @@ impl Provisioning {
                 name.to_owned()
             },
             device_profile_id: profile.id,
-            additional_info: request.gateway.map(|gateway| json!({ "gateway": gateway })),
+            additional_info: request
+                .gateway
+                .filter(|is| *is)
+                .map(|_| json!({ "gateway": true })),
             ..Device::default()
         };
         let Some(credentials) = credentials(request) else {

@@ -2,7 +2,7 @@
 
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ports::StoreResult;
-use fieldline_model::json;
+use fieldline_model::json::{self, lenient};
 use fieldline_model::timeseries::Attribute;
 use fieldline_protobuf::api::{GatewayAttributeResponseMsg, PostAttributeMsg, PostTelemetryMsg};
 use serde::Deserialize;
@@ -32,8 +32,9 @@ pub(super) enum Message {
 
 #[derive(Deserialize)]
 struct Connect {
+    #[serde(deserialize_with = "lenient::text")]
     device: String,
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default, deserialize_with = "lenient::optional_text")]
     device_type: Option<String>,
 }
 
@@ -49,9 +50,11 @@ pub(super) struct Request {
 
 #[derive(Deserialize)]
 struct JsonRequest {
+    #[serde(deserialize_with = "lenient::whole")]
     id: i32,
+    #[serde(deserialize_with = "lenient::text")]
     device: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::flag")]
     client: bool,
     key: Option<Keys>,
     keys: Option<Keys>,
@@ -73,7 +76,9 @@ pub(super) struct Answer {
 
 #[derive(Deserialize)]
 struct JsonAnswer {
+    #[serde(deserialize_with = "lenient::text")]
     device: String,
+    #[serde(deserialize_with = "lenient::whole")]
     id: i32,
     data: Box<RawValue>,
 }
@@ -88,14 +93,11 @@ impl Message {
             }
             "/disconnect" => Self::Disconnect(read::<Connect>(payload)?.device),
             "/telemetry" => {
-                let mut devices = entries(payload)?;
-                // What is no list is left out, as servers of this API do.
-                devices.retain(|(_, body)| body.get().starts_with('['));
-                let devices = devices.into_iter();
+                let devices = entries(payload, '[')?.into_iter();
                 Self::Telemetry(devices.map(|(name, body)| (name, Body::Json(body))).collect())
             }
             "/attributes" => {
-                let devices = entries(payload)?.into_iter();
+                let devices = entries(payload, '{')?.into_iter();
                 Self::Attributes(devices.map(|(name, body)| (name, Body::Json(body))).collect())
             }
             "/attributes/request" => Self::Request(read::<JsonRequest>(payload)?.into()),
@@ -105,7 +107,7 @@ impl Message {
                 Self::Answer(Answer { device, id, data })
             }
             "/claim" => {
-                let devices = entries(payload)?.into_iter();
+                let devices = entries(payload, '{')?.into_iter();
                 let devices = devices.map(|(name, body)| Ok((name, json::claim(body.get().as_bytes())?)));
                 Self::Claim(devices.collect::<Result<_, Problem>>()?)
             }
@@ -125,8 +127,12 @@ fn read<T: serde::de::DeserializeOwned>(payload: &[u8]) -> Result<T, Problem> {
     Ok(json::read(payload, "expected `device`, and what belongs to it")?)
 }
 
-fn entries(payload: &[u8]) -> Result<Vec<(String, Box<RawValue>)>, Problem> {
-    some(json::entries(payload)?)
+/// What is said of devices, each in a value that begins with this. What is of another kind is left out, as servers of this API
+/// do, but something has to be left.
+fn entries(payload: &[u8], first: char) -> Result<Vec<(String, Box<RawValue>)>, Problem> {
+    let mut devices = json::entries(payload)?;
+    devices.retain(|(_, body)| body.get().starts_with(first));
+    some(devices)
 }
 
 /// What is said of devices: of one at least, and each has a name.
@@ -174,18 +180,20 @@ impl Request {
             .await
     }
 
-    /// `{"id", "device", "value"}` where one attribute was asked for, else with `values`.
+    /// `{"id", "device", "value"}` where one attribute was asked for, else with `values`; with neither where there is none.
     pub(super) fn json_answer(&self, found: &[Attribute]) -> String {
         let mut out = format!("{{\"id\":{},\"device\":", self.id);
         json::write_string(&self.device, &mut out);
-        if self.keys.len() == 1 {
-            if let Some(attribute) = found.first() {
+        match found {
+            [] => {}
+            [attribute] if self.keys.len() == 1 => {
                 out.push_str(",\"value\":");
                 attribute.value.as_ref().write_json(&mut out);
             }
-        } else {
-            out.push_str(",\"values\":");
-            payload::write_object(found, &mut out);
+            _ => {
+                out.push_str(",\"values\":");
+                payload::write_object(found, &mut out);
+            }
         }
         out.push('}');
         out
@@ -230,12 +238,23 @@ mod tests {
             parse("/rpc", r#"{"device":"A","id":7,"data":{"ok":true}}"#),
             Some(Message::Answer(answer)) if answer.id == 7 && answer.data == r#"{"ok":true}"#
         ));
+        assert!(matches!(
+            parse("/rpc", r#"{device:12,id:"7",data:5}"#),
+            Some(Message::Answer(answer)) if answer.id == 7 && answer.device == "12"
+        ));
+        assert!(matches!(
+            parse("/attributes", r#"{"A":{"x":1},"B":5}"#),
+            Some(Message::Attributes(devices)) if devices.len() == 1
+        ));
         for (topic, wrong) in [
             ("/connect", "{}"),
             ("/connect", r#"{"device":""}"#),
             ("/telemetry", "{}"),
             ("/telemetry", "[]"),
+            ("/telemetry", r#"{"A":{"t":1}}"#),
             ("/attributes", ""),
+            ("/attributes", r#"{"A":5}"#),
+            ("/claim", r#"{"A":[]}"#),
             ("/rpc", r#"{"device":"A"}"#),
             ("/attributes/request", r#"{"device":"A"}"#),
         ] {

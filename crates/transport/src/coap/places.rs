@@ -1,0 +1,77 @@
+//! Places for what is worked on at a time: so many altogether, and of these so many for one owner.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::counts::Counts;
+
+/// See the module.
+pub(super) struct Places<K> {
+    free: Arc<Semaphore>,
+    all: u32,
+    taken: Mutex<Counts<K>>,
+    each: usize,
+}
+
+/// One of them; given back when dropped.
+pub(super) struct Place<K: Copy + Eq + Hash> {
+    places: Arc<Places<K>>,
+    owner: K,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl<K: Copy + Eq + Hash> Places<K> {
+    /// So many altogether, at least one, and at most `each` for one owner.
+    pub(super) fn new(all: usize, each: usize) -> Arc<Self> {
+        let all = all.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        Arc::new(Self {
+            free: Arc::new(Semaphore::new(all)),
+            all: all as u32,
+            taken: Mutex::default(),
+            each,
+        })
+    }
+
+    /// One for this owner; `None` where there is none.
+    pub(super) fn take(self: &Arc<Self>, owner: K) -> Option<Place<K>> {
+        let permit = self.free.clone().try_acquire_owned().ok()?;
+        self.taken.lock().take(owner, self.each).then(|| Place {
+            places: self.clone(),
+            owner,
+            _permit: permit,
+        })
+    }
+
+    /// Waits until none is taken.
+    pub(super) async fn all_free(&self) {
+        let _ = self.free.acquire_many(self.all).await;
+    }
+}
+
+impl<K: Copy + Eq + Hash> Drop for Place<K> {
+    fn drop(&mut self) {
+        self.places.taken.lock().give_back(&self.owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_gets_more_than_a_part_and_all_no_more_than_there_are() {
+        let places = Places::new(5, 2);
+        let first: Vec<_> = (0..4).filter_map(|_| places.take('a')).collect();
+        assert_eq!(first.len(), 2);
+        let second: Vec<_> = (0..4).filter_map(|_| places.take('b')).collect();
+        let third: Vec<_> = (0..4).filter_map(|_| places.take('c')).collect();
+        assert_eq!((second.len(), third.len()), (2, 1));
+        drop(first);
+        assert!(places.take('c').is_some());
+        drop((second, third));
+        assert!(places.taken.lock().is_empty());
+    }
+}
