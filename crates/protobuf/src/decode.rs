@@ -140,7 +140,7 @@ impl<'s> Packer<'s> {
                 .key
                 .packed
                 .as_deref()
-                .map_err(|problem| MessageError::Invalid(*problem))?;
+                .map_err(|problem| MessageError::Invalid(problem))?;
             self.budget.take(field.key.bytes)?;
             out.extend_from_slice(key);
             match field.shape {

@@ -94,7 +94,7 @@ impl JsonWriter<'_> {
                 None => ValueRef::Long(number as i64).write_json(self.out),
             },
             Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
-                write_string(&(number as i64).to_string(), self.out)
+                write_string(&(number as i64).to_string(), self.out);
             }
             Kind::Uint64 | Kind::Fixed64 => write_string(&number.to_string(), self.out),
             _ => ValueRef::Long(number as i64).write_json(self.out),

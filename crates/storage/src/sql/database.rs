@@ -228,8 +228,12 @@ impl Changes {
     pub(super) async fn run(&mut self, statements: String) -> Result<(), Failure> {
         let statements = AssertSqlSafe(statements);
         match self {
-            Self::Sqlite(changes) => drop(sqlx::raw_sql(statements).execute(&mut **changes).await?),
-            Self::Postgres(changes) => drop(sqlx::raw_sql(statements).execute(&mut **changes).await?),
+            Self::Sqlite(changes) => {
+                sqlx::raw_sql(statements).execute(&mut **changes).await?;
+            }
+            Self::Postgres(changes) => {
+                sqlx::raw_sql(statements).execute(&mut **changes).await?;
+            }
         }
         Ok(())
     }

@@ -154,14 +154,16 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
     let valves = world.profile("Kugelhähne").await;
     let customer = world.customer("Stadtwerke Köln").await.id.unwrap();
     let new = |number: usize| Device {
-        label: (number % 3 == 0).then(|| format!("Straße \"{}\" 100%", number % 7)),
+        label: number
+            .is_multiple_of(3)
+            .then(|| format!("Straße \"{}\" 100%", number % 7)),
         customer_id: if number % 100 == 5 {
             customer
         } else {
             CustomerId::NULL
         },
         created_time: (number * 7_919 % 1_009) as i64,
-        device_profile_id: if number % 40 == 0 {
+        device_profile_id: if number.is_multiple_of(40) {
             valves.id
         } else {
             world.profile.id
