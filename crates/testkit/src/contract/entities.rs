@@ -91,8 +91,8 @@ pub use saving::{
     taken_values_are_conflicts_that_say_what_is_taken, versions_count_up_and_guard_updates,
 };
 pub use searching::{
-    text_search_ignores_case_in_every_script, text_search_looks_where_it_promises,
-    wildcards_in_a_text_search_are_plain_characters,
+    a_text_search_is_the_list_without_what_does_not_match, text_search_ignores_case_in_every_script,
+    text_search_looks_where_it_promises, wildcards_in_a_text_search_are_plain_characters,
 };
 pub use settings::{
     settings_of_the_installation_are_kept_by_key, settings_of_users_go_with_them,
@@ -153,6 +153,7 @@ macro_rules! entity_contract {
             text_search_ignores_case_in_every_script
             text_search_looks_where_it_promises
             wildcards_in_a_text_search_are_plain_characters
+            a_text_search_is_the_list_without_what_does_not_match
             device_lists_are_filtered
             activity_is_recorded_for_many_devices_at_once
             renaming_a_profile_renames_the_type_of_its_devices
