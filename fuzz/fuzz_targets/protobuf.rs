@@ -1,5 +1,5 @@
-//! Schemas of device profiles, and messages by one: whatever arrives is refused, or becomes whole, typed and bounded values.
-//! The input is a schema, a zero byte, and a message.
+//! Schemas of device profiles, and messages by one: whatever arrives is refused, or becomes whole, typed and bounded values,
+//! and those that reflection makes of it. The input is a schema, a zero byte, and a message.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use fieldline_model::json::JsonRules;
 use fieldline_model::kv::{ValueRef, unpack};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, Subject, TenantId};
-use fieldline_protobuf::Schema;
+use fieldline_protobuf::{Schema, reference};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -19,6 +19,9 @@ fuzz_target!(|input: &[u8]| {
     let Ok(schema) = Schema::compile(&source, "fuzzed schema") else {
         return;
     };
+    if let Err(difference) = reference::agree(&schema, message) {
+        panic!("{difference}");
+    }
     let rules = JsonRules::default();
     let mut packed = Vec::new();
     match schema.attributes(message, &rules, &mut packed) {

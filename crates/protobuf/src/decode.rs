@@ -1,13 +1,14 @@
-//! Messages to key-values.
+//! Messages to key-values, straight from their bytes.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fieldline_model::json::{self, JsonRules};
-use fieldline_model::kv::{self, ValueRef, pack_key, pack_value};
+use fieldline_model::kv::{ValueRef, pack_key, pack_value};
 use fieldline_model::record::TelemetryWriter;
-use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, Value};
 
-use crate::text::{self, map_key, sorted};
+use crate::message::{Chain, EachPiece, Entries, Gathered, Slot, gathered};
+use crate::plan::{Field, Kind, MessageAt, Plan, Shape, check_key};
+use crate::text::{JsonWriter, not_finite};
 use crate::{MAX_MESSAGE_BYTES, MessageError, Schema};
 
 /// What any message may grow to, and what each of its bytes adds.
@@ -30,13 +31,6 @@ impl Budget {
 }
 
 impl Schema {
-    pub(crate) fn decode(&self, payload: &[u8]) -> Result<DynamicMessage, MessageError> {
-        if payload.len() > MAX_MESSAGE_BYTES {
-            return Err(MessageError::TooLarge);
-        }
-        Ok(DynamicMessage::decode(self.root.clone(), payload)?)
-    }
-
     /// Writes a telemetry message as a row: the message, or the values of one with `ts` and `values`. `now` gives the time of
     /// one that carries none.
     ///
@@ -49,25 +43,18 @@ impl Schema {
         now: impl FnOnce() -> i64,
         out: &mut TelemetryWriter<'_>,
     ) -> Result<(), MessageError> {
-        let message = self.decode(payload)?;
-        let mut budget = Budget::of(payload);
-        let count = match &self.timed {
-            Some((ts, values)) if is_there(&message, ts) && is_there(&message, values) => {
-                let at = time(&message.get_field(ts))?;
-                out.begin_row(at);
-                match &*message.get_field(values) {
-                    Value::Message(values) => fields(values, rules, &mut budget, out.buffer())?,
-                    Value::Map(values) => {
-                        entries(values, &map_value(&self.timed), rules, &mut budget, out.buffer())?
-                    }
-                    _ => return Err(MessageError::Invalid("`values` is no message")),
-                }
-            }
-            _ => {
+        let count = self.read(payload, |message| {
+            let timed = self
+                .timed
+                .and_then(|(ts, values)| message.field(ts).zip(message.field(values)));
+            let mut packer = Packer::new(&self.plan, payload, rules);
+            let Some(((ts, at), (values, slot))) = timed else {
                 out.begin_row(now());
-                fields(&message, rules, &mut budget, out.buffer())?
-            }
-        };
+                return packer.fields(message, out.buffer());
+            };
+            out.begin_row(time(ts, at)?);
+            packer.members(values, slot, message.chain, out.buffer())
+        })?;
         for _ in 0..count {
             out.count_point();
         }
@@ -84,9 +71,10 @@ impl Schema {
         rules: &JsonRules,
         out: &mut Vec<u8>,
     ) -> Result<u32, MessageError> {
-        let message = self.decode(payload)?;
         let base = out.len();
-        let packed = fields(&message, rules, &mut Budget::of(payload), out);
+        let packed = self.read(payload, |message| {
+            Packer::new(&self.plan, payload, rules).fields(message, out)
+        });
         if packed.is_err() {
             out.truncate(base);
         }
@@ -98,122 +86,158 @@ impl Schema {
     /// # Errors
     /// It does not follow the schema, or grows beyond its bounds.
     pub fn to_json(&self, payload: &[u8]) -> Result<String, MessageError> {
-        let message = self.decode(payload)?;
+        check_size(payload)?;
         let mut out = String::new();
-        text::write_message(&message, &mut Budget::of(payload), &mut out)?;
+        let mut writer = JsonWriter {
+            plan: &self.plan,
+            budget: &mut Budget::of(payload),
+            out: &mut out,
+        };
+        writer.message(MessageAt::ROOT, EachPiece::one(payload), true)?;
         Ok(out)
     }
-}
 
-/// Whether a field is part of the JSON mapping with all defaults: unless it can be absent, and is.
-pub(crate) fn is_there(message: &DynamicMessage, field: &FieldDescriptor) -> bool {
-    !field.supports_presence() || message.has_field(field)
-}
-
-fn fields(
-    message: &DynamicMessage,
-    rules: &JsonRules,
-    budget: &mut Budget,
-    out: &mut Vec<u8>,
-) -> Result<u32, MessageError> {
-    let mut count = 0;
-    for field in message.descriptor().fields() {
-        budget.take(0)?;
-        if is_there(message, &field) {
-            entry(
-                field.json_name(),
-                &message.get_field(&field),
-                &field.kind(),
-                rules,
-                budget,
-                out,
-            )?;
-            count += 1;
-        }
-    }
-    Ok(count)
-}
-
-fn entries(
-    map: &std::collections::HashMap<MapKey, Value>,
-    kind: &Kind,
-    rules: &JsonRules,
-    budget: &mut Budget,
-    out: &mut Vec<u8>,
-) -> Result<u32, MessageError> {
-    for (key, value) in sorted(map) {
-        entry(&map_key(key), value, kind, rules, budget, out)?;
-    }
-    Ok(u32::try_from(map.len()).unwrap_or(u32::MAX))
-}
-
-/// The kind of the values of a map that `values` is.
-fn map_value(timed: &Option<(FieldDescriptor, FieldDescriptor)>) -> Kind {
-    match timed.as_ref().map(|(_, values)| values.kind()) {
-        Some(Kind::Message(entry)) if entry.is_map_entry() => entry.map_entry_value_field().kind(),
-        Some(kind) => kind,
-        None => Kind::String,
+    fn read<'p, T>(
+        &self,
+        payload: &'p [u8],
+        work: impl FnOnce(&Gathered<'_, 'p>) -> Result<T, MessageError>,
+    ) -> Result<T, MessageError> {
+        check_size(payload)?;
+        gathered(&self.plan, MessageAt::ROOT, EachPiece::one(payload), true, work)
     }
 }
 
-fn entry(
-    key: &str,
-    value: &Value,
-    kind: &Kind,
-    rules: &JsonRules,
-    budget: &mut Budget,
-    out: &mut Vec<u8>,
-) -> Result<(), MessageError> {
-    if key.trim().is_empty() {
-        return Err(MessageError::Invalid("key is empty"));
-    }
-    if key.len() > kv::MAX_KEY_BYTES {
-        return Err(MessageError::Invalid("key is too long"));
-    }
-    budget.take(key.len())?;
-    pack_key(key, out);
-    let mut pack = |value: ValueRef<'_>| pack_value(value, out);
-    match value {
-        Value::Bool(value) => pack(ValueRef::Bool(*value)),
-        Value::I32(value) => pack(ValueRef::Long((*value).into())),
-        Value::I64(value) => pack(ValueRef::Long(*value)),
-        Value::U32(value) => pack(ValueRef::Long((*value).into())),
-        Value::U64(value) => match i64::try_from(*value) {
-            Ok(long) => pack(ValueRef::Long(long)),
-            Err(_) => pack(ValueRef::Text(&value.to_string())),
-        },
-        Value::F32(value) => pack(double(shortest(*value), &mut String::new())),
-        Value::F64(value) => pack(double(*value, &mut String::new())),
-        Value::String(text) => {
-            budget.take(text.len())?;
-            json::pack_text(text, rules, out)?;
-        }
-        Value::Bytes(bytes) => {
-            budget.take(bytes.len() * 2)?;
-            pack(ValueRef::Text(&BASE64_STANDARD.encode(bytes)));
-        }
-        Value::EnumNumber(number) => match text::enum_name(*number, kind) {
-            Some(name) => pack(ValueRef::Text(&name)),
-            None => pack(ValueRef::Long((*number).into())),
-        },
-        Value::Message(_) | Value::List(_) | Value::Map(_) => {
-            let mut nested = String::new();
-            text::write_value(value, kind, budget, &mut nested)?;
-            pack(ValueRef::Json(&nested));
-        }
+const fn check_size(payload: &[u8]) -> Result<(), MessageError> {
+    if payload.len() > MAX_MESSAGE_BYTES {
+        return Err(MessageError::TooLarge);
     }
     Ok(())
 }
 
-/// A number, or what stands for it where it is none.
-fn double<'t>(value: f64, name: &'t mut String) -> ValueRef<'t> {
-    match text::not_finite(value) {
-        Some(known) => {
-            name.push_str(known);
-            ValueRef::Text(name)
+/// Packs key-values within what a message may become.
+struct Packer<'s> {
+    plan: &'s Plan,
+    rules: &'s JsonRules,
+    budget: Budget,
+}
+
+impl<'s> Packer<'s> {
+    const fn new(plan: &'s Plan, payload: &[u8], rules: &'s JsonRules) -> Self {
+        Self {
+            plan,
+            rules,
+            budget: Budget::of(payload),
         }
-        None => ValueRef::Double(value),
     }
+
+    /// The fields of a message; returns how many there are.
+    fn fields(&mut self, message: &Gathered<'_, '_>, out: &mut Vec<u8>) -> Result<u32, MessageError> {
+        let mut count = 0;
+        for (field, slot) in message.fields() {
+            self.budget.take(0)?;
+            let Some(slot) = slot else { continue };
+            let key = field
+                .key
+                .packed
+                .as_deref()
+                .map_err(|problem| MessageError::Invalid(problem))?;
+            self.budget.take(field.key.bytes)?;
+            out.extend_from_slice(key);
+            match field.shape {
+                Shape::Single { .. } if !matches!(field.kind, Kind::Message(_)) => {
+                    self.value(field.kind, slot, out)?;
+                }
+                _ => self.nested(out, |json| json.field(field, slot, message.chain))?,
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The fields of a message within another one, or the entries of a map.
+    fn members<'p>(
+        &mut self,
+        field: &Field,
+        slot: &Slot<'p>,
+        chain: &Chain<'p>,
+        out: &mut Vec<u8>,
+    ) -> Result<u32, MessageError> {
+        match (field.shape, field.kind) {
+            (Shape::Single { .. }, Kind::Message(at)) => {
+                gathered(self.plan, at, chain.pieces(slot), false, |message| {
+                    self.fields(message, out)
+                })
+            }
+            (Shape::Map(key), kind) => {
+                let map = Entries::of(self.plan, (key, kind), chain.pieces(slot))?;
+                for (key, value) in &map.entries {
+                    let key = key.text();
+                    check_key(&key).map_err(MessageError::Invalid)?;
+                    self.budget.take(key.len())?;
+                    pack_key(&key, out);
+                    match kind {
+                        Kind::Message(_) => self.nested(out, |json| json.value(kind, value, &map.chain))?,
+                        _ => self.value(kind, value, out)?,
+                    }
+                }
+                Ok(u32::try_from(map.entries.len()).unwrap_or(u32::MAX))
+            }
+            _ => Err(MessageError::Invalid("`values` is no message")),
+        }
+    }
+
+    /// One value that is no message.
+    fn value(&mut self, kind: Kind, slot: &Slot<'_>, out: &mut Vec<u8>) -> Result<(), MessageError> {
+        match kind {
+            Kind::String => {
+                let text = slot.text();
+                self.budget.take(text.len())?;
+                json::pack_text(text, self.rules, out)?;
+            }
+            Kind::Bytes => {
+                let bytes = slot.bytes();
+                self.budget.take(bytes.len() * 2)?;
+                pack_value(ValueRef::Text(&BASE64_STANDARD.encode(bytes)), out);
+            }
+            _ => pack_number(self.plan, kind, slot.number(self.plan, kind), out),
+        }
+        Ok(())
+    }
+
+    /// A value that becomes JSON.
+    fn nested(
+        &mut self,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut JsonWriter<'_>) -> Result<(), MessageError>,
+    ) -> Result<(), MessageError> {
+        let mut text = String::new();
+        write(&mut JsonWriter {
+            plan: self.plan,
+            budget: &mut self.budget,
+            out: &mut text,
+        })?;
+        pack_value(ValueRef::Json(&text), out);
+        Ok(())
+    }
+}
+
+fn pack_number(plan: &Plan, kind: Kind, number: u64, out: &mut Vec<u8>) {
+    let long = ValueRef::Long(number as i64);
+    match kind {
+        Kind::Bool => pack_value(ValueRef::Bool(number != 0), out),
+        Kind::Float => pack_value(double(shortest(f32::from_bits(number as u32))), out),
+        Kind::Double => pack_value(double(f64::from_bits(number)), out),
+        Kind::Enum(at) => pack_value(plan.name(at, number as i32).map_or(long, ValueRef::Text), out),
+        Kind::Uint64 | Kind::Fixed64 if i64::try_from(number).is_err() => {
+            pack_value(ValueRef::Text(&number.to_string()), out);
+        }
+        _ => pack_value(long, out),
+    }
+}
+
+/// A number, or what stands for it where it is none.
+fn double(value: f64) -> ValueRef<'static> {
+    not_finite(value).map_or(ValueRef::Double(value), ValueRef::Text)
 }
 
 /// The number that a `float` reads as: 3.6, not 3.5999999046325684.
@@ -229,16 +253,19 @@ pub(crate) fn shortest(value: f32) -> f64 {
 }
 
 /// The time that a field holds, milliseconds.
-fn time(value: &Value) -> Result<i64, MessageError> {
-    let found = match value {
-        Value::I32(value) => Some((*value).into()),
-        Value::I64(value) => Some(*value),
-        Value::U32(value) => Some((*value).into()),
-        Value::U64(value) => i64::try_from(*value).ok(),
-        Value::F32(value) => Some(*value as i64),
-        Value::F64(value) => Some(*value as i64),
-        Value::String(text) => text.parse().ok(),
-        _ => None,
+fn time(field: &Field, slot: &Slot<'_>) -> Result<i64, MessageError> {
+    let number = match slot {
+        Slot::Number(number) => *number,
+        _ => 0,
+    };
+    let found = match (field.shape, field.kind) {
+        (Shape::List | Shape::Map(_), _) => None,
+        (_, Kind::Uint64 | Kind::Fixed64) => i64::try_from(number).ok(),
+        (_, Kind::Float) => Some(f32::from_bits(number as u32) as i64),
+        (_, Kind::Double) => Some(f64::from_bits(number) as i64),
+        (_, Kind::String) => slot.text().parse().ok(),
+        (_, Kind::Bool | Kind::Enum(_) | Kind::Bytes | Kind::Message(_)) => None,
+        _ => Some(number as i64),
     };
     found.ok_or(MessageError::Invalid("`ts` is no time in milliseconds"))
 }

@@ -5,22 +5,30 @@
 //! its JSON mapping would become if the device had sent that, but without writing and reading the text, and with numbers
 //! that keep the type of their field.
 //!
+//! A schema is compiled to a plan of what its bytes mean, by which messages become key-values without a tree between.
+//!
 //! What a schema or a message can cost is bounded: the size and nesting of a schema, the size of a message, and what it
 //! grows to when it is decoded.
 
 pub mod api;
 mod decode;
 mod encode;
+mod message;
 mod payloads;
+mod plan;
+#[cfg(any(test, feature = "reference"))]
+pub mod reference;
 mod schema;
 #[cfg(test)]
 mod tests;
 mod text;
+mod wire;
 
 use fieldline_model::json::JsonError;
 
 pub use payloads::Payloads;
 pub use schema::{MAX_SCHEMA_BYTES, Schema, SchemaError};
+pub use wire::WireError;
 
 /// Largest message that is decoded, bytes. A decoded value takes up to some seventy times the bytes that carried it.
 pub const MAX_MESSAGE_BYTES: usize = 256 << 10;
@@ -33,7 +41,10 @@ pub enum MessageError {
     TooLarge,
     /// It does not follow the wire format or the schema.
     #[error("not a message of the schema: {0}")]
-    Malformed(#[from] prost::DecodeError),
+    Malformed(#[from] WireError),
+    /// It is none of the messages that the platform defines.
+    #[error("not a message of the schema: {0}")]
+    Unreadable(#[from] prost::DecodeError),
     /// Defaults and repeated fields make it much larger than what was sent.
     #[error("message grows beyond what its size allows")]
     Grows,

@@ -1,7 +1,11 @@
 //! Schemas: proto3 text, compiled to the description of its last message.
 
+use std::sync::Arc;
+
 use prost_reflect::prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto};
-use prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::{DescriptorPool, Kind, MessageDescriptor};
+
+use crate::plan::Plan;
 
 /// Longest schema, bytes.
 pub const MAX_SCHEMA_BYTES: usize = 32 << 10;
@@ -17,8 +21,10 @@ pub struct SchemaError(String);
 #[derive(Debug, Clone)]
 pub struct Schema {
     pub(crate) root: MessageDescriptor,
-    /// The fields that together make a message carry its own time.
-    pub(crate) timed: Option<(FieldDescriptor, FieldDescriptor)>,
+    /// How its messages are decoded.
+    pub(crate) plan: Arc<Plan>,
+    /// The places of the fields that together make a message carry its own time.
+    pub(crate) timed: Option<(usize, usize)>,
 }
 
 impl Schema {
@@ -57,10 +63,10 @@ impl Schema {
             pool.get_message_by_name(&full)
         });
         let root = root.ok_or_else(|| invalid(name, "At least one Message definition should exists!"))?;
-        let timed = root
-            .get_field_by_json_name("ts")
-            .zip(root.get_field_by_json_name("values"));
-        Ok(Self { root, timed })
+        let place = |name: &str| root.fields().position(|field| field.json_name() == name);
+        let timed = place("ts").zip(place("values"));
+        let plan = Arc::new(Plan::of(&root));
+        Ok(Self { root, plan, timed })
     }
 
     /// What telemetry needs beyond a valid schema.

@@ -1,3 +1,5 @@
+mod agreement;
+
 use fieldline_model::json::JsonRules;
 use fieldline_model::kv::{Value, unpack};
 use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};

@@ -1,132 +1,156 @@
 //! The JSON mapping of messages, with all defaults: what nested values and answers to calls become.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fieldline_model::json::write_string;
 use fieldline_model::kv::ValueRef;
-use prost_reflect::{DynamicMessage, Kind, MapKey, ReflectMessage as _, Value};
 
 use crate::MessageError;
-use crate::decode::{Budget, is_there, shortest};
+use crate::decode::{Budget, shortest};
+use crate::message::{Chain, EachPiece, Entries, Slot, gathered};
+use crate::plan::{Field, Kind, MessageAt, Plan, Shape};
+use crate::wire;
 
-/// Writes a message as an object, its fields in the order of their numbers.
-pub(crate) fn write_message(
-    message: &DynamicMessage,
-    budget: &mut Budget,
-    out: &mut String,
-) -> Result<(), MessageError> {
-    budget.take(2)?;
-    out.push('{');
-    let mut first = true;
-    for field in message.descriptor().fields() {
-        budget.take(0)?;
-        if !is_there(message, &field) {
-            continue;
-        }
-        if !std::mem::take(&mut first) {
-            out.push(',');
-        }
-        budget.take(field.json_name().len() + 4)?;
-        write_string(field.json_name(), out);
-        out.push(':');
-        write_value(&message.get_field(&field), &field.kind(), budget, out)?;
-    }
-    out.push('}');
-    Ok(())
+/// Writes JSON within what a message may become.
+pub(crate) struct JsonWriter<'w> {
+    pub(crate) plan: &'w Plan,
+    pub(crate) budget: &'w mut Budget,
+    pub(crate) out: &'w mut String,
 }
 
-/// Writes the value of a field of that kind. Whole numbers of 64 bits are strings, as the mapping says.
-pub(crate) fn write_value(
-    value: &Value,
-    kind: &Kind,
-    budget: &mut Budget,
-    out: &mut String,
-) -> Result<(), MessageError> {
-    budget.take(2)?;
-    let before = out.len();
-    match value {
-        Value::Bool(value) => ValueRef::Bool(*value).write_json(out),
-        Value::I32(value) => ValueRef::Long((*value).into()).write_json(out),
-        Value::U32(value) => ValueRef::Long((*value).into()).write_json(out),
-        Value::I64(value) => write_string(&value.to_string(), out),
-        Value::U64(value) => write_string(&value.to_string(), out),
-        Value::F32(value) => write_double(shortest(*value), out),
-        Value::F64(value) => write_double(*value, out),
-        Value::String(text) => write_string(text, out),
-        Value::Bytes(bytes) => write_string(&BASE64_STANDARD.encode(bytes), out),
-        Value::EnumNumber(number) => match enum_name(*number, kind) {
-            Some(name) => write_string(&name, out),
-            None => ValueRef::Long((*number).into()).write_json(out),
-        },
-        // These take from the budget themselves.
-        Value::Message(message) => return write_message(message, budget, out),
-        Value::List(values) => {
-            out.push('[');
-            for (index, value) in values.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
+impl JsonWriter<'_> {
+    /// Writes a message as an object, its fields in the order of their numbers. `check` as for [`gathered`].
+    pub(crate) fn message(
+        &mut self,
+        at: MessageAt,
+        pieces: EachPiece<'_, '_>,
+        check: bool,
+    ) -> Result<(), MessageError> {
+        gathered(self.plan, at, pieces, check, |message| {
+            self.budget.take(2)?;
+            self.out.push('{');
+            let mut first = true;
+            for (field, slot) in message.fields() {
+                self.budget.take(0)?;
+                let Some(slot) = slot else { continue };
+                if !std::mem::take(&mut first) {
+                    self.out.push(',');
                 }
-                write_value(value, kind, budget, out)?;
+                self.budget.take(field.key.bytes + 4)?;
+                self.out.push_str(&field.member);
+                self.field(field, slot, message.chain)?;
             }
-            out.push(']');
-            return Ok(());
+            self.out.push('}');
+            Ok(())
+        })
+    }
+
+    /// Writes what there is of a field.
+    pub(crate) fn field<'p>(
+        &mut self,
+        field: &Field,
+        slot: &Slot<'p>,
+        chain: &Chain<'p>,
+    ) -> Result<(), MessageError> {
+        match field.shape {
+            Shape::Single { .. } => self.value(field.kind, slot, chain),
+            Shape::List => self.list(field.kind, chain.pieces(slot)),
+            Shape::Map(key) => self.map((key, field.kind), chain.pieces(slot)),
         }
-        Value::Map(map) => return write_map(map, kind, budget, out),
     }
-    budget.take(out.len() - before)
-}
 
-fn write_map(
-    map: &HashMap<MapKey, Value>,
-    kind: &Kind,
-    budget: &mut Budget,
-    out: &mut String,
-) -> Result<(), MessageError> {
-    let value_kind = match kind {
-        Kind::Message(entry) if entry.is_map_entry() => entry.map_entry_value_field().kind(),
-        other => other.clone(),
-    };
-    out.push('{');
-    for (index, (key, value)) in sorted(map).into_iter().enumerate() {
-        if index > 0 {
-            out.push(',');
+    /// Writes one value. Whole numbers of 64 bits are strings, as the mapping says.
+    pub(crate) fn value<'p>(
+        &mut self,
+        kind: Kind,
+        slot: &Slot<'p>,
+        chain: &Chain<'p>,
+    ) -> Result<(), MessageError> {
+        self.budget.take(2)?;
+        if let Kind::Message(at) = kind {
+            // This takes from the budget itself.
+            return self.message(at, chain.pieces(slot), false);
         }
-        let key = map_key(key);
-        budget.take(key.len() + 4)?;
-        write_string(&key, out);
-        out.push(':');
-        write_value(value, &value_kind, budget, out)?;
+        let before = self.out.len();
+        match kind {
+            Kind::String => write_string(slot.text(), self.out),
+            Kind::Bytes => {
+                self.out.push('"');
+                BASE64_STANDARD.encode_string(slot.bytes(), self.out);
+                self.out.push('"');
+            }
+            _ => self.number(kind, slot.number(self.plan, kind)),
+        }
+        self.budget.take(self.out.len() - before)
     }
-    out.push('}');
-    Ok(())
-}
 
-/// The entries of a map in the order of their keys, so that the same message always becomes the same text.
-pub(crate) fn sorted(map: &HashMap<MapKey, Value>) -> Vec<(&MapKey, &Value)> {
-    let mut entries: Vec<_> = map.iter().collect();
-    entries.sort_unstable_by_key(|(key, _)| *key);
-    entries
-}
-
-/// The text of a map's key.
-pub(crate) fn map_key(key: &MapKey) -> Cow<'_, str> {
-    match key {
-        MapKey::Bool(key) => key.to_string().into(),
-        MapKey::I32(key) => key.to_string().into(),
-        MapKey::I64(key) => key.to_string().into(),
-        MapKey::U32(key) => key.to_string().into(),
-        MapKey::U64(key) => key.to_string().into(),
-        MapKey::String(key) => key.as_str().into(),
+    fn number(&mut self, kind: Kind, number: u64) {
+        match kind {
+            Kind::Bool => ValueRef::Bool(number != 0).write_json(self.out),
+            Kind::Float => self.double(shortest(f32::from_bits(number as u32))),
+            Kind::Double => self.double(f64::from_bits(number)),
+            Kind::Enum(at) => match self.plan.name(at, number as i32) {
+                Some(name) => write_string(name, self.out),
+                None => ValueRef::Long(number as i64).write_json(self.out),
+            },
+            Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
+                write_string(&(number as i64).to_string(), self.out);
+            }
+            Kind::Uint64 | Kind::Fixed64 => write_string(&number.to_string(), self.out),
+            _ => ValueRef::Long(number as i64).write_json(self.out),
+        }
     }
-}
 
-/// The name of an enumeration's value, if it has one.
-pub(crate) fn enum_name(number: i32, kind: &Kind) -> Option<String> {
-    let Kind::Enum(known) = kind else { return None };
-    Some(known.get_value(number)?.name().to_owned())
+    fn double(&mut self, value: f64) {
+        match not_finite(value) {
+            Some(name) => write_string(name, self.out),
+            None => ValueRef::Double(value).write_json(self.out),
+        }
+    }
+
+    fn list(&mut self, kind: Kind, pieces: EachPiece<'_, '_>) -> Result<(), MessageError> {
+        self.budget.take(2)?;
+        self.out.push('[');
+        let mut first = true;
+        for mut piece in pieces {
+            loop {
+                let slot = match kind {
+                    Kind::String => Slot::Text(wire::text(piece)?),
+                    Kind::Bytes => Slot::Bytes(piece),
+                    Kind::Message(_) => Slot::one(piece),
+                    _ if piece.is_empty() => break,
+                    _ => Slot::Number(wire::number(kind, &mut piece)?),
+                };
+                if !std::mem::take(&mut first) {
+                    self.out.push(',');
+                }
+                self.value(kind, &slot, &Chain::default())?;
+                if !kind.is_packable() {
+                    break;
+                }
+            }
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn map(&mut self, kinds: (Kind, Kind), pieces: EachPiece<'_, '_>) -> Result<(), MessageError> {
+        self.budget.take(2)?;
+        self.out.push('{');
+        let map = Entries::of(self.plan, kinds, pieces)?;
+        for (index, (key, value)) in map.entries.iter().enumerate() {
+            if index > 0 {
+                self.out.push(',');
+            }
+            let key = key.text();
+            self.budget.take(key.len() + 4)?;
+            write_string(&key, self.out);
+            self.out.push(':');
+            self.value(kinds.1, value, &map.chain)?;
+        }
+        self.out.push('}');
+        Ok(())
+    }
 }
 
 /// What stands for a double that JSON has no number for.
@@ -137,12 +161,5 @@ pub(crate) const fn not_finite(value: f64) -> Option<&'static str> {
         Some(if value > 0.0 { "Infinity" } else { "-Infinity" })
     } else {
         None
-    }
-}
-
-fn write_double(value: f64, out: &mut String) {
-    match not_finite(value) {
-        Some(name) => write_string(name, out),
-        None => ValueRef::Double(value).write_json(out),
     }
 }

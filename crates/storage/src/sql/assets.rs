@@ -5,10 +5,11 @@ use fieldline_model::entity::{Asset, AssetInfo};
 use fieldline_model::{AssetId, AssetProfileId, CustomerId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{Assigned, of_customer, of_profile};
+use super::assigned::{Assigned, BY_CUSTOMER, of_customer, of_profile};
 use super::list::Listing;
 use super::query::{Arg, Columns, Query};
 use super::record::{self, Key, Record};
+use super::search::Related;
 
 /// What an asset is read from. Its type is the name of its profile, which is kept in the profile alone.
 macro_rules! asset_columns {
@@ -113,7 +114,13 @@ impl Assigned for Asset {
         ],
     };
     const IN_USE: &'static str = "The asset is in use and cannot be deleted!";
-    const PROFILES: Option<&'static str> = Some("asset_profile");
+    const RELATED: &'static [Related] = &[
+        Related {
+            column: "profile_id",
+            table: "asset_profile",
+        },
+        BY_CUSTOMER,
+    ];
 
     fn read_info(columns: &mut Columns<'_>) -> StoreResult<AssetInfo> {
         let asset = Asset::read(columns)?;

@@ -13,6 +13,7 @@ use super::import;
 use super::list::{self, Listing};
 use super::query::{Columns, Owner, Query};
 use super::record::{self, Record, bare};
+use super::search::Related;
 
 /// A kind of entities in a table with the columns `tenant_id`, `customer_id`, `name` and `search`.
 pub(super) trait Assigned: Record + Assignable {
@@ -20,8 +21,8 @@ pub(super) trait Assigned: Record + Assignable {
     const LISTING: Listing;
     /// The answer where others refer to one that is deleted.
     const IN_USE: &'static str;
-    /// The table of their profiles, where they have some.
-    const PROFILES: Option<&'static str>;
+    /// What a text search looks through besides what they are called: what their profiles and customers are.
+    const RELATED: &'static [Related];
 
     /// It with what is read beside it.
     fn read_info(columns: &mut Columns<'_>) -> StoreResult<Self::Info>;
@@ -109,9 +110,10 @@ impl<E: Assigned> AssignableStore<E> for Rows<E> {
         filter: &E::Filter,
         page: &PageLink,
     ) -> StoreResult<PageData<E::Info>> {
-        let condition = |query: Query| E::matching(query.owned_by(Owner::Tenant(tenant.0)), tenant, filter);
-        let search = |query: Query, pattern: &str| containing(query, tenant, pattern, E::PROFILES);
-        list::page(&self.database, &E::LISTING, page, condition, search, E::read_info).await
+        let owner = Owner::Tenant(tenant.0);
+        let condition = |query: Query| E::matching(query.owned_by(owner), tenant, filter);
+        let place = (owner, E::RELATED);
+        list::indexed_page(&self.database, &E::LISTING, page, place, condition, E::read_info).await
     }
 
     async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool> {
@@ -154,17 +156,8 @@ pub(super) fn of_profile(
     }
 }
 
-/// A text search in what entities are searched by themselves, in the name of the profile, and in the title of the
-/// customer. The latter two are looked up among the few profiles and customers first, not for each entity.
-fn containing(query: Query, tenant: TenantId, pattern: &str, profiles: Option<&'static str>) -> Query {
-    let among = |query: Query, table| {
-        list::own_text(query.push(table).push(" WHERE "), pattern)
-            .owned_by(Owner::Tenant(tenant.0))
-            .push(")")
-    };
-    let mut query = list::own_text(query.push("("), pattern);
-    if let Some(profiles) = profiles {
-        query = among(query.push(" OR profile_id IN (SELECT id FROM "), profiles);
-    }
-    among(query.push(" OR customer_id IN (SELECT id FROM "), "customer").push(")")
-}
+/// The customer of an entity, for [`Assigned::RELATED`].
+pub(super) const BY_CUSTOMER: Related = Related {
+    column: "customer_id",
+    table: "customer",
+};

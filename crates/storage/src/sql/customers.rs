@@ -110,8 +110,9 @@ impl CustomerStore for Customers {
     }
 
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>> {
-        let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
-        list::page(&self.0, &LISTING, page, of_tenant, list::own_text, Customer::read).await
+        let owner = Owner::Tenant(tenant.0);
+        let of_tenant = |query: Query| query.owned_by(owner);
+        list::indexed_page(&self.0, &LISTING, page, (owner, &[]), of_tenant, Customer::read).await
     }
 
     async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>> {

@@ -199,7 +199,8 @@ impl DashboardStore for Dashboards {
             }
             query
         };
-        let mut page = list::page(&self.0, &LISTING, page, condition, list::own_text, read_info).await?;
+        let place = (Owner::Tenant(tenant.0), [].as_slice());
+        let mut page = list::indexed_page(&self.0, &LISTING, page, place, condition, read_info).await?;
         self.complete(tenant, &mut page.data).await?;
         Ok(page)
     }

@@ -18,6 +18,7 @@ use super::failure::Failure;
 use super::options::Options;
 use super::query::{Arg, Query, Row};
 use super::schema;
+use super::text_index;
 
 /// How long a call waits for a connection or a lock before the store counts as unavailable.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -98,11 +99,20 @@ impl Database {
     }
 
     async fn with_current_schema(self) -> StoreResult<Self> {
-        if let Err(error) = schema::migrate(&self).await {
+        let mut prepared = schema::migrate(&self).await;
+        if prepared.is_ok() {
+            prepared = text_index::prepare(&self).await;
+        }
+        if let Err(error) = prepared {
             self.close().await;
             return Err(error);
         }
         Ok(self)
+    }
+
+    /// Which of the two it is.
+    pub(super) const fn is_sqlite(&self) -> bool {
+        matches!(self.0, Engine::Sqlite { .. })
     }
 
     /// Waits for calls under way and closes all connections; SQLite's log is folded into its file.
@@ -207,13 +217,21 @@ impl Changes {
 
     /// Runs the statements of a migration; `KEYTEXT` is text that sorts by code point in both databases.
     pub(super) async fn migrate(&mut self, statements: &'static str) -> Result<(), Failure> {
+        let text = match self {
+            Self::Sqlite(_) => "TEXT",
+            Self::Postgres(_) => "TEXT COLLATE \"C\"",
+        };
+        self.run(statements.replace("KEYTEXT", text)).await
+    }
+
+    /// Runs statements that change the schema. Nothing in them may come from outside.
+    pub(super) async fn run(&mut self, statements: String) -> Result<(), Failure> {
+        let statements = AssertSqlSafe(statements);
         match self {
             Self::Sqlite(changes) => {
-                let statements = AssertSqlSafe(statements.replace("KEYTEXT", "TEXT"));
                 sqlx::raw_sql(statements).execute(&mut **changes).await?;
             }
             Self::Postgres(changes) => {
-                let statements = AssertSqlSafe(statements.replace("KEYTEXT", "TEXT COLLATE \"C\""));
                 sqlx::raw_sql(statements).execute(&mut **changes).await?;
             }
         }

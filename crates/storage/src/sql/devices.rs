@@ -8,12 +8,13 @@ use fieldline_model::entity::{Device, DeviceCredentials, DeviceInfo};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{Assigned, Rows, of_customer, of_profile};
+use super::assigned::{Assigned, BY_CUSTOMER, Rows, of_customer, of_profile};
 use super::database::Changes;
 use super::device_credentials;
 use super::list::Listing;
 use super::query::{Arg, Columns, Query};
 use super::record::{self, Key, Record};
+use super::search::Related;
 
 /// What a device is read from. Its type is the name of its profile, which is kept in the profile alone.
 macro_rules! device_columns {
@@ -136,7 +137,13 @@ impl Assigned for Device {
         ],
     };
     const IN_USE: &'static str = "The device is in use and cannot be deleted!";
-    const PROFILES: Option<&'static str> = Some("device_profile");
+    const RELATED: &'static [Related] = &[
+        Related {
+            column: "profile_id",
+            table: "device_profile",
+        },
+        BY_CUSTOMER,
+    ];
 
     fn read_info(columns: &mut Columns<'_>) -> StoreResult<DeviceInfo> {
         let device = Device::read(columns)?;

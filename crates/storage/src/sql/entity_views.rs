@@ -6,11 +6,12 @@ use fieldline_model::entity::{EntityView, EntityViewInfo};
 use fieldline_model::{CustomerId, EntityViewId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{Assigned, Rows, of_customer};
+use super::assigned::{Assigned, BY_CUSTOMER, Rows, of_customer};
 use super::list::Listing;
 use super::names::{entity_id, type_code};
 use super::query::{Arg, Columns, Query};
 use super::record::{self, Key, Record};
+use super::search::Related;
 
 /// What a view is read from.
 macro_rules! view_columns {
@@ -116,7 +117,7 @@ impl Assigned for EntityView {
         ],
     };
     const IN_USE: &'static str = "The entity view is in use and cannot be deleted!";
-    const PROFILES: Option<&'static str> = None;
+    const RELATED: &'static [Related] = &[BY_CUSTOMER];
 
     fn read_info(columns: &mut Columns<'_>) -> StoreResult<EntityViewInfo> {
         Ok(EntityViewInfo {

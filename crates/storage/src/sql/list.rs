@@ -4,8 +4,9 @@ use fieldline_core::ports::StoreResult;
 use fieldline_model::page::{PageData, PageLink, SortOrder};
 
 use super::database::Database;
-use super::query::{Columns, Query};
+use super::query::{Columns, Owner, Query};
 use super::record::{invalid, number};
+use super::search::{Place, Related, Search};
 
 /// Longer texts are found nowhere.
 const MAX_SEARCH_CHARS: usize = 1_000;
@@ -32,17 +33,57 @@ pub(super) async fn page<T>(
     search: impl Fn(Query, &str) -> Query,
     read: impl Fn(&mut Columns<'_>) -> StoreResult<T>,
 ) -> StoreResult<PageData<T>> {
-    let (sort, direction) = order(listing, link)?;
     let pattern = pattern(link.text_search.as_deref())?;
     let matching = |query: Query| {
-        let query = condition(query.push(" WHERE TRUE"));
+        let query = condition(query.push(listing.table).push(" WHERE TRUE"));
         match &pattern {
             Some(pattern) => search(query.push(" AND "), pattern),
             None => query,
         }
     };
+    selected(database, listing, link, matching, read).await
+}
 
-    let counted = matching(Query::new("SELECT COUNT(*) FROM ").push(listing.table));
+/// The same of a table whose texts are indexed. `place` says where a text is looked for.
+pub(super) async fn indexed_page<T>(
+    database: &Database,
+    listing: &Listing,
+    link: &PageLink,
+    place: (Owner, &'static [Related]),
+    condition: impl Fn(Query) -> Query,
+    read: impl Fn(&mut Columns<'_>) -> StoreResult<T>,
+) -> StoreResult<PageData<T>> {
+    let (owner, related) = place;
+    let place = Place {
+        table: listing.table,
+        owner,
+        related,
+    };
+    let text = searched(link.text_search.as_deref())?;
+    let search = match &text {
+        Some(text) => Some(Search::new(database, place, text).await?),
+        None => None,
+    };
+    let matching = |query: Query| match &search {
+        Some(search) => {
+            let query = condition(search.from(query).push(" WHERE TRUE"));
+            search.matching(query.push(" AND "))
+        }
+        None => condition(query.push(listing.table).push(" WHERE TRUE")),
+    };
+    selected(database, listing, link, matching, read).await
+}
+
+/// One page of what `matching` finds, which continues a statement behind `FROM`.
+async fn selected<T>(
+    database: &Database,
+    listing: &Listing,
+    link: &PageLink,
+    matching: impl Fn(Query) -> Query,
+    read: impl Fn(&mut Columns<'_>) -> StoreResult<T>,
+) -> StoreResult<PageData<T>> {
+    let (sort, direction) = order(listing, link)?;
+    let counted = matching(Query::new("SELECT COUNT(*) FROM "));
     let total = number(&database.read(counted).await?)?;
     if link.skipped() >= total {
         return Ok(PageData::new(Vec::new(), total, link));
@@ -63,8 +104,7 @@ pub(super) async fn page<T>(
         .push(listing.select)
         .push(" FROM (SELECT ")
         .push(listing.table)
-        .push(".id AS page_id FROM ")
-        .push(listing.table);
+        .push(".id AS page_id FROM ");
     let query = ordered(matching(query))
         .push(" LIMIT ")
         .bind(i64::from(link.page_size.max(1)))
@@ -107,6 +147,11 @@ fn order(listing: &Listing, link: &PageLink) -> StoreResult<(&'static str, &'sta
 
 /// The pattern of rows that contain the text, none for no text.
 pub(super) fn pattern(text: Option<&str>) -> StoreResult<Option<String>> {
+    Ok(searched(text)?.map(|text| containing(&text)))
+}
+
+/// What is looked for: the text in lower case, none for no text.
+fn searched(text: Option<&str>) -> StoreResult<Option<String>> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
@@ -115,7 +160,7 @@ pub(super) fn pattern(text: Option<&str>) -> StoreResult<Option<String>> {
             "Text search length must be equal or less than {MAX_SEARCH_CHARS}"
         )));
     }
-    Ok(Some(containing(&text.to_lowercase())))
+    Ok(Some(text.to_lowercase()))
 }
 
 /// The pattern, as for `LIKE … ESCAPE '\'`, of texts that contain this one.

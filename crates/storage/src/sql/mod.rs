@@ -11,6 +11,7 @@
 //! | `schema` | numbered migrations |
 //! | `record` | saving, reading and deleting any entity |
 //! | `list` | pages: filter, text search, sort |
+//! | `search`, `text_index` | text search by index, and what keeps the index |
 //! | `assigned`, `profiles` | the stores of what customers may have, and of profiles, of any kind |
 //! | `failure` | what a database's error means to the caller |
 //! | the others | one store each |
@@ -52,9 +53,11 @@ mod relations;
 mod rule_chains;
 mod rule_nodes;
 mod schema;
+mod search;
 mod settings;
 mod tenant_profiles;
 mod tenants;
+mod text_index;
 mod users;
 
 #[cfg(test)]

@@ -4,23 +4,32 @@ use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 
 use super::database::Database;
 use super::query::Query;
+use super::text_index;
 
-/// What brings a database from the version before to this one; the first makes version 1. Never edit one that was
-/// released: append another.
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/0001_entities.sql"),
-    include_str!("migrations/0002_rule_chains.sql"),
-    include_str!("migrations/0003_assets_alarms.sql"),
-    include_str!("migrations/0004_calculated_fields.sql"),
-    include_str!("migrations/0005_calls.sql"),
-    include_str!("migrations/0006_dashboards.sql"),
-    include_str!("migrations/0007_settings.sql"),
-    include_str!("migrations/0008_audit_log.sql"),
-    include_str!("migrations/0009_api_keys.sql"),
-    include_str!("migrations/0010_log_ins.sql"),
-    include_str!("migrations/0011_ota_packages.sql"),
-    include_str!("migrations/0012_device_moves.sql"),
-    include_str!("migrations/0013_ota_turns.sql"),
+/// What brings a database from the version before to the next one.
+enum Migration {
+    /// Statements that both databases take.
+    Both(&'static str),
+    /// What only SQLite needs.
+    Sqlite(fn() -> String),
+}
+
+/// The first makes version 1. Never edit one that was released: append another.
+const MIGRATIONS: &[Migration] = &[
+    Migration::Both(include_str!("migrations/0001_entities.sql")),
+    Migration::Both(include_str!("migrations/0002_rule_chains.sql")),
+    Migration::Both(include_str!("migrations/0003_assets_alarms.sql")),
+    Migration::Both(include_str!("migrations/0004_calculated_fields.sql")),
+    Migration::Both(include_str!("migrations/0005_calls.sql")),
+    Migration::Both(include_str!("migrations/0006_dashboards.sql")),
+    Migration::Both(include_str!("migrations/0007_settings.sql")),
+    Migration::Both(include_str!("migrations/0008_audit_log.sql")),
+    Migration::Both(include_str!("migrations/0009_api_keys.sql")),
+    Migration::Both(include_str!("migrations/0010_log_ins.sql")),
+    Migration::Both(include_str!("migrations/0011_ota_packages.sql")),
+    Migration::Both(include_str!("migrations/0012_device_moves.sql")),
+    Migration::Both(include_str!("migrations/0013_ota_turns.sql")),
+    Migration::Sqlite(text_index::sqlite_migration),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.
@@ -50,8 +59,12 @@ pub(super) async fn migrate(database: &Database) -> StoreResult<()> {
             ),
         ));
     }
-    for (version, statements) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > current) {
-        changes.migrate(statements).await?;
+    for (version, migration) in (1..).zip(MIGRATIONS).filter(|(version, _)| *version > current) {
+        match migration {
+            Migration::Both(statements) => changes.migrate(statements).await?,
+            Migration::Sqlite(statements) if database.is_sqlite() => changes.run(statements()).await?,
+            Migration::Sqlite(_) => {}
+        }
         changes
             .execute(
                 Query::new("INSERT INTO schema_version (version) VALUES (")

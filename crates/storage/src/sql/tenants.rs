@@ -105,15 +105,8 @@ impl TenantStore for Tenants {
     }
 
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>> {
-        list::page(
-            &self.0,
-            &LISTING,
-            page,
-            |query| query,
-            list::own_text,
-            Tenant::read,
-        )
-        .await
+        let place = (Owner::Installation, [].as_slice());
+        list::indexed_page(&self.0, &LISTING, page, place, |query| query, Tenant::read).await
     }
 
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>> {

@@ -157,7 +157,14 @@ impl UserStore for Users {
             UserFilter::OfTenant(tenant) => query.owned_by(owner(tenant)),
             UserFilter::SysAdmins => with_authority(query.owned_by(Owner::NoTenant), Authority::SysAdmin),
         };
-        list::page(&self.0, &LISTING, page, condition, list::own_text, User::read).await
+        let owner = match filter {
+            UserFilter::TenantAdmins(tenant)
+            | UserFilter::CustomerUsers(tenant, _)
+            | UserFilter::AdminsAndCustomerUsers(tenant, _)
+            | UserFilter::OfTenant(tenant) => owner(tenant),
+            UserFilter::SysAdmins => Owner::NoTenant,
+        };
+        list::indexed_page(&self.0, &LISTING, page, (owner, &[]), condition, User::read).await
     }
 
     async fn delete(&self, tenant: TenantId, id: UserId) -> StoreResult<bool> {

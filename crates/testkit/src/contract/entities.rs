@@ -57,7 +57,10 @@ pub use devices::{
     renaming_a_profile_renames_the_type_of_its_devices,
 };
 pub use events::{events_are_found_by_what_they_hold, events_go_where_they_are_not_wanted_any_more};
-pub use importing::{of_many_assets_the_good_ones_are_stored, of_many_devices_the_good_ones_are_stored};
+pub use importing::{
+    of_an_import_that_fails_halfway_the_stored_half_is_answered, of_many_assets_the_good_ones_are_stored,
+    of_many_devices_the_good_ones_are_stored,
+};
 pub use limits::{
     queries_of_alarms_name_so_many_entities_and_no_more, searches_along_relations_end_at_their_bound,
 };
@@ -88,8 +91,8 @@ pub use saving::{
     taken_values_are_conflicts_that_say_what_is_taken, versions_count_up_and_guard_updates,
 };
 pub use searching::{
-    text_search_ignores_case_in_every_script, text_search_looks_where_it_promises,
-    wildcards_in_a_text_search_are_plain_characters,
+    a_text_search_is_the_list_without_what_does_not_match, text_search_ignores_case_in_every_script,
+    text_search_looks_where_it_promises, wildcards_in_a_text_search_are_plain_characters,
 };
 pub use settings::{
     settings_of_the_installation_are_kept_by_key, settings_of_users_go_with_them,
@@ -129,6 +132,7 @@ macro_rules! entity_contract {
             what_people_did_is_found_by_who_and_what
             what_people_did_is_forgotten_in_time
             of_many_devices_the_good_ones_are_stored
+            of_an_import_that_fails_halfway_the_stored_half_is_answered
             of_many_assets_the_good_ones_are_stored
             keys_are_found_by_their_hash_and_go_with_their_user
             owners_read_back_whole
@@ -149,6 +153,7 @@ macro_rules! entity_contract {
             text_search_ignores_case_in_every_script
             text_search_looks_where_it_promises
             wildcards_in_a_text_search_are_plain_characters
+            a_text_search_is_the_list_without_what_does_not_match
             device_lists_are_filtered
             activity_is_recorded_for_many_devices_at_once
             renaming_a_profile_renames_the_type_of_its_devices

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use fieldline_core::ports::{EntityStores, MAX_RELATIONS, RelationEnds, StoreErrorKind};
+use fieldline_core::ports::{EntityStores, MAX_RELATIONS, RelationEnds, StoreErrorKind, UserFilter};
 use fieldline_model::entity::{
     RelationTypeGroup, RelationsQuery, RelationsSearchParameters, SearchDirection, Tenant,
 };
+use fieldline_model::page::PageLink;
 use fieldline_model::{AssetId, EntityType, TenantId};
 
 use crate::sql::query::Query;
@@ -178,7 +179,12 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
          INSERT INTO schema_version VALUES (1);
          INSERT INTO tenant VALUES (x'{tenant_hex}', 1, 'T', NULL, 't', '', '', '', '', 1, '{{}}');
          INSERT INTO device_profile VALUES (x'{profile_hex}', 1, x'{tenant_hex}', 'default', TRUE, NULL, 'default',
-             '', 'DEFAULT', '', 1, '{{\"defaultQueueName\":\"Main\"}}');"
+             '', 'DEFAULT', '', 1, '{{\"defaultQueueName\":\"Main\"}}');
+         INSERT INTO customer VALUES (randomblob(16), 1, x'{tenant_hex}', 'Wasserwerk', FALSE, 'wasserwerk', '', '', '', 1, '{{}}');
+         INSERT INTO user_account VALUES (randomblob(16), 1, NULL, NULL, 'root@x.org', 'root@x.org', 'SYS_ADMIN', 'root@x.org', '',
+             '', 1, '{{}}');
+         INSERT INTO device SELECT randomblob(16), 1, x'{tenant_hex}', NULL, x'{profile_hex}', column1, lower(column1), '', FALSE, 1,
+             '{{}}' FROM (VALUES ('Pump 1'), ('Pump 2'), ('Valve'));"
     );
     let connect = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(&path)
@@ -194,6 +200,23 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
 
     let stores = reopened(&path).await;
     assert_eq!(stores.tenants.get(tenant).await.unwrap().unwrap().title, "T");
+    let wanted = |text: &str| PageLink {
+        text_search: Some(text.into()),
+        ..PageLink::first(1)
+    };
+    let devices = &stores.devices;
+    for (text, count) in [("PUMP", 2), ("valve", 1), ("um", 2), ("nothing", 0)] {
+        let found = devices.list(tenant, &Default::default(), &wanted(text)).await;
+        assert_eq!(found.unwrap().total_elements, count, "{text}");
+    }
+    let found = stores.customers.list(tenant, &wanted("wasser")).await.unwrap();
+    assert_eq!(found.total_elements, 1);
+    let found = stores
+        .users
+        .list(UserFilter::SysAdmins, &wanted("root@"))
+        .await
+        .unwrap();
+    assert_eq!(found.total_elements, 1);
     let found = stores
         .device_profiles
         .get(tenant, profile)
@@ -261,5 +284,44 @@ async fn more_relations_than_one_answer_may_have_are_refused_and_not_cut() {
         assert_eq!(error.kind(), StoreErrorKind::Invalid);
         assert!(error.message().contains("narrow the search"), "{error}");
     }
+    fixture.close().await;
+}
+
+/// What of the index of texts is left.
+async fn indexed(database: &Database) -> Vec<i64> {
+    let mut counts = Vec::new();
+    for query in [
+        "SELECT COUNT(*) FROM text_part",
+        "SELECT COUNT(*) FROM text_row",
+        "SELECT COUNT(*) FROM text_index WHERE text_index MATCH 'fir OR sec'",
+    ] {
+        let rows = database.read(Query::new(query)).await.unwrap();
+        counts.push(rows[0].columns().next().unwrap());
+    }
+    counts
+}
+
+#[tokio::test]
+async fn nothing_of_what_is_gone_stays_in_the_index_of_texts() {
+    let fixture = open().await;
+    let tenants = &fixture.stores.tenants;
+    let first = tenants.save(tenant("first"), true).await.unwrap();
+    tenants.save(tenant("second"), true).await.unwrap();
+    // So many of each that all but the last ones are in the index.
+    for statement in [
+        "INSERT INTO asset_profile SELECT id, 1, id, title, TRUE, NULL, search, '', 1, '{}' FROM tenant",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 128) INSERT INTO asset \
+         SELECT randomblob(16), 1, id, NULL, id, title || i, search || i, '', 1, '{}' FROM tenant, n",
+    ] {
+        fixture.database.execute(Query::new(statement)).await.unwrap();
+    }
+    assert_eq!(indexed(&fixture.database).await, [2, 256, 256]);
+    let rename =
+        "UPDATE asset SET search = 'third' || search WHERE search LIKE 'second%' AND search > 'second9'";
+    let renamed = fixture.database.execute(Query::new(rename)).await.unwrap() as i64;
+    let left = 256 - renamed;
+    assert_eq!(indexed(&fixture.database).await, [2, left, left]);
+    assert!(tenants.delete(first.id.unwrap()).await.unwrap());
+    assert_eq!(indexed(&fixture.database).await, [1, left - 128, left - 128]);
     fixture.close().await;
 }

@@ -1,6 +1,7 @@
 //! On the PostgreSQL server that `FIELDLINE_TEST_POSTGRES_URL` names, in a schema of each test's own.
 
 use fieldline_core::ports::{EntityStores, StoreErrorKind};
+use sqlx::postgres::PgConnectOptions;
 use uuid::Uuid;
 
 use crate::sql::query::Query;
@@ -27,9 +28,13 @@ fn server() -> String {
 }
 
 async fn administer(sql: &str) {
+    administer_at(&server(), sql).await;
+}
+
+async fn administer_at(url: &str, sql: &str) {
     use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-    let mut connection = PgConnection::connect(&server()).await.unwrap();
+    let mut connection = PgConnection::connect(url).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(sql))
         .execute(&mut connection)
         .await
@@ -100,4 +105,51 @@ async fn a_database_of_a_newer_program_is_refused() {
 async fn a_malformed_url_is_refused_as_the_callers_mistake() {
     let error = open_postgres("not a url", 1).await.err().unwrap();
     assert_eq!(error.kind(), StoreErrorKind::Invalid, "{error}");
+}
+
+/// How many indexes of texts there are.
+async fn indexes(database: &Database) -> i64 {
+    let query =
+        "SELECT COUNT(*) FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE '%_by_text'";
+    let rows = database.read(Query::new(query)).await.unwrap();
+    rows[0].columns().next().unwrap()
+}
+
+#[tokio::test]
+#[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
+async fn texts_are_indexed_as_soon_as_the_database_can() {
+    use sqlx::ConnectOptions as _;
+
+    let fixture = open().await;
+    assert_eq!(indexes(&fixture.database).await, 7);
+    fixture.close().await;
+
+    // A database in which the program may not create extensions.
+    let name = format!("limited_{}", Uuid::now_v7().simple());
+    administer(&format!("CREATE ROLE {name} LOGIN")).await;
+    administer(&format!("CREATE DATABASE {name}")).await;
+    let there: PgConnectOptions = server().parse().unwrap();
+    let there = there.database(&name);
+    let administrator = there.to_url_lossy().to_string();
+    let limited = there.username(&name).to_url_lossy().to_string();
+    administer_at(
+        &administrator,
+        &format!("CREATE SCHEMA {name} AUTHORIZATION {name}"),
+    )
+    .await;
+    for (expected, afterwards) in [(0, "CREATE EXTENSION pg_trgm"), (7, "SELECT 1")] {
+        let database = Database::postgres(&limited, 2).await.unwrap();
+        assert_eq!(indexes(&database).await, expected);
+        fieldline_testkit::contract::entities::text_search_looks_where_it_promises(&database.entity_stores())
+            .await;
+        database.execute(Query::new("DELETE FROM tenant")).await.unwrap();
+        database
+            .execute(Query::new("DELETE FROM tenant_profile"))
+            .await
+            .unwrap();
+        database.close().await;
+        administer_at(&administrator, afterwards).await;
+    }
+    administer(&format!("DROP DATABASE {name}")).await;
+    administer(&format!("DROP ROLE {name}")).await;
 }

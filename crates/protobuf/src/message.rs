@@ -1,0 +1,407 @@
+//! What a message has of each field: references into its bytes, gathered in one walk.
+//!
+//! A message that is sent in several pieces is what its pieces are one behind the other, which is how those that occur more
+//! than once are joined. The first walk checks all that is within a message; what is within it is walked again when it is
+//! written, and not checked any more.
+
+use std::borrow::Cow;
+
+use crate::plan::{Field, Kind, Message, MessageAt, Plan, Shape};
+use crate::wire::{self, BYTES, TOO_DEEP, WRONG_MAP, WRONG_TYPE, WireError};
+
+/// Fields that a message gathers without an allocation.
+const FEW: usize = 16;
+
+/// What a message has of a field.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Slot<'p> {
+    Absent,
+    /// See [`wire::number`].
+    Number(u64),
+    Text(&'p str),
+    Bytes(&'p [u8]),
+    /// Messages, elements of a list (one behind the other where they can be), entries of a map.
+    Pieces(Pieces<'p>),
+}
+
+impl<'p> Slot<'p> {
+    /// One piece.
+    pub(crate) const fn one(first: &'p [u8]) -> Self {
+        Self::Pieces(Pieces {
+            first,
+            next: 0,
+            last: 0,
+        })
+    }
+
+    /// The text, or its default.
+    pub(crate) const fn text(&self) -> &'p str {
+        match self {
+            Self::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// The bytes, or their default.
+    pub(crate) const fn bytes(&self) -> &'p [u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            _ => &[],
+        }
+    }
+
+    /// The number, or its default.
+    pub(crate) fn number(&self, plan: &Plan, kind: Kind) -> u64 {
+        match self {
+            Self::Number(number) => *number,
+            _ => plan.default(kind),
+        }
+    }
+}
+
+/// A piece, and where in a [`Chain`] the others are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pieces<'p> {
+    first: &'p [u8],
+    /// The place of the next one and 1, or 0.
+    next: u32,
+    last: u32,
+}
+
+/// Pieces of all fields of a message but the first of each, and the place of the next one of each.
+#[derive(Debug, Default)]
+pub(crate) struct Chain<'p>(Vec<(&'p [u8], u32)>);
+
+/// Goes through pieces.
+#[derive(Debug, Clone)]
+pub(crate) struct EachPiece<'c, 'p> {
+    chain: &'c [(&'p [u8], u32)],
+    piece: Option<&'p [u8]>,
+    next: u32,
+}
+
+impl<'p> Iterator for EachPiece<'_, 'p> {
+    type Item = &'p [u8];
+
+    fn next(&mut self) -> Option<&'p [u8]> {
+        let piece = self.piece.take();
+        let following = (self.next as usize).checked_sub(1);
+        if let Some((next, after)) = following.and_then(|place| self.chain.get(place)) {
+            (self.piece, self.next) = (Some(*next), *after);
+        }
+        piece
+    }
+}
+
+impl<'p> EachPiece<'_, 'p> {
+    /// One piece.
+    pub(crate) const fn one(piece: &'p [u8]) -> Self {
+        Self {
+            chain: &[],
+            piece: Some(piece),
+            next: 0,
+        }
+    }
+}
+
+impl<'p> Chain<'p> {
+    /// The pieces of a slot.
+    pub(crate) fn pieces(&self, slot: &Slot<'p>) -> EachPiece<'_, 'p> {
+        let (piece, next) = match slot {
+            Slot::Pieces(pieces) => (Some(pieces.first), pieces.next),
+            _ => (None, 0),
+        };
+        EachPiece {
+            chain: &self.0,
+            piece,
+            next,
+        }
+    }
+
+    fn put(&mut self, slot: &mut Slot<'p>, item: Item<'p>) {
+        *slot = match (item, &mut *slot) {
+            (Item::Number(number), _) => Slot::Number(number),
+            (Item::Text(text), _) => Slot::Text(text),
+            (Item::Bytes(bytes), _) => Slot::Bytes(bytes),
+            (Item::Piece(piece), Slot::Pieces(pieces)) => {
+                self.0.push((piece, 0));
+                // A message has far fewer bytes than places would need more bits.
+                let place = self.0.len() as u32;
+                match (pieces.last as usize)
+                    .checked_sub(1)
+                    .and_then(|last| self.0.get_mut(last))
+                {
+                    Some((_, next)) => *next = place,
+                    None => pieces.next = place,
+                }
+                pieces.last = place;
+                return;
+            }
+            (Item::Piece(first), _) => Slot::one(first),
+        };
+    }
+}
+
+/// What a message has of its fields, in their order.
+pub(crate) struct Gathered<'g, 'p> {
+    pub(crate) message: &'g Message,
+    pub(crate) slots: &'g [Slot<'p>],
+    pub(crate) chain: &'g Chain<'p>,
+}
+
+impl<'p> Gathered<'_, 'p> {
+    /// The fields with what there is of them: not those that can be absent, and are.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&Field, Option<&Slot<'p>>)> {
+        self.message.fields.iter().zip(self.slots).map(|(field, slot)| {
+            let is_absent = matches!(
+                (field.shape, slot),
+                (
+                    Shape::Single {
+                        can_be_absent: true,
+                        ..
+                    },
+                    Slot::Absent
+                )
+            );
+            (field, (!is_absent).then_some(slot))
+        })
+    }
+
+    /// A field with what there is of it.
+    pub(crate) fn field(&self, place: usize) -> Option<(&Field, &Slot<'p>)> {
+        match self.fields().nth(place)? {
+            (field, Some(slot)) => Some((field, slot)),
+            _ => None,
+        }
+    }
+}
+
+/// Gathers a message that is in these pieces, and does something with it. `check` is for one that has not been walked yet.
+pub(crate) fn gathered<'p, T, E: From<WireError>>(
+    plan: &Plan,
+    at: MessageAt,
+    pieces: EachPiece<'_, 'p>,
+    check: bool,
+    work: impl FnOnce(&Gathered<'_, 'p>) -> Result<T, E>,
+) -> Result<T, E> {
+    let message = plan.message(at);
+    // Behind the fields: which field of a group is set.
+    let count = message.fields.len() + message.oneofs;
+    let (mut few, mut many);
+    let slots = if count <= FEW {
+        few = [Slot::Absent; FEW];
+        few.get_mut(..count).unwrap_or_default()
+    } else {
+        many = vec![Slot::Absent; count];
+        many.as_mut_slice()
+    };
+    let (slots, set) = slots.split_at_mut(message.fields.len());
+    let mut chain = Chain::default();
+    for piece in pieces {
+        walk(
+            plan,
+            message,
+            piece,
+            wire::MAX_DEPTH,
+            check,
+            &mut |place, field, item| {
+                if let Shape::Single {
+                    oneof: Some(oneof), ..
+                } = field.shape
+                    && let Some(set) = set.get_mut(oneof)
+                {
+                    if let Slot::Number(other) = *set
+                        && other != place as u64
+                        && let Some(other) = slots.get_mut(other as usize)
+                    {
+                        *other = Slot::Absent;
+                    }
+                    *set = Slot::Number(place as u64);
+                }
+                if let Some(slot) = slots.get_mut(place) {
+                    chain.put(slot, item);
+                }
+            },
+        )?;
+    }
+    work(&Gathered {
+        message,
+        slots,
+        chain: &chain,
+    })
+}
+
+/// Something of a field.
+#[derive(Clone, Copy)]
+enum Item<'p> {
+    Number(u64),
+    Text(&'p str),
+    Bytes(&'p [u8]),
+    Piece(&'p [u8]),
+}
+
+/// Goes through the fields of a message, below which so many levels may be.
+fn walk<'p>(
+    plan: &Plan,
+    message: &Message,
+    mut bytes: &'p [u8],
+    depth: u32,
+    check: bool,
+    found: &mut impl FnMut(usize, &Field, Item<'p>),
+) -> Result<(), WireError> {
+    while !bytes.is_empty() {
+        let key @ (number, wire) = wire::key(&mut bytes)?;
+        let Some((place, field)) = message.field(number) else {
+            wire::skip(key, &mut bytes, depth, false)?;
+            continue;
+        };
+        let within = Within { plan, depth, check };
+        let item = match field.shape {
+            Shape::Single { .. } => within.single(field.kind, wire, &mut bytes)?,
+            Shape::List => Item::Piece(within.elements(field.kind, wire, &mut bytes)?),
+            Shape::Map(key) => {
+                if wire != BYTES {
+                    return Err(WRONG_MAP);
+                }
+                let piece = wire::chunk(&mut bytes)?;
+                if check {
+                    within.entry(key, field.kind, piece, &mut Chain::default())?;
+                }
+                Item::Piece(piece)
+            }
+        };
+        found(place, field, item);
+    }
+    Ok(())
+}
+
+/// Where values are read.
+#[derive(Clone, Copy)]
+struct Within<'s> {
+    plan: &'s Plan,
+    depth: u32,
+    check: bool,
+}
+
+impl Within<'_> {
+    #[inline]
+    fn single<'p>(self, kind: Kind, wire: u8, bytes: &mut &'p [u8]) -> Result<Item<'p>, WireError> {
+        if wire != kind.wire() {
+            return Err(WRONG_TYPE);
+        }
+        match kind {
+            Kind::String => wire::text(wire::chunk(bytes)?).map(Item::Text),
+            Kind::Bytes => wire::chunk(bytes).map(Item::Bytes),
+            Kind::Message(at) => {
+                let piece = wire::chunk(bytes)?;
+                if self.check {
+                    let depth = self.depth.checked_sub(1).ok_or(TOO_DEEP)?;
+                    let message = self.plan.message(at);
+                    walk(self.plan, message, piece, depth, true, &mut |_, _, _| {})?;
+                }
+                Ok(Item::Piece(piece))
+            }
+            _ => wire::number(kind, bytes).map(Item::Number),
+        }
+    }
+
+    /// The bytes of one element of a list, or of all that are one behind the other.
+    fn elements<'p>(self, kind: Kind, wire: u8, bytes: &mut &'p [u8]) -> Result<&'p [u8], WireError> {
+        if wire == BYTES && kind.is_packable() {
+            let piece = wire::chunk(bytes)?;
+            let mut left = piece;
+            while self.check && !left.is_empty() {
+                wire::number(kind, &mut left)?;
+            }
+            return Ok(piece);
+        }
+        let before = *bytes;
+        Ok(match self.single(kind, wire, bytes)? {
+            Item::Number(_) => before.get(..before.len() - bytes.len()).unwrap_or_default(),
+            Item::Text(text) => text.as_bytes(),
+            Item::Bytes(piece) | Item::Piece(piece) => piece,
+        })
+    }
+
+    /// An entry of a map. Either part may be missing, and have its default.
+    fn entry<'p>(
+        self,
+        key_kind: Kind,
+        value_kind: Kind,
+        mut bytes: &'p [u8],
+        chain: &mut Chain<'p>,
+    ) -> Result<(EntryKey<'p>, Slot<'p>), WireError> {
+        const KEY: u32 = 1;
+        const VALUE: u32 = 2;
+        let (mut key, mut value) = (Slot::Absent, Slot::Absent);
+        while !bytes.is_empty() {
+            let found @ (number, wire) = wire::key(&mut bytes)?;
+            match number {
+                KEY => chain.put(&mut key, self.single(key_kind, wire, &mut bytes)?),
+                VALUE => chain.put(&mut value, self.single(value_kind, wire, &mut bytes)?),
+                _ => wire::skip(found, &mut bytes, self.depth, true)?,
+            }
+        }
+        let number = match key {
+            Slot::Number(number) => number,
+            _ => 0,
+        };
+        let key = match (key_kind, key) {
+            (Kind::String, Slot::Text(text)) => EntryKey::Text(text),
+            (Kind::String, _) => EntryKey::Text(""),
+            (Kind::Bool, _) => EntryKey::Bool(number != 0),
+            (Kind::Uint32 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64, _) => EntryKey::Unsigned(number),
+            _ => EntryKey::Signed(number as i64),
+        };
+        Ok((key, value))
+    }
+}
+
+/// The key of an entry of a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EntryKey<'p> {
+    Bool(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Text(&'p str),
+}
+
+impl<'p> EntryKey<'p> {
+    /// It as text.
+    pub(crate) fn text(self) -> Cow<'p, str> {
+        match self {
+            Self::Bool(key) => (if key { "true" } else { "false" }).into(),
+            Self::Signed(key) => key.to_string().into(),
+            Self::Unsigned(key) => key.to_string().into(),
+            Self::Text(key) => key.into(),
+        }
+    }
+}
+
+/// The entries of a map.
+pub(crate) struct Entries<'p> {
+    /// In the order of the keys, so that the same message always becomes the same text. Of entries with the same key the last
+    /// counts.
+    pub(crate) entries: Vec<(EntryKey<'p>, Slot<'p>)>,
+    /// What their values refer to.
+    pub(crate) chain: Chain<'p>,
+}
+
+impl<'p> Entries<'p> {
+    /// Of a map that has been walked.
+    pub(crate) fn of(plan: &Plan, kinds: (Kind, Kind), pieces: EachPiece<'_, 'p>) -> Result<Self, WireError> {
+        let (mut entries, mut chain) = (Vec::new(), Chain::default());
+        let within = Within {
+            plan,
+            depth: wire::MAX_DEPTH,
+            check: false,
+        };
+        for piece in pieces {
+            entries.push(within.entry(kinds.0, kinds.1, piece, &mut chain)?);
+        }
+        entries.reverse();
+        entries.sort_by_key(|(key, _)| *key);
+        entries.dedup_by_key(|(key, _)| *key);
+        Ok(Self { entries, chain })
+    }
+}

@@ -1,0 +1,306 @@
+//! What a schema says of the bytes of a message, made once when it is compiled.
+
+use std::collections::HashMap;
+
+use fieldline_model::json::write_string;
+use fieldline_model::kv;
+use prost_reflect::{FieldDescriptor, Kind as Described, MessageDescriptor, OneofDescriptor};
+
+use crate::wire;
+
+/// The messages of a schema, the one that is sent first, and its enumerations.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    messages: Vec<Message>,
+    enums: Vec<Enum>,
+}
+
+/// Which of the messages of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MessageAt(usize);
+
+/// Which of the enumerations of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EnumAt(usize);
+
+impl MessageAt {
+    /// The message that is sent.
+    pub(crate) const ROOT: Self = Self(0);
+}
+
+/// A message.
+#[derive(Debug, Default)]
+pub(crate) struct Message {
+    /// In the order of their numbers.
+    pub(crate) fields: Vec<Field>,
+    /// How many groups of fields there are of which one at a time is set.
+    pub(crate) oneofs: usize,
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) number: u32,
+    /// Its name in JSON.
+    pub(crate) key: Key,
+    /// The name and the colon behind it, as they stand in JSON.
+    pub(crate) member: String,
+    pub(crate) shape: Shape,
+    pub(crate) kind: Kind,
+}
+
+/// The key that a field becomes.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) bytes: usize,
+    /// It with its length, or why it cannot be one.
+    pub(crate) packed: Result<Vec<u8>, &'static str>,
+}
+
+/// How often a field may be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Once: the last counts, and messages are joined.
+    Single {
+        /// Otherwise it has a default.
+        can_be_absent: bool,
+        /// The group of fields that it is of.
+        oneof: Option<usize>,
+    },
+    /// Any number of times.
+    List,
+    /// Any number of entries, with keys of this kind.
+    Map(Kind),
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bool,
+    Int32,
+    Int64,
+    Uint32,
+    Uint64,
+    Sint32,
+    Sint64,
+    Fixed32,
+    Fixed64,
+    Sfixed32,
+    Sfixed64,
+    Float,
+    Double,
+    Enum(EnumAt),
+    String,
+    Bytes,
+    Message(MessageAt),
+}
+
+/// An enumeration.
+#[derive(Debug, Default)]
+struct Enum {
+    default: i32,
+    /// In the order of the numbers.
+    names: Vec<(i32, String)>,
+}
+
+impl Kind {
+    /// The wire type of one value.
+    pub(crate) const fn wire(self) -> u8 {
+        match self {
+            Self::Bool
+            | Self::Int32
+            | Self::Int64
+            | Self::Uint32
+            | Self::Uint64
+            | Self::Sint32
+            | Self::Sint64
+            | Self::Enum(_) => wire::VARINT,
+            Self::Fixed32 | Self::Sfixed32 | Self::Float => wire::FIXED32,
+            Self::Fixed64 | Self::Sfixed64 | Self::Double => wire::FIXED64,
+            Self::String | Self::Bytes | Self::Message(_) => wire::BYTES,
+        }
+    }
+
+    /// Whether many may follow each other without their numbers.
+    pub(crate) const fn is_packable(self) -> bool {
+        self.wire() != wire::BYTES
+    }
+}
+
+impl Plan {
+    /// The plan for a message and all that it refers to.
+    pub(crate) fn of(root: &MessageDescriptor) -> Self {
+        let mut plan = Self {
+            messages: Vec::new(),
+            enums: Vec::new(),
+        };
+        let mut names = Names {
+            messages: vec![root.clone()],
+            places: HashMap::from([(root.full_name().to_owned(), 0)]),
+        };
+        while let Some(next) = names.messages.get(plan.messages.len()).cloned() {
+            let mut message = Message::default();
+            for field in next.fields() {
+                message.fields.push(plan.field(&field, &mut names));
+            }
+            message.oneofs = oneofs(&next).count();
+            plan.messages.push(message);
+        }
+        plan
+    }
+
+    /// A message of the plan.
+    pub(crate) fn message(&self, at: MessageAt) -> &Message {
+        const NONE: &Message = &Message {
+            fields: Vec::new(),
+            oneofs: 0,
+        };
+        self.messages.get(at.0).unwrap_or(NONE)
+    }
+
+    /// The name of a value of an enumeration, if it has one.
+    pub(crate) fn name(&self, at: EnumAt, number: i32) -> Option<&str> {
+        let names = &self.enums.get(at.0)?.names;
+        let place = names.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        names.get(place).map(|(_, name)| name.as_str())
+    }
+
+    /// The number that stands for a value of this kind that was not sent.
+    pub(crate) fn default(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Enum(at) => self
+                .enums
+                .get(at.0)
+                .map_or(0, |found| i64::from(found.default) as u64),
+            _ => 0,
+        }
+    }
+
+    fn field(&mut self, field: &FieldDescriptor, names: &mut Names) -> Field {
+        let key = field.json_name();
+        let mut member = String::with_capacity(key.len() + 3);
+        write_string(key, &mut member);
+        member.push(':');
+        let (shape, kind) = match field.kind() {
+            Described::Message(entry) if field.is_map() => (
+                Shape::Map(self.kind(&entry.map_entry_key_field().kind(), names)),
+                entry.map_entry_value_field().kind(),
+            ),
+            kind if field.is_list() => (Shape::List, kind),
+            kind => {
+                let of_message = field.parent_message();
+                let oneof = field
+                    .containing_oneof()
+                    .and_then(|oneof| oneofs(of_message).position(|other| other == oneof));
+                let shape = Shape::Single {
+                    can_be_absent: field.supports_presence(),
+                    oneof,
+                };
+                (shape, kind)
+            }
+        };
+        Field {
+            number: field.number(),
+            key: Key::new(key),
+            member,
+            shape,
+            kind: self.kind(&kind, names),
+        }
+    }
+
+    fn kind(&mut self, kind: &Described, names: &mut Names) -> Kind {
+        match kind {
+            Described::Bool => Kind::Bool,
+            Described::Int32 => Kind::Int32,
+            Described::Int64 => Kind::Int64,
+            Described::Uint32 => Kind::Uint32,
+            Described::Uint64 => Kind::Uint64,
+            Described::Sint32 => Kind::Sint32,
+            Described::Sint64 => Kind::Sint64,
+            Described::Fixed32 => Kind::Fixed32,
+            Described::Fixed64 => Kind::Fixed64,
+            Described::Sfixed32 => Kind::Sfixed32,
+            Described::Sfixed64 => Kind::Sfixed64,
+            Described::Float => Kind::Float,
+            Described::Double => Kind::Double,
+            Described::String => Kind::String,
+            Described::Bytes => Kind::Bytes,
+            Described::Message(message) => {
+                let next = names.messages.len();
+                let place = *names.places.entry(message.full_name().to_owned()).or_insert(next);
+                if place == next {
+                    names.messages.push(message.clone());
+                }
+                Kind::Message(MessageAt(place))
+            }
+            Described::Enum(found) => {
+                let next = self.enums.len();
+                // A message and an enumeration cannot have the same name.
+                let place = *names.places.entry(found.full_name().to_owned()).or_insert(next);
+                if place == next {
+                    let mut known: Vec<(i32, String)> = found
+                        .values()
+                        .map(|value| (value.number(), value.name().to_owned()))
+                        .collect();
+                    known.sort_unstable_by_key(|(number, _)| *number);
+                    self.enums.push(Enum {
+                        default: found.default_value().number(),
+                        names: known,
+                    });
+                }
+                Kind::Enum(EnumAt(place))
+            }
+        }
+    }
+}
+
+/// The groups of fields of which one at a time is set; not those that stand for a field that can be absent.
+fn oneofs(message: &MessageDescriptor) -> impl Iterator<Item = OneofDescriptor> {
+    message.oneofs().filter(|oneof| !oneof.is_synthetic())
+}
+
+/// What a plan has a place for.
+struct Names {
+    messages: Vec<MessageDescriptor>,
+    places: HashMap<String, usize>,
+}
+
+impl Key {
+    fn new(key: &str) -> Self {
+        let mut packed = Vec::with_capacity(key.len() + 2);
+        kv::pack_key(key, &mut packed);
+        Self {
+            bytes: key.len(),
+            packed: check_key(key).map(|()| packed),
+        }
+    }
+}
+
+/// Whether a name can be a key.
+pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
+    if key.trim().is_empty() {
+        return Err("key is empty");
+    }
+    if key.len() > kv::MAX_KEY_BYTES {
+        return Err("key is too long");
+    }
+    Ok(())
+}
+
+impl Message {
+    /// The field of a number, and its place.
+    pub(crate) fn field(&self, number: u32) -> Option<(usize, &Field)> {
+        // Most messages number their fields from 1 on.
+        let likely = (number as usize).wrapping_sub(1);
+        if let Some(field) = self.fields.get(likely)
+            && field.number == number
+        {
+            return Some((likely, field));
+        }
+        let place = self
+            .fields
+            .binary_search_by_key(&number, |field| field.number)
+            .ok()?;
+        self.fields.get(place).map(|field| (place, field))
+    }
+}

@@ -1,0 +1,214 @@
+//! Messages to key-values, over a tree.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use fieldline_model::json::{self, JsonRules};
+use fieldline_model::kv::{self, ValueRef, pack_key, pack_value};
+use fieldline_model::record::TelemetryWriter;
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, Value};
+
+use super::text::{self, map_key, sorted};
+use crate::decode::{Budget, shortest};
+use crate::text::not_finite;
+use crate::{MAX_MESSAGE_BYTES, MessageError, Schema};
+
+fn decode(schema: &Schema, payload: &[u8]) -> Result<DynamicMessage, MessageError> {
+    if payload.len() > MAX_MESSAGE_BYTES {
+        return Err(MessageError::TooLarge);
+    }
+    Ok(DynamicMessage::decode(schema.root.clone(), payload)?)
+}
+
+/// See [`Schema::telemetry`].
+///
+/// # Errors
+/// It does not follow the schema, or grows beyond its bounds. The writer holds a part of it then.
+pub fn telemetry(
+    schema: &Schema,
+    payload: &[u8],
+    rules: &JsonRules,
+    now: impl FnOnce() -> i64,
+    out: &mut TelemetryWriter<'_>,
+) -> Result<(), MessageError> {
+    let message = decode(schema, payload)?;
+    let mut budget = Budget::of(payload);
+    let timed = schema
+        .root
+        .get_field_by_json_name("ts")
+        .zip(schema.root.get_field_by_json_name("values"));
+    let count = match &timed {
+        Some((ts, values)) if is_there(&message, ts) && is_there(&message, values) => {
+            let at = time(&message.get_field(ts))?;
+            out.begin_row(at);
+            match &*message.get_field(values) {
+                Value::Message(values) => fields(values, rules, &mut budget, out.buffer())?,
+                Value::Map(values) => entries(values, &map_value(&timed), rules, &mut budget, out.buffer())?,
+                _ => return Err(MessageError::Invalid("`values` is no message")),
+            }
+        }
+        _ => {
+            out.begin_row(now());
+            fields(&message, rules, &mut budget, out.buffer())?
+        }
+    };
+    for _ in 0..count {
+        out.count_point();
+    }
+    Ok(())
+}
+
+/// See [`Schema::attributes`].
+///
+/// # Errors
+/// It does not follow the schema, or grows beyond its bounds. `out` is as it was.
+pub fn attributes(
+    schema: &Schema,
+    payload: &[u8],
+    rules: &JsonRules,
+    out: &mut Vec<u8>,
+) -> Result<u32, MessageError> {
+    let message = decode(schema, payload)?;
+    let base = out.len();
+    let packed = fields(&message, rules, &mut Budget::of(payload), out);
+    if packed.is_err() {
+        out.truncate(base);
+    }
+    packed
+}
+
+/// See [`Schema::to_json`].
+///
+/// # Errors
+/// It does not follow the schema, or grows beyond its bounds.
+pub fn to_json(schema: &Schema, payload: &[u8]) -> Result<String, MessageError> {
+    let message = decode(schema, payload)?;
+    let mut out = String::new();
+    text::write_message(&message, &mut Budget::of(payload), &mut out)?;
+    Ok(out)
+}
+
+/// Whether a field is part of the JSON mapping with all defaults: unless it can be absent, and is.
+pub(crate) fn is_there(message: &DynamicMessage, field: &FieldDescriptor) -> bool {
+    !field.supports_presence() || message.has_field(field)
+}
+
+fn fields(
+    message: &DynamicMessage,
+    rules: &JsonRules,
+    budget: &mut Budget,
+    out: &mut Vec<u8>,
+) -> Result<u32, MessageError> {
+    let mut count = 0;
+    for field in message.descriptor().fields() {
+        budget.take(0)?;
+        if is_there(message, &field) {
+            entry(
+                field.json_name(),
+                &message.get_field(&field),
+                &field.kind(),
+                rules,
+                budget,
+                out,
+            )?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn entries(
+    map: &std::collections::HashMap<MapKey, Value>,
+    kind: &Kind,
+    rules: &JsonRules,
+    budget: &mut Budget,
+    out: &mut Vec<u8>,
+) -> Result<u32, MessageError> {
+    for (key, value) in sorted(map) {
+        entry(&map_key(key), value, kind, rules, budget, out)?;
+    }
+    Ok(u32::try_from(map.len()).unwrap_or(u32::MAX))
+}
+
+/// The kind of the values of a map that `values` is.
+fn map_value(timed: &Option<(FieldDescriptor, FieldDescriptor)>) -> Kind {
+    match timed.as_ref().map(|(_, values)| values.kind()) {
+        Some(Kind::Message(entry)) if entry.is_map_entry() => entry.map_entry_value_field().kind(),
+        Some(kind) => kind,
+        None => Kind::String,
+    }
+}
+
+fn entry(
+    key: &str,
+    value: &Value,
+    kind: &Kind,
+    rules: &JsonRules,
+    budget: &mut Budget,
+    out: &mut Vec<u8>,
+) -> Result<(), MessageError> {
+    if key.trim().is_empty() {
+        return Err(MessageError::Invalid("key is empty"));
+    }
+    if key.len() > kv::MAX_KEY_BYTES {
+        return Err(MessageError::Invalid("key is too long"));
+    }
+    budget.take(key.len())?;
+    pack_key(key, out);
+    let mut pack = |value: ValueRef<'_>| pack_value(value, out);
+    match value {
+        Value::Bool(value) => pack(ValueRef::Bool(*value)),
+        Value::I32(value) => pack(ValueRef::Long((*value).into())),
+        Value::I64(value) => pack(ValueRef::Long(*value)),
+        Value::U32(value) => pack(ValueRef::Long((*value).into())),
+        Value::U64(value) => match i64::try_from(*value) {
+            Ok(long) => pack(ValueRef::Long(long)),
+            Err(_) => pack(ValueRef::Text(&value.to_string())),
+        },
+        Value::F32(value) => pack(double(shortest(*value), &mut String::new())),
+        Value::F64(value) => pack(double(*value, &mut String::new())),
+        Value::String(text) => {
+            budget.take(text.len())?;
+            json::pack_text(text, rules, out)?;
+        }
+        Value::Bytes(bytes) => {
+            budget.take(bytes.len() * 2)?;
+            pack(ValueRef::Text(&BASE64_STANDARD.encode(bytes)));
+        }
+        Value::EnumNumber(number) => match text::enum_name(*number, kind) {
+            Some(name) => pack(ValueRef::Text(&name)),
+            None => pack(ValueRef::Long((*number).into())),
+        },
+        Value::Message(_) | Value::List(_) | Value::Map(_) => {
+            let mut nested = String::new();
+            text::write_value(value, kind, budget, &mut nested)?;
+            pack(ValueRef::Json(&nested));
+        }
+    }
+    Ok(())
+}
+
+/// A number, or what stands for it where it is none.
+fn double<'t>(value: f64, name: &'t mut String) -> ValueRef<'t> {
+    match not_finite(value) {
+        Some(known) => {
+            name.push_str(known);
+            ValueRef::Text(name)
+        }
+        None => ValueRef::Double(value),
+    }
+}
+
+/// The time that a field holds, milliseconds.
+fn time(value: &Value) -> Result<i64, MessageError> {
+    let found = match value {
+        Value::I32(value) => Some((*value).into()),
+        Value::I64(value) => Some(*value),
+        Value::U32(value) => Some((*value).into()),
+        Value::U64(value) => i64::try_from(*value).ok(),
+        Value::F32(value) => Some(*value as i64),
+        Value::F64(value) => Some(*value as i64),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    found.ok_or(MessageError::Invalid("`ts` is no time in milliseconds"))
+}

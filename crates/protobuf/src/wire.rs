@@ -1,0 +1,127 @@
+//! The wire format of Protobuf: what is read of the front of some bytes.
+//!
+//! <https://protobuf.dev/programming-guides/encoding/>
+
+use fieldline_model::kv;
+
+use crate::plan::Kind;
+
+pub(crate) const VARINT: u8 = 0;
+pub(crate) const FIXED64: u8 = 1;
+pub(crate) const BYTES: u8 = 2;
+const GROUP: u8 = 3;
+const END_OF_GROUP: u8 = 4;
+pub(crate) const FIXED32: u8 = 5;
+
+/// How deep messages and groups may nest.
+pub(crate) const MAX_DEPTH: u32 = 100;
+
+/// What is wrong with bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WireError(pub(crate) &'static str);
+
+pub(crate) const TOO_DEEP: WireError = WireError("it nests too deep");
+pub(crate) const WRONG_TYPE: WireError = WireError("a field has another wire type than the schema says");
+pub(crate) const WRONG_MAP: WireError = WireError("a map has another wire type than the schema says");
+const CUT_SHORT: WireError = WireError("it is cut short");
+const WRONG_TEXT: WireError = WireError("a text is not UTF-8");
+
+/// A number of variable length.
+#[inline]
+pub(crate) fn varint(bytes: &mut &[u8]) -> Result<u64, WireError> {
+    if let Some((&byte, rest)) = bytes.split_first()
+        && byte < 0x80
+    {
+        *bytes = rest;
+        return Ok(u64::from(byte));
+    }
+    kv::read_varint(bytes).map_err(|_| WireError("a number is cut short or too long"))
+}
+
+/// The number and the wire type of the next field.
+#[inline]
+pub(crate) fn key(bytes: &mut &[u8]) -> Result<(u32, u8), WireError> {
+    let key = u32::try_from(varint(bytes)?).map_err(|_| WireError("a field has an impossible number"))?;
+    let (number, wire) = (key >> 3, (key & 7) as u8);
+    if number == 0 {
+        return Err(WireError("a field has the number 0"));
+    }
+    if wire > FIXED32 {
+        return Err(WireError("a field has an unknown wire type"));
+    }
+    Ok((number, wire))
+}
+
+/// What a length stands before.
+#[inline]
+pub(crate) fn chunk<'p>(bytes: &mut &'p [u8]) -> Result<&'p [u8], WireError> {
+    let length = usize::try_from(varint(bytes)?).map_err(|_| CUT_SHORT)?;
+    kv::take(bytes, length).map_err(|_| CUT_SHORT)
+}
+
+/// Bytes as text.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, WireError> {
+    std::str::from_utf8(bytes).map_err(|_| WRONG_TEXT)
+}
+
+/// A number of a kind that is none of text, bytes and message: whole numbers with their sign extended, the bits of others.
+#[inline]
+pub(crate) fn number(kind: Kind, bytes: &mut &[u8]) -> Result<u64, WireError> {
+    let signed = |value: i32| i64::from(value) as u64;
+    match kind.wire() {
+        FIXED32 => {
+            let bits = u32::from_le_bytes(kv::take_array(bytes).map_err(|_| CUT_SHORT)?);
+            Ok(match kind {
+                Kind::Sfixed32 => signed(bits as i32),
+                _ => bits.into(),
+            })
+        }
+        FIXED64 => Ok(u64::from_le_bytes(kv::take_array(bytes).map_err(|_| CUT_SHORT)?)),
+        _ => {
+            let value = varint(bytes)?;
+            Ok(match kind {
+                Kind::Bool => (value != 0).into(),
+                // What is too long loses its upper bits.
+                Kind::Int32 | Kind::Enum(_) => signed(value as i32),
+                Kind::Uint32 => (value as u32).into(),
+                Kind::Sint32 => {
+                    let value = value as u32;
+                    signed((value >> 1) as i32 ^ -((value & 1) as i32))
+                }
+                Kind::Sint64 => ((value >> 1) as i64 ^ -((value & 1) as i64)) as u64,
+                _ => value,
+            })
+        }
+    }
+}
+
+/// Passes over a field that the schema does not know. `within_entry` is for those in the entry of a map, where the depth counts for
+/// every field as it does for groups.
+pub(crate) fn skip(
+    (number, wire): (u32, u8),
+    bytes: &mut &[u8],
+    depth: u32,
+    within_entry: bool,
+) -> Result<(), WireError> {
+    if within_entry && depth == 0 {
+        return Err(TOO_DEEP);
+    }
+    match wire {
+        VARINT => varint(bytes).map(drop),
+        FIXED64 => kv::take(bytes, 8).map(drop).map_err(|_| CUT_SHORT),
+        FIXED32 => kv::take(bytes, 4).map(drop).map_err(|_| CUT_SHORT),
+        BYTES => chunk(bytes).map(drop),
+        GROUP => {
+            let depth = depth.checked_sub(1).ok_or(TOO_DEEP)?;
+            loop {
+                let inner = key(bytes)?;
+                if inner == (number, END_OF_GROUP) {
+                    return Ok(());
+                }
+                skip(inner, bytes, depth, within_entry)?;
+            }
+        }
+        _ => Err(WireError("a group ends that has not begun")),
+    }
+}
