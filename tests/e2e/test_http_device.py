@@ -128,18 +128,29 @@ def test_a_chunked_body_is_taken(api, tenant, device):
     assert eventually(lambda: tenant.values(device.id, "a")) == [1]
 
 
-def test_pages_of_other_origins_may_use_the_api(shared, api):
+def test_pages_of_the_origins_that_are_named_may_use_the_api(make_server):
+    server = make_server(env={"FIELDLINE_HTTP_CORS_ORIGINS": "https://a.example, https://shop.example"}).start()
+    api = f"{server.http}/api/v1/{server.rest().create_device().token}"
     origin = {"Origin": "https://shop.example"}
     asked = origin | {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "content-type,x-authorization",
     }
-    for url in (f"{api}/telemetry", f"{shared.http}/api/auth/login"):
+    for url in (f"{api}/telemetry", f"{server.http}/api/auth/login"):
         answer = requests.options(url, headers=asked, timeout=10)
         assert answer.status_code == 200
         assert answer.headers["Access-Control-Allow-Origin"] == origin["Origin"]
         assert answer.headers["Access-Control-Allow-Headers"] == asked["Access-Control-Request-Headers"]
     answer = requests.post(f"{api}/telemetry", data='{"a":1}', headers=origin, timeout=10)
     assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (200, origin["Origin"])
-    outside = requests.get(f"{shared.http}/readyz", headers=origin, timeout=10)
-    assert "Access-Control-Allow-Origin" not in outside.headers
+    for url, page in ((f"{server.http}/readyz", origin), (f"{api}/attributes", {"Origin": "https://b.example"})):
+        assert "Access-Control-Allow-Origin" not in requests.get(url, headers=page, timeout=10).headers
+
+
+def test_a_demo_is_for_pages_of_this_machine(shared):
+    def may(origin: str) -> bool:
+        answer = requests.get(f"{shared.http}/api/noauth/oauth2Clients", headers={"Origin": origin}, timeout=10)
+        return answer.headers.get("Access-Control-Allow-Origin") == origin
+
+    assert all(map(may, ("http://localhost:3000", "http://127.0.0.1", "http://[::1]:8080")))
+    assert not any(map(may, ("https://shop.example", "http://localhost.example", "null", "http://10.0.0.1")))

@@ -14,7 +14,8 @@ use tracing::warn;
 
 use crate::config::{Config, Loaded, Source};
 use crate::data_dir::Listening;
-use crate::http::{HttpServer, Limits, cors};
+use crate::http::cors::{self, Origins};
+use crate::http::{HttpServer, Limits};
 use crate::probes::{self, Probes};
 use crate::serve::ServeError;
 
@@ -42,9 +43,10 @@ pub(crate) struct Certificates {
     pub(crate) coaps: Option<coap::Credentials>,
 }
 
-/// The addresses to listen on.
+/// The addresses to listen on, and whose pages may use that of HTTP.
 pub(crate) struct Addresses {
     http: SocketAddr,
+    origins: Origins,
     probes: Option<SocketAddr>,
     mqtt: SocketAddr,
     certificates: Certificates,
@@ -54,8 +56,9 @@ impl Addresses {
     /// Those of the configuration. The demo's passwords are known to everybody: it is for this machine only, unless
     /// somebody says otherwise.
     pub(crate) fn of(loaded: &Loaded, demo: bool, certificates: Certificates) -> Self {
+        let is_kept_here = |key: &str| demo && *loaded.source(key) == Source::Default;
         let public = |key: &str, address: SocketAddr| {
-            if demo && *loaded.source(key) == Source::Default {
+            if is_kept_here(key) {
                 SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())
             } else {
                 address
@@ -64,6 +67,11 @@ impl Addresses {
         let config = &loaded.config;
         Self {
             http: public("http.listen", config.http.listen),
+            origins: if is_kept_here("http.cors-origins") {
+                Origins::ThisMachine
+            } else {
+                Origins::parse(&config.http.cors_origins)
+            },
             probes: config.http.probe_listen,
             mqtt: public("mqtt.listen", config.mqtt.listen),
             certificates,
@@ -117,7 +125,7 @@ impl Servers {
             .route("/", get(async || Redirect::to("/swagger-ui.html")))
             .merge(device_http::router(self.services.clone(), device_limits))
             .merge(probes.clone())
-            .layer(cors::layer(&options.cors_origins));
+            .layer(cors::layer(addresses.origins));
         let probe_address = match addresses.probes {
             Some(address) => {
                 let limits = limits.clone().for_probes();

@@ -2,25 +2,57 @@
 
 use std::time::Duration;
 
+use std::net::IpAddr;
+
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Uri, header};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 /// How long a browser may remember that it may ask.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// Lets pages of these origins, separated by commas, use everything below `/api/`; `*` stands for all.
+/// Whose pages may use the API.
+#[derive(Debug, Clone)]
+pub(crate) enum Origins {
+    /// Those of these origins; `*` stands for all.
+    Named(Vec<String>),
+    /// Those that this machine serves itself.
+    ThisMachine,
+}
+
+impl Origins {
+    /// Those of a list with commas between them.
+    pub(crate) fn parse(list: &str) -> Self {
+        let origins = list.split(',').map(str::trim);
+        Self::Named(
+            origins
+                .filter(|origin| !origin.is_empty())
+                .map(str::to_owned)
+                .collect(),
+        )
+    }
+
+    fn allow(&self, origin: &[u8]) -> bool {
+        match self {
+            Self::Named(known) => known
+                .iter()
+                .any(|known| known == "*" || known.as_bytes() == origin),
+            Self::ThisMachine => {
+                let uri = Uri::try_from(origin).ok();
+                let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+                let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+                host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+            }
+        }
+    }
+}
+
+/// Lets pages of these origins use everything below `/api/`.
 ///
 /// Nobody is logged in by cookies here: a page has no more rights than the token that it sends.
-pub(crate) fn layer(origins: &str) -> CorsLayer {
-    let origins: Vec<String> = origins
-        .split(',')
-        .map(|origin| origin.trim().to_owned())
-        .filter(|origin| !origin.is_empty())
-        .collect();
+pub(crate) fn layer(origins: Origins) -> CorsLayer {
     let is_allowed = move |origin: &HeaderValue, request: &Parts| {
-        let is_known = |known: &String| known == "*" || known.as_bytes() == origin.as_bytes();
-        request.uri.path().starts_with("/api/") && origins.iter().any(is_known)
+        request.uri.path().starts_with("/api/") && origins.allow(origin.as_bytes())
     };
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(is_allowed))
