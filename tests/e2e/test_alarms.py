@@ -4,7 +4,7 @@ import pytest
 
 from harness.chains import SWITCH, Chain, alarms, post
 from harness.people import create_tenancy
-from harness.rest import unique
+from harness.rest import NULL_ID, unique
 from harness.server import eventually
 
 PAGE = {"pageSize": 100, "page": 0}
@@ -36,6 +36,8 @@ def test_an_alarm_is_assigned_handed_on_and_given_back_and_its_comments_tell(ten
     rest.post(f"/api/customer/{tenancy.customer['id']['id']}/device/{device.id}")
     alarm = raised(rest, device.json["id"])["id"]["id"]
     assert [shown["id"]["id"] for shown in alarms(user, device.id)] == [alarm]
+    # The alarm of an entity without a customer has the null id, as the entity has.
+    assert raised(rest, rest.create_device().json["id"])["customerId"]["id"] == NULL_ID
 
     def assignee() -> str | None:
         return (rest.get(f"/api/alarm/info/{alarm}").json().get("assigneeId") or {}).get("id")
@@ -90,6 +92,10 @@ def test_comments_are_written_changed_and_deleted_and_a_deletion_is_told(tenancy
     rest.post(f"/api/alarm/{alarm}/clear")
     texts = [comment["comment"]["text"] for comment in comments(rest, alarm) if comment["type"] == "SYSTEM"]
     assert any("acknowledged" in text for text in texts) and any("cleared" in text for text in texts), texts
+    # Nobody rewrites what the platform has written.
+    [told] = [comment for comment in comments(rest, alarm) if "cleared" in comment["comment"]["text"]]
+    refused = rest.post(path, told | {"type": "OTHER", "comment": {"text": "x"}}, expect=400).json()
+    assert refused["message"] == "System alarm comment can't be updated!"
 
 
 def test_types_of_alarms_are_listed_once_and_searched(tenancy):

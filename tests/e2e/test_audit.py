@@ -3,7 +3,7 @@
 import requests
 
 from harness.people import create_tenancy
-from harness.rest import Rest
+from harness.rest import NULL_ID, Rest
 from harness.server import eventually
 
 
@@ -35,6 +35,8 @@ def test_everything_that_people_do_is_kept(sysadmin):
     of_device = entries(admin, f"/entity/DEVICE/{device.id}")
     assert [entry["actionType"] for entry in of_device][:1] == ["DELETED"], "it outlives the device"
     assert all(entry["userName"] == admin.user["email"] for entry in of_device)
+    of_nobody = [entry for entry in entries(admin) if entry["customerId"]["id"] == NULL_ID]
+    assert of_nobody and entries(admin, f"/customer/{NULL_ID}") == of_nobody
     [failed] = [entry for entry in entries(admin, actionTypes="ADDED") if entry["actionStatus"] == "FAILURE"]
     assert failed["actionFailureDetails"] == "Device with such name already exists!"
     assert failed["entityName"] == device.name

@@ -6,6 +6,9 @@ from harness.people import create_tenancy
 from harness.rest import unique
 from harness.server import eventually
 
+# Of the demo tenant that the server starts with, at least.
+DEMO_DEVICES = 5
+
 
 def field(name: str) -> dict:
     return {"type": "ENTITY_FIELD", "key": name}
@@ -56,6 +59,11 @@ def test_what_devices_send_is_found_sorted_and_paged(shared, sysadmin):
     assert (second["totalPages"], second["totalElements"], second["hasNext"]) == (3, 10, True)
     count = {"entityFilter": query(kind)["entityFilter"], "keyFilters": [warm]}
     assert admin.post("/api/entitiesQuery/count", count).json() == 10
+    # The system administrator counts those of all tenants, and sees none.
+    assert sysadmin.post("/api/entitiesQuery/count", count).json() == 10
+    every = {"entityFilter": {"type": "entityType", "entityType": "DEVICE"}}
+    assert sysadmin.post("/api/entitiesQuery/count", every).json() >= 20 + DEMO_DEVICES
+    assert sysadmin.post(path, query(kind)).json()["totalElements"] == 0
 
     admin.delete(f"/api/device/{devices[19].id}")
     assert found()[0] == "18"

@@ -121,6 +121,37 @@ def test_a_bad_id_or_a_bad_page_is_a_bad_request(tenant):
         assert error(tenant.get("/api/tenant/devices", expect=400, **page))[1] in (30, 31)
 
 
+def test_refusals_are_worded_as_clients_know_them(sysadmin, tenant, device):
+    there, gone = device.json["id"], {"entityType": "DASHBOARD", "id": UNKNOWN}
+    relation = {"from": there, "to": there, "type": "Contains"}
+    credentials = tenant.credentials(device.id)
+    blank = "Validation error: type must not be blank"
+    rates = {"configuration": {"type": "DEFAULT", "transportDeviceMsgRateLimit": "1:1,2:1"}}
+    sort = {"key": {"type": "ENTITY_FIELD", "key": "created(Time)"}, "direction": "ASC"}
+    query = {"entityFilter": {"type": "entityType", "entityType": "DEVICE"}, "pageLink": {"pageSize": 1, "page": 0}}
+    query["pageLink"]["sortOrder"] = sort
+    long = {"currentPassword": "customer", "newPassword": "a" * 73}
+    customer = tenant.base, "customer@thingsboard.org", "customer"
+    for rest, path, body, message in (
+        (tenant, "device-with-credentials", {"device": None, "credentials": {}}, "device must not be null"),
+        (tenant, "device-with-credentials", {"device": {"name": "x"}}, "credentials must not be null"),
+        (tenant, "device/credentials", credentials | {"credentialsType": None}, "type should be specified!"),
+        (tenant, "relation", relation | {"from": None}, "Validation error: from must not be null"),
+        (tenant, "v2/relation", relation | {"to": None}, "Validation error: to must not be null"),
+        (tenant, "relation", relation | {"type": None}, blank),
+        (tenant, "v2/relation", relation | {"type": " "}, blank),
+        (tenant, "deviceProfile", {"name": "x", "defaultDashboardId": gone}, "Can't assign non-existent dashboard!"),
+        (tenant, "assetProfile", {"name": "x", "defaultDashboardId": gone}, "Can't assign non-existent dashboard!"),
+        (tenant, "entitiesQuery/find", query, "Invalid entity data page link sort property"),
+        (sysadmin, "tenantProfile", {"name": "x", "profileData": rates}, "Transport device messages rate limit has"),
+        (Rest(*customer), "auth/changePassword", long, "Password must be no more than 72 characters in length."),
+    ):
+        answer = rest.post(f"/api/{path}", body, expect=400)
+        assert error(answer) == (400, 31) and message in answer.json()["message"], (path, answer.json())
+    answer = tenant.get("/api/tenant/devices", pageSize=10, page=-1, expect=400)
+    assert answer.json()["message"] == "Incorrect page link page '-1'. Page must be positive integer."
+
+
 def test_names_are_taken_once(tenant, device):
     answer = tenant.post("/api/device", {"name": device.name}, expect=400)
     assert error(answer) == (400, 31)
@@ -164,6 +195,27 @@ def test_pages_are_whole_sorted_and_searched(tenant):
     assert [d["name"] for d in get(sortProperty="name", sortOrder="DESC")["data"]] == names[::-1][:10]
     assert get(textSearch=mark.upper())["totalElements"] == 25
     assert get(textSearch=f"{mark}%")["totalElements"] == get(textSearch=f"{mark}_0")["totalElements"] == 0
+
+
+def test_lists_are_sorted_by_what_clients_ask_for(sysadmin, tenant, device):
+    me = tenant.get("/api/auth/user").json()["id"]["id"]
+    alarm = tenant.post(
+        "/api/alarm", {"originator": device.json["id"], "type": unique("a"), "severity": "MINOR"}
+    ).json()
+    events = {"tenantId": device.json["tenantId"]["id"]}
+    for rest, path, properties, more in (
+        (sysadmin, "tenants", "createdTime title email country city", {}),
+        (sysadmin, "tenantInfos", "tenantProfileName title", {}),
+        (sysadmin, "tenantProfileInfos", "id name", {}),
+        (tenant, "audit/logs", "createdTime entityType entityName userName actionType actionStatus", {}),
+        (tenant, f"events/DEVICE/{device.id}/STATS", "ts id", events),
+        (tenant, f"alarm/{alarm['id']['id']}/comment", "id createdTime", {}),
+        (tenant, "alarms", "createdTime startTs endTs type ackTs clearTs severity status", {}),
+        (tenant, "tenant/deviceInfos", "createdTime name deviceProfileName label customerTitle", {}),
+        (tenant, f"apiKeys/{me}", "createdTime expirationTime description enabled", {}),
+    ):
+        for name in properties.split():
+            rest.get(f"/api/{path}", pageSize=10, page=0, sortProperty=name, sortOrder="ASC", **more)
 
 
 def test_a_body_over_the_limit_is_refused(shared, tenant):

@@ -160,6 +160,8 @@ impl Platform {
             token_key: TokenKey::random(),
             token_settings: None,
             mailer: Arc::new(NoMails),
+            sms: Arc::new(fieldline_core::ports::NoSms),
+            machine: Arc::new(fieldline_core::ports::UnknownMachine),
             rule_engine: Arc::new(NoRuleEngine),
             rest_calls: RestCallers::new("live", WaitLimits::default()),
             devices: Arc::new(NoDeviceLink),

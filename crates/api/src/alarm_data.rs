@@ -282,6 +282,8 @@ fn property(key: &EntityKey) -> String {
     let name = match (key.key_type, key.key.as_str()) {
         (KeyType::EntityField, "name") => "originatorName",
         (KeyType::EntityField, "label") => "originatorLabel",
+        // The first is what a column is called in ThingsBoard, and clients sort by it.
+        (_, "created_time") => "createdTime",
         (_, "startTime") => "startTs",
         (_, "endTime") => "endTs",
         (_, "ackTime") => "ackTs",

@@ -2,6 +2,7 @@
 //! to the services.
 
 mod admin;
+mod admin_mail;
 mod admin_security;
 mod alarm;
 mod alarm_comment;
@@ -73,6 +74,7 @@ pub(crate) fn routes() -> Routes {
         .merge(ota_package::routes())
         .merge(password_reset::routes())
         .merge(admin::routes())
+        .merge(admin_mail::routes())
         .merge(admin_security::routes())
         .merge(alarm_rule::routes())
         .merge(calculated_field::routes())

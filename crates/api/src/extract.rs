@@ -192,6 +192,11 @@ pub(crate) fn missing(name: &str) -> ApiError {
     ApiError::bad_request(format!("Parameter '{name}' can't be empty!"))
 }
 
+/// A field of a body that has to be there, and is not.
+pub(crate) fn must_not_be_null(name: &str) -> ApiError {
+    ApiError::bad_request(format!("Validation error: {name} must not be null"))
+}
+
 /// The page parameters that every list has.
 #[derive(Debug, Default, Clone, serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -259,6 +264,13 @@ fn number(name: &str, text: Option<&str>) -> Result<u32, ApiError> {
         ))
     })?;
     text.parse().map_err(|_| {
+        if text.parse::<i32>().is_ok() {
+            let (what, rule) = match name {
+                "page" => ("page", "Page must be positive integer."),
+                _ => ("page size", "Page size must be greater than zero."),
+            };
+            return ApiError::bad_request(format!("Incorrect page link {what} '{text}'. {rule}"));
+        }
         ApiError::bad_request(format!(
             "Parameter '{name}' must be a number that is not negative, not '{text}'"
         ))

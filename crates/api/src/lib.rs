@@ -11,6 +11,7 @@ mod controllers;
 mod endpoint;
 mod error;
 mod extract;
+mod mail_consents;
 mod mails;
 mod openapi;
 mod options;

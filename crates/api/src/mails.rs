@@ -59,6 +59,18 @@ impl Mails {
             .map_err(|error| failed(&error))
     }
 
+    /// Where an administrator allows the platform to send mails by the account of these settings.
+    pub(crate) fn consent_url(&self, server: &Value, state: &str) -> ApiResult<String> {
+        let url = self.sender.consent_url(server, state);
+        url.map_err(ApiError::bad_request)
+    }
+
+    /// The refresh token that the provider gives for a code.
+    pub(crate) async fn redeem(&self, server: &Value, code: &str) -> ApiResult<String> {
+        let token = self.sender.redeem(server, code).await;
+        token.map_err(ApiError::bad_request)
+    }
+
     /// Sends a mail while nobody waits for it; one that cannot be sent is logged. Nothing happens where no server is set.
     pub(crate) fn send_later(&self, mail: Mail) {
         let mails = self.clone();

@@ -15,8 +15,8 @@ use fieldline_core::options::ByteSize;
 use fieldline_core::ota::{self, Downloads};
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
-    ScriptTester, StoreError, TimeSeriesStore,
+    AttributeStore, EntityStores, FieldReprocess, Machine, MailSender, RuleEngine, RuleNodeCatalog,
+    RuleReplay, ScriptTester, SmsSender, StoreError, TimeSeriesStore,
 };
 use fieldline_core::rest_calls::RestCallers;
 use fieldline_core::services::{Context, DeviceMoves, Onboarding, Services};
@@ -25,6 +25,7 @@ use fieldline_model::EntityId;
 use uuid::Uuid;
 
 use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
+use crate::mail_consents::Consents;
 use crate::mails::Mails;
 use crate::options::Options;
 use crate::rest_limits::RestLimits;
@@ -50,6 +51,10 @@ pub struct Deps {
     pub token_settings: Option<TokenSettings>,
     /// Sends mails to people.
     pub mailer: Arc<dyn MailSender>,
+    /// Sends text messages to people.
+    pub sms: Arc<dyn SmsSender>,
+    /// Says how busy the machine is.
+    pub machine: Arc<dyn Machine>,
     /// How much tenants use, and may use.
     pub usage: Arc<ApiUsage>,
     /// Takes messages about what is changed.
@@ -110,6 +115,9 @@ pub(crate) struct ApiState {
     pub(crate) logins: LoginGuard,
     pub(crate) rest_limits: Arc<RestLimits>,
     pub(crate) mails: Mails,
+    pub(crate) consents: Consents,
+    pub(crate) sms: Arc<dyn SmsSender>,
+    pub(crate) machine: Arc<dyn Machine>,
     pub(crate) downloads: Arc<Downloads>,
     pub(crate) keys: KeyRing,
     pub(crate) audit: AuditTrail,
@@ -158,6 +166,9 @@ impl ApiState {
             audit,
             keys: KeyRing::new(services.api_keys.clone()),
             mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
+            consents: Consents::default(),
+            sms: deps.sms,
+            machine: deps.machine,
             logins: LoginGuard::new(&options),
             rest_limits,
             entities: deps.entities,

@@ -19,7 +19,8 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use fieldline_model::page::PageData;
+use fieldline_model::entity::Authority;
+use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::query::{EntityCountQuery, EntityData, EntityDataQuery, KeyType};
 use fieldline_model::{EntityType, TenantId};
 use rustc_hash::FxHashSet;
@@ -43,6 +44,8 @@ use crate::usage::ApiUsageState;
 
 /// Entities read at once.
 const READ_AT_ONCE: u32 = 5_000;
+/// Tenants that are counted through at once.
+const TENANTS_AT_ONCE: u32 = 100;
 /// Beyond so many changed entities, all are read again.
 const MANY_CHANGED: usize = 20_000;
 
@@ -115,13 +118,48 @@ impl EntityQueries {
         })
     }
 
-    /// How many entities fit that the one who asks may see.
+    /// How many entities fit that the one who asks may see. System administrators learn how many all tenants have
+    /// together, though they may not see them.
     ///
     /// # Errors
     /// The query makes no sense, or a store failed.
     pub async fn count(&self, who: &Principal, query: &EntityCountQuery) -> ServiceResult<u64> {
         let plan = self.plan(who, query).await?;
+        if who.authority == Authority::SysAdmin && is_of_tenants(&plan) {
+            return self.count_everywhere(who, query, plan).await;
+        }
         Ok(self.run(who, plan).await?.1)
+    }
+
+    async fn count_everywhere(
+        &self,
+        who: &Principal,
+        query: &EntityCountQuery,
+        plan: Plan,
+    ) -> ServiceResult<u64> {
+        if let ([part], true) = (plan.parts.as_slice(), plan.conditions.is_empty())
+            && (&part.candidates, &part.types) == (&Candidates::All, &None)
+        {
+            return Ok(self.rows.count_everywhere(part.kind).await?);
+        }
+        let mut total = self.run(who, plan).await?.1;
+        let mut link = PageLink::first(TENANTS_AT_ONCE);
+        loop {
+            let tenants = self.stores.tenants.list(&link).await?;
+            for tenant in tenants.data {
+                let administrator = Principal {
+                    authority: Authority::TenantAdmin,
+                    tenant: tenant.id.unwrap_or_default(),
+                    ..*who
+                };
+                let plan = self.plan(&administrator, query).await?;
+                total += self.run(&administrator, plan).await?.1;
+            }
+            if !tenants.has_next {
+                return Ok(total);
+            }
+            link.page += 1;
+        }
     }
 
     async fn run(&self, who: &Principal, plan: Plan) -> ServiceResult<(Vec<EntityData>, u64)> {
@@ -270,6 +308,18 @@ impl EntityQueries {
         let title = self.stores.tenants.get(tenant).await?.map(|tenant| tenant.title);
         Ok((table, title.unwrap_or_default()))
     }
+}
+
+/// Whether a query is about what tenants have, as far as system administrators count it.
+fn is_of_tenants(plan: &Plan) -> bool {
+    use EntityType as Kind;
+    let counted = |part: &Part| {
+        matches!(
+            part.kind,
+            Kind::Device | Kind::Asset | Kind::EntityView | Kind::Customer | Kind::User | Kind::Dashboard
+        )
+    };
+    !plan.parts.is_empty() && plan.parts.iter().all(counted)
 }
 
 fn owners_of(customers: &Table, tenant: String) -> Owners {

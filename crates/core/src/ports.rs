@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod ingest;
 mod journal;
+mod machine;
 mod mail;
 mod ota;
 mod persistent_calls;
@@ -27,6 +28,7 @@ mod rule_chains;
 mod rule_nodes;
 mod rules;
 mod settings;
+mod sms;
 mod timeseries;
 mod values;
 
@@ -59,6 +61,7 @@ pub use journal::{
     Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
     Records,
 };
+pub use machine::{Machine, MachineFigures, UnknownMachine};
 pub use mail::{Mail, MailSender, NoMails};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
 pub use persistent_calls::PersistentCallStore;
@@ -74,6 +77,7 @@ pub use rule_nodes::{
 };
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use settings::SettingsStore;
+pub use sms::{NoSms, SmsSender};
 pub use timeseries::{DeleteSeries, TimeSeriesStore};
 pub use values::{
     Hears, StoredValue, ValueChange, ValueHandOver, ValueListener, ValueReader, ValueSource, ValuesOf,

@@ -1,24 +1,42 @@
-//! What the system administrator has set for outside services: for external nodes, and for the platform's own mails.
+//! What the system administrator has set for outside services: for external nodes, and for what the platform itself sends.
+
+mod mail_tokens;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_connectors::NodeConfig as _;
-use fieldline_connectors::mail::{Email, MailClient, SmtpConfig};
-use fieldline_core::ports::{Mail, MailSender, SettingsStore, StoreResult};
+use fieldline_connectors::mail::{Email, MailAccess, MailClient, SmtpConfig};
+use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
+use fieldline_core::ports::{
+    Mail, MailSender, SettingsStore, SmsSender, StoreError, StoreErrorKind, StoreResult,
+};
 use fieldline_model::TenantId;
 use serde_json::Value;
 use uuid::Uuid;
 
+pub use self::mail_tokens::MailTokens;
 use crate::external::{Accounts, Resource};
 
 /// Accounts in the settings of the installation, which all tenants share.
-pub(crate) struct StoredAccounts(pub(crate) Arc<dyn SettingsStore>);
+pub(crate) struct StoredAccounts {
+    pub(crate) settings: Arc<dyn SettingsStore>,
+    pub(crate) tokens: Arc<MailTokens>,
+}
 
 #[async_trait]
 impl Accounts for StoredAccounts {
     async fn settings(&self, _: TenantId, key: &str) -> StoreResult<Option<Value>> {
-        Ok(self.0.admin(key).await?.map(|stored| stored.json_value))
+        let Some(stored) = self.settings.admin(key).await? else {
+            return Ok(None);
+        };
+        if key != "mail" {
+            return Ok(Some(stored.json_value));
+        }
+        let settings = self.tokens.with_password(&stored.json_value).await;
+        settings
+            .map(Some)
+            .map_err(|error| StoreError::new(StoreErrorKind::Unavailable, error))
     }
 
     async fn ai_model(&self, _: TenantId, _: Uuid) -> StoreResult<Option<Value>> {
@@ -31,12 +49,13 @@ impl Accounts for StoredAccounts {
 }
 
 /// Sends the platform's mails over SMTP, each over a connection of its own.
-pub struct SmtpMails;
+pub struct SmtpMails(pub Arc<MailTokens>);
 
 #[async_trait]
 impl MailSender for SmtpMails {
     async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String> {
-        let config = SmtpConfig::from_json(server).map_err(|error| error.to_string())?;
+        let server = self.0.with_password(server).await?;
+        let config = SmtpConfig::from_json(&server).map_err(|error| error.to_string())?;
         let client = MailClient::new(&config).map_err(|error| error.to_string())?;
         let email = Email {
             to: mail.to.clone(),
@@ -49,4 +68,46 @@ impl MailSender for SmtpMails {
             Err(error) => Err(error.message),
         }
     }
+
+    fn consent_url(&self, server: &Value, state: &str) -> Result<String, String> {
+        MailAccess::from_json(server)
+            .and_then(|access| access.consent_url(state))
+            .map_err(|error| error.to_string())
+    }
+
+    async fn redeem(&self, server: &Value, code: &str) -> Result<String, String> {
+        let access = MailAccess::from_json(server).map_err(|error| error.to_string())?;
+        let refresh_token = access.redeem(code).await?.refresh_token;
+        refresh_token
+            .map(|token| token.expose().to_owned())
+            .ok_or_else(|| "The provider gave no refresh token".to_owned())
+    }
 }
+
+/// Sends the platform's text messages.
+#[derive(Default)]
+pub struct ProviderSms {
+    /// Base URL of the providers that are reached over HTTP, if they are not at their own addresses.
+    pub endpoint: Option<String>,
+}
+
+#[async_trait]
+impl SmsSender for ProviderSms {
+    fn check(&self, provider: &Value) -> Result<(), String> {
+        let checked = SmsProviderConfig::from_json(provider);
+        checked.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    async fn send(&self, provider: &Value, number: &str, message: &str) -> Result<(), String> {
+        let client = SmsProviderConfig::from_json(provider)
+            .and_then(|config| SmsClient::with_endpoint(&config, self.endpoint.as_deref()))
+            .map_err(|error| error.to_string())?;
+        match client.send(number, message).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tracing::{error, info};
 
-use crate::accounts::StoredAccounts;
+use crate::accounts::{MailTokens, StoredAccounts};
 use crate::book::{Book, BookListener};
 use crate::events::{DebugLimit, Events};
 use crate::external::External;
@@ -143,6 +143,7 @@ pub struct Engine {
     /// Queues that were deleted: their workers go on with what is in them, and with what comes if they return.
     retired: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
     opening: tokio::sync::Mutex<()>,
+    mail_tokens: Arc<MailTokens>,
     options: Options,
 }
 
@@ -174,8 +175,12 @@ impl Engine {
             limit,
             &deps.runtime,
         );
+        let mail_tokens = MailTokens::new(deps.stores.settings.clone(), deps.clock.clone());
         let external = External {
-            accounts: Arc::new(StoredAccounts(deps.stores.settings.clone())),
+            accounts: Arc::new(StoredAccounts {
+                settings: deps.stores.settings.clone(),
+                tokens: mail_tokens.clone(),
+            }),
             ..External::default()
         };
         let services = Arc::new(Services {
@@ -215,6 +220,7 @@ impl Engine {
             retired: Mutex::default(),
             uplink: deps.uplink,
             opening: tokio::sync::Mutex::default(),
+            mail_tokens,
             options: options.clone(),
         })
     }
@@ -222,6 +228,11 @@ impl Engine {
     /// What its workers share.
     pub fn common(&self) -> &Arc<Common> {
         &self.common
+    }
+
+    /// Access to the mail account in the settings.
+    pub fn mail_tokens(&self) -> Arc<MailTokens> {
+        self.mail_tokens.clone()
     }
 
     /// Takes messages.

@@ -9,7 +9,7 @@
 //! | `strategy`, `stats`, `events` | retries of queues; what is counted; what people who look for mistakes are shown |
 //! | `alarm_rules`, `calculated_fields` | evaluators of alarm rules and of fields, without I/O |
 //! | `fields`, `feed` | the fields in force of all tenants; how they learn of changed values |
-//! | `accounts` | what is set for outside services; the platform's own mails |
+//! | `accounts` | what is set for outside services; the platform's own mails and text messages |
 //! | `push`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
 //! | `replay` | what a chain would have done with stored telemetry |
 //! | `engine` | all of it together |

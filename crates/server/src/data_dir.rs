@@ -86,6 +86,10 @@ impl DataDir {
         Ok(true)
     }
 
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.root.join("journal")
     }

@@ -9,6 +9,7 @@ mod timer;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use axum::extract::ConnectInfo;
 use fieldline_core::logging::LogGate;
 use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -257,7 +259,22 @@ impl Acceptor {
         let service = TowerToHyperService::new(tower::service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(|body| TimedBody::new(body, patience));
             request.extensions_mut().insert(ConnectInfo(peer));
-            routes.clone().oneshot(request)
+            // Who asks first whether to send the body is told to send it by reading it.
+            let unread = match request.headers().contains_key(EXPECT) {
+                true => None,
+                false => request.body_mut().unread(),
+            };
+            let answered = routes.clone().oneshot(request);
+            async move {
+                let mut answer = answered.await?;
+                if let Some(unread) = unread
+                    && !unread.discard().await
+                {
+                    let close = HeaderValue::from_static("close");
+                    answer.headers_mut().insert(CONNECTION, close);
+                }
+                Ok::<_, Infallible>(answer)
+            }
         }));
         let socket = TokioIo::new(MustRead::new(socket, self.write_timeout, held));
         let connection = self.protocol.serve_connection(socket, service).with_upgrades();

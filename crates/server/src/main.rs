@@ -9,6 +9,7 @@ mod housekeeping;
 mod http;
 mod limits;
 mod logging;
+mod machine;
 mod probes;
 mod rules;
 mod serve;

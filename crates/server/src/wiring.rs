@@ -22,7 +22,7 @@ use fieldline_core::sessions::Sessions;
 use fieldline_core::usage::ApiUsage;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::json::JsonRules;
-use fieldline_rules::accounts::SmtpMails;
+use fieldline_rules::accounts::{ProviderSms, SmtpMails};
 use fieldline_rules::catalog::{Catalog, Tester};
 use fieldline_rules::engine::{Engine, QueueListener};
 use fieldline_rules::replay::{Replayer, Reprocessor};
@@ -36,6 +36,7 @@ use crate::banner;
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::housekeeping::Housekeeping;
+use crate::machine::LocalMachine;
 use crate::serve::ServeError;
 use crate::shutdown::{Deadline, Stop};
 
@@ -123,7 +124,9 @@ impl Stores {
                 .map_err(ServeError::start)?,
             token_settings: fieldline_api::stored_token_settings(&*self.database.entity_stores().settings)
                 .await?,
-            mailer: Arc::new(SmtpMails),
+            mailer: Arc::new(SmtpMails(core.rules.mail_tokens())),
+            sms: Arc::new(ProviderSms::default()),
+            machine: Arc::new(LocalMachine::new(dir.root())),
             rule_engine: core.rules.pusher(),
             rest_calls: core.rest_calls.clone(),
             devices: core.sessions.clone(),
@@ -290,6 +293,7 @@ impl Core {
             ingest: ingest.clone(),
         }));
         tokio::spawn(fieldline_rules::stats::report(rules.clone()));
+        tokio::spawn(rules.mail_tokens().keep_open());
         let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
         let unfinished = rules.common().services.rules.ota_packages.discard_unfinished();
         if let Err(error) = unfinished.await {

@@ -80,6 +80,7 @@ row(
 )
 assignable("entityView", "view", "make_view")
 row("GET /api/entityViews", "- + + o o", call(query=lambda w, fresh: {"entityViewIds": w.view}), shows="view")
+row("GET /api/entityViews/list", "- + + o o", call(query=lambda w, fresh: {"entityViewIds": w.view}), shows="view")
 row("GET /api/entityView/types", "- + + + o", shows="default")
 TELEMETRY = "/api/plugins/telemetry/{entityType}/{entityId}"
 OF_VIEW = {"entityType": "ENTITY_VIEW", "entityId": thing("view")}

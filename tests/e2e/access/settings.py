@@ -13,6 +13,20 @@ row("GET /api/admin/settings/{key}", "+ - - - -", call(key="general"))
 row("POST /api/admin/settings", "+ - - - -", call(SETTINGS))
 # Nobody listens there.
 row("POST /api/admin/settings/testMail", "! - - - -", call(MAIL))
+SMPP = {"type": "SMPP", "host": "127.0.0.1", "port": 1, "systemId": "a", "password": "b"}
+SMS = {"providerConfiguration": SMPP, "numberTo": "+4912345", "message": "hi"}
+row("POST /api/admin/settings/testSms", "! - - - -", call(SMS))
+row("GET /api/admin/mail/oauth2/loginProcessingUrl", "+ - - - -")
+# No account is set.
+row("GET /api/admin/mail/oauth2/authorize", "! - - - -")
+row(
+    "GET /api/admin/mail/oauth2/code",
+    "! ! ! ! !",
+    call(query={"code": "guess", "state": "guess"}),
+    public=True,
+)
+row("GET /api/mail/config/template", "+ + - - +", shows="smtpHost")
+row("GET /api/admin/systemInfo", "+ - - - -")
 row("GET /api/admin/featuresInfo", "+ - - - -")
 row("GET /api/admin/updates", "+ - - - -")
 row("GET /api/system/info", "+ + + + +")

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import base64
 import email
 import email.policy
 import socketserver
 import threading
 import time
+from collections.abc import Callable
 from email.message import EmailMessage
 
 
 class Mailbox:
-    """Speaks as much SMTP as a client needs to hand over a mail."""
+    """Speaks as much SMTP as a client needs to hand over a mail.
 
-    def __init__(self):
+    With ``xoauth2`` it takes mails of that user with that access token alone.
+    """
+
+    def __init__(self, xoauth2: Callable[[], tuple[str, str]] | None = None):
         mailbox = self
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self):
                 self.answer("220 mail.example.org")
+                trusted = xoauth2 is None
                 for line in iter(self.rfile.readline, b""):
                     command = line.strip().upper().split(b" ")[0]
                     if command == b"QUIT":
                         self.answer("221 bye")
                         return
+                    if command == b"EHLO" and xoauth2:
+                        self.answer("250-mail.example.org")
+                        self.answer("250 AUTH XOAUTH2")
+                        continue
+                    if command == b"AUTH":
+                        user, token = xoauth2()
+                        shown = base64.b64decode(line.split()[-1]).decode()
+                        trusted = shown == f"user={user}\1auth=Bearer {token}\1\1"
+                        self.answer("235 welcome" if trusted else "535 no")
+                        continue
+                    if not trusted and command == b"MAIL":
+                        self.answer("530 who are you")
+                        continue
                     if command != b"DATA":
                         self.answer("250 fine")
                         continue

@@ -47,6 +47,7 @@ enum Shape {
     Rpc,
     RuleEngine,
     SetEnabled,
+    TestSms,
     Logout,
 }
 
@@ -86,6 +87,7 @@ impl Audited {
             }
             ["api", "rule-engine", ..] => Shape::RuleEngine,
             ["api", "user", _, "userCredentialsEnabled"] => Shape::SetEnabled,
+            ["api", "admin", "settings", "testSms"] => Shape::TestSms,
             ["api", "alarm", _, "ack"] => Shape::Alarm(ActionType::AlarmAck),
             ["api", "alarm", _, "clear"] => Shape::Alarm(ActionType::AlarmClear),
             ["api", "alarm", _, "assign", _] => Shape::Alarm(ActionType::AlarmAssigned),
@@ -99,7 +101,12 @@ impl Audited {
         };
         let also_success = matches!(
             shape,
-            Shape::Credentials | Shape::Rpc | Shape::RuleEngine | Shape::SetEnabled | Shape::Logout
+            Shape::Credentials
+                | Shape::Rpc
+                | Shape::RuleEngine
+                | Shape::SetEnabled
+                | Shape::TestSms
+                | Shape::Logout
         );
         Some(Self { shape, also_success })
     }
@@ -183,6 +190,10 @@ impl Audited {
                     _ => ActionType::Activated,
                 };
                 found(action, user, json!({ "entityId": user.id.to_string() }))
+            }
+            Shape::TestSms if posts => {
+                let data = json!({ "number": body.get("numberTo") });
+                found(ActionType::SmsSent, who.user.into(), data)
             }
             Shape::Logout => found(ActionType::Logout, who.user.into(), json!({})),
             _ => return None,

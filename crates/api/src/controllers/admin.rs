@@ -1,14 +1,16 @@
-//! Settings of the installation: the address it is reached under, the mail server, and others that are kept as they are.
+//! Settings of the installation: the address it is reached under, the mail server, who sends text messages, and others that
+//! are kept as they are.
 
 use axum::Json;
 use axum::extract::{Path, State};
 use fieldline_core::audit::{hide_secrets, is_secret};
 use fieldline_model::entity::AdminSettings;
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa_axum::routes;
 
+use super::admin_mail;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, S};
 use crate::error::{ApiError, ApiResult};
@@ -18,6 +20,12 @@ use crate::state::{Api, ApiState};
 
 /// Settings that have endpoints of their own, with what must not be seen.
 const OF_THEIR_OWN: [&str; 2] = ["securitySettings", "jwt"];
+/// Under which the provider of text messages is set.
+const SMS: &str = "sms";
+/// Longest phone number, in bytes.
+const MAX_NUMBER: usize = 64;
+/// Longest text message, in bytes; providers take less.
+const MAX_MESSAGE: usize = 16_384;
 /// Largest settings, in bytes.
 const MAX_SETTINGS: usize = 65_536;
 
@@ -26,6 +34,7 @@ pub(super) fn routes() -> Routes {
         .add(S, routes!(get))
         .add(S, routes!(save))
         .add(S, routes!(test_mail))
+        .add(S, routes!(test_sms))
         .add(S, routes!(features))
 }
 
@@ -77,6 +86,13 @@ fn keep_secrets(new: &mut Value, old: &Value) {
     }
 }
 
+/// The same with the settings of a key. Secrets of one provider of text messages are nothing to another one.
+fn keep_known(key: &str, new: &mut Value, old: &Value) {
+    if key != SMS || new.get("type") == old.get("type") {
+        keep_secrets(new, old);
+    }
+}
+
 /// The settings of a key.
 #[utoipa::path(get, path = "/api/admin/settings/{key}", tag = "admin", operation_id = "getAdminSettings",
     params(("key" = String, Path)), responses((status = 200, body = AdminSettings)))]
@@ -113,8 +129,14 @@ async fn save(State(api): State<Api>, Body(settings): Body<AdminSettings>) -> Ap
             "The settings take more than {MAX_SETTINGS} bytes!"
         )));
     }
-    if let Some(old) = api.entities.settings.admin(key).await? {
-        keep_secrets(&mut json_value, &old.json_value);
+    let old = api.entities.settings.admin(key).await?.map(|old| old.json_value);
+    if let Some(old) = &old {
+        keep_known(key, &mut json_value, old);
+    }
+    match key {
+        MAIL => admin_mail::sync_token(&mut json_value, old.as_ref()),
+        SMS => api.sms.check(&json_value).map_err(ApiError::bad_request)?,
+        _ => {}
     }
     let saved = AdminSettings {
         id: Some(settings.id.unwrap_or(AdminSettingsId(new_uuid()))),
@@ -149,6 +171,41 @@ async fn test_mail(
     sent.map_err(|error| ApiError::bad_request(error.message()))
 }
 
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct TestSmsRequest {
+    /// Who sends it: settings as they are saved under the key `sms`.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    provider_configuration: Value,
+    /// Phone number of the receiver.
+    #[serde(default)]
+    number_to: String,
+    /// Text.
+    #[serde(default)]
+    message: String,
+}
+
+/// Sends a text message through the provider of the request, which need not be saved yet.
+#[utoipa::path(post, path = "/api/admin/settings/testSms", tag = "admin", operation_id = "sendTestSms",
+    request_body = TestSmsRequest, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
+async fn test_sms(State(api): State<Api>, Body(request): Body<TestSmsRequest>) -> ApiResult<()> {
+    let failed = |error: &str| ApiError::bad_request(format!("Unable to send SMS: {error}"));
+    let number = request.number_to.trim();
+    if number.is_empty() || number.len() > MAX_NUMBER || number.contains(',') {
+        return Err(failed("one phone number should be specified"));
+    }
+    if request.message.is_empty() || request.message.len() > MAX_MESSAGE {
+        return Err(failed("a message should be specified, and no long one"));
+    }
+    let mut provider = request.provider_configuration;
+    if let Some(stored) = api.entities.settings.admin(SMS).await? {
+        keep_known(SMS, &mut provider, &stored.json_value);
+    }
+    let sent = api.sms.send(&provider, number, &request.message).await;
+    sent.map_err(|error| failed(&error))
+}
+
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct FeaturesInfo {
@@ -164,7 +221,7 @@ struct FeaturesInfo {
     responses((status = 200, body = FeaturesInfo)))]
 async fn features(State(api): State<Api>) -> ApiResult<Json<FeaturesInfo>> {
     Ok(Json(FeaturesInfo {
-        sms_enabled: api.entities.settings.admin("sms").await?.is_some(),
+        sms_enabled: api.entities.settings.admin(SMS).await?.is_some(),
         email_enabled: api.mails.server().await?.is_some(),
         oauth_enabled: false,
         two_fa_enabled: false,
@@ -190,6 +247,9 @@ mod tests {
         let mut saved = shown.json_value;
         keep_secrets(&mut saved, &stored);
         assert_eq!(saved, stored);
+        let mut of_another = json!({ "type": "SMPP" });
+        keep_known(SMS, &mut of_another, &stored);
+        assert!(of_another.get("password").is_none());
         let mut replaced = json!({ "password": "new" });
         keep_secrets(&mut replaced, &stored);
         assert_eq!(replaced["password"], "new");

@@ -1,19 +1,18 @@
 //! API keys of users.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use fieldline_core::access::{Entity, Operation, Principal};
 use fieldline_model::entity::{ApiKey, ApiKeyInfo, User};
 use fieldline_model::page::PageData;
 use fieldline_model::{ApiKeyId, UserId};
-use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::caller::Caller;
 use crate::endpoint::{Routes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, missing, parse_flag, parse_uuid};
+use crate::extract::{Body, Ids, PageParams, Query, body_bytes, missing, parse_flag, parse_uuid};
 use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
@@ -94,10 +93,13 @@ async fn describe(
     State(api): State<Api>,
     Caller(caller): Caller,
     Ids([id]): Ids<1>,
-    Body(description): Body<Value>,
+    request: Request,
 ) -> ApiResult<Json<ApiKeyInfo>> {
+    let text = String::from_utf8(body_bytes(request, &()).await?.into())
+        .map_err(|_| ApiError::bad_request("The description is no text!"))?;
     let mut key = load(&api, &caller, id).await?;
-    key.description = description.as_str().unwrap_or_default().to_owned();
+    // Some clients send the bare text, others one in JSON.
+    key.description = serde_json::from_str(&text).unwrap_or(text);
     let changed = api.services.api_keys.update(&key).await?;
     api.keys.forget();
     Ok(Json(changed))

@@ -14,7 +14,7 @@ use super::conflict::ConflictParams;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, Query};
+use crate::extract::{Body, Ids, Query, must_not_be_null};
 use crate::state::Api;
 
 pub(super) fn routes() -> Routes {
@@ -81,9 +81,11 @@ async fn save(
 #[derive(Deserialize, utoipa::ToSchema)]
 struct SaveDeviceWithCredentialsRequest {
     /// The device.
-    device: Device,
+    #[schema(value_type = Device)]
+    device: Option<Device>,
     /// Its credentials.
-    credentials: DeviceCredentials,
+    #[schema(value_type = DeviceCredentials)]
+    credentials: Option<DeviceCredentials>,
 }
 
 /// Creates or updates a device together with its credentials.
@@ -94,22 +96,25 @@ async fn save_with_credentials(
     State(api): State<Api>,
     Caller(caller): Caller,
     Query(names): Query<ConflictParams>,
-    Body(mut request): Body<SaveDeviceWithCredentialsRequest>,
+    Body(request): Body<SaveDeviceWithCredentialsRequest>,
 ) -> ApiResult<Json<Device>> {
-    assigned::check_save(&api, &caller, &mut request.device).await?;
-    if let Some(id) = request.device.id
+    let mut device = request.device.ok_or_else(|| must_not_be_null("device"))?;
+    let credentials = request.credentials;
+    let credentials = credentials.ok_or_else(|| must_not_be_null("credentials"))?;
+    assigned::check_save(&api, &caller, &mut device).await?;
+    if let Some(id) = device.id
         && caller.authority == Authority::CustomerUser
     {
         api.load::<Device>(&caller, id.0, Operation::WriteCredentials)
             .await?;
     }
-    let created = request.device.id.is_none();
-    let credentials = NewCredentials::Given(request.credentials);
+    let created = device.id.is_none();
+    let credentials = NewCredentials::Given(credentials);
     let names = names.policy()?;
     let saved = api
         .services
         .devices
-        .save(caller.tenant, request.device, credentials, &names)
+        .save(caller.tenant, device, credentials, &names)
         .await?;
     let entity = Entity::Device(saved.clone());
     api.services.actions.saved(&caller, created, &entity).await;

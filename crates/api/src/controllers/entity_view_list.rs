@@ -25,6 +25,7 @@ pub(super) fn routes() -> Routes {
         .add(TC, routes!(of_customer))
         .add(TC, routes!(infos_of_customer))
         .add(TC, routes!(by_ids))
+        .add(TC, routes!(by_ids_listed))
         .add(TC, routes!(types))
 }
 
@@ -132,7 +133,7 @@ struct EntityViewIds {
 
 /// Those of the entity views that the caller may see.
 #[utoipa::path(get, path = "/api/entityViews", tag = "entity-view",
-    operation_id = "getEntityViewsByIds", params(EntityViewIds),
+    operation_id = "getEntityViewsByIdsV1", params(EntityViewIds),
     responses((status = 200, body = Vec<EntityView>)))]
 async fn by_ids(
     State(api): State<Api>,
@@ -140,6 +141,18 @@ async fn by_ids(
     Query(ids): Query<EntityViewIds>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
     assigned::by_ids(&api, &caller, ("entityViewIds", ids.entity_view_ids)).await
+}
+
+/// Those of the entity views that the caller may see.
+#[utoipa::path(get, path = "/api/entityViews/list", tag = "entity-view",
+    operation_id = "getEntityViewsByIds", params(EntityViewIds),
+    responses((status = 200, body = Vec<EntityView>)))]
+async fn by_ids_listed(
+    state: State<Api>,
+    caller: Caller,
+    ids: Query<EntityViewIds>,
+) -> ApiResult<Json<Vec<EntityView>>> {
+    by_ids(state, caller, ids).await
 }
 
 /// The types that the tenant's entity views have.

@@ -188,7 +188,7 @@ async fn admit(
     note(api, &credentials, Login::Right(now)).await;
     if is_expired(policy, credentials.password_time, now) {
         let token = api.services.users.expired_reset(credentials).await?;
-        return Err(ApiError::credentials_expired(token));
+        return Err(token.map_or_else(wrong, ApiError::credentials_expired));
     }
     Ok(())
 }

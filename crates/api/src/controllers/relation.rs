@@ -8,12 +8,13 @@ use fieldline_model::entity::{Authority, EntityRelation, RelationTypeGroup};
 use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType};
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa_axum::routes;
 
 use crate::caller::Caller;
 use crate::endpoint::{Routes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query, missing, parse_uuid};
+use crate::extract::{Body, Query, missing, must_not_be_null, parse_uuid};
 use crate::state::{Api, ApiState};
 
 pub(super) fn routes() -> Routes {
@@ -68,15 +69,41 @@ async fn store(api: &ApiState, caller: &Principal, relation: EntityRelation) -> 
     Ok(saved)
 }
 
+/// A relation as clients send it; what has to be there is named where it is not.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sent {
+    from: Option<EntityId>,
+    to: Option<EntityId>,
+    #[serde(rename = "type")]
+    relation_type: Option<String>,
+    type_group: Option<RelationTypeGroup>,
+    version: Option<i64>,
+    additional_info: Option<Value>,
+}
+
+impl Sent {
+    fn relation(self) -> ApiResult<EntityRelation> {
+        let relation_type = self.relation_type.unwrap_or_default();
+        if relation_type.trim().is_empty() {
+            return Err(ApiError::bad_request("Validation error: type must not be blank"));
+        }
+        Ok(EntityRelation {
+            from: self.from.ok_or_else(|| must_not_be_null("from"))?,
+            to: self.to.ok_or_else(|| must_not_be_null("to"))?,
+            relation_type,
+            type_group: self.type_group.unwrap_or_default(),
+            version: self.version,
+            additional_info: self.additional_info,
+        })
+    }
+}
+
 /// Creates or replaces a relation.
 #[utoipa::path(post, path = "/api/relation", tag = "entity-relation", operation_id = "saveRelationV1",
     request_body = EntityRelation, responses((status = 200)))]
-async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(relation): Body<EntityRelation>,
-) -> ApiResult<()> {
-    store(&api, &caller, relation).await.map(drop)
+async fn save(State(api): State<Api>, Caller(caller): Caller, Body(relation): Body<Sent>) -> ApiResult<()> {
+    store(&api, &caller, relation.relation()?).await.map(drop)
 }
 
 /// Creates or replaces a relation, and returns it.
@@ -85,9 +112,9 @@ async fn save(
 async fn save_v2(
     State(api): State<Api>,
     Caller(caller): Caller,
-    Body(relation): Body<EntityRelation>,
+    Body(relation): Body<Sent>,
 ) -> ApiResult<Json<EntityRelation>> {
-    store(&api, &caller, relation).await.map(Json)
+    store(&api, &caller, relation.relation()?).await.map(Json)
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{Authority, TenantProfile, UserSettingsType};
 use serde::Serialize;
@@ -21,6 +22,7 @@ pub(super) fn routes() -> Routes {
         .add(STC, routes!(info))
         .add(STC, routes!(params))
         .add(S, routes!(updates))
+        .add(S, routes!(machine))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -117,5 +119,55 @@ async fn updates() -> Json<UpdateMessage> {
         update_available: false,
         current_version: VERSION,
         latest_version: VERSION,
+    })
+}
+
+/// The program and the machine it runs on.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SystemInfo {
+    /// Always: there is one process.
+    monolith: bool,
+    system_data: Vec<SystemInfoData>,
+}
+
+/// How busy a machine is. What it does not say is left open.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SystemInfoData {
+    service_id: &'static str,
+    service_type: &'static str,
+    /// How busy all processors are, percent.
+    cpu_usage: Option<u64>,
+    /// Processors that the program may use.
+    cpu_count: Option<u64>,
+    /// Memory in use, percent.
+    memory_usage: Option<u64>,
+    /// Memory that the program may use, bytes.
+    total_memory: Option<u64>,
+    /// Room in use where data is kept, percent.
+    disc_usage: Option<u64>,
+    /// Room where data is kept, bytes.
+    total_disc_space: Option<u64>,
+}
+
+/// The program and how busy its machine is.
+#[utoipa::path(get, path = "/api/admin/systemInfo", tag = "admin", operation_id = "getSystemInfo",
+    responses((status = 200, body = SystemInfo)))]
+async fn machine(State(api): State<Api>) -> Json<SystemInfo> {
+    let figures = api.machine.figures().await;
+    let this = SystemInfoData {
+        service_id: SERVICE_ID,
+        service_type: "MONOLITH",
+        cpu_usage: figures.cpu_usage,
+        cpu_count: figures.cpu_count,
+        memory_usage: figures.memory_usage,
+        total_memory: figures.total_memory,
+        disc_usage: figures.disk_usage,
+        total_disc_space: figures.total_disk,
+    };
+    Json(SystemInfo {
+        monolith: true,
+        system_data: vec![this],
     })
 }

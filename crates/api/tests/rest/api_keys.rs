@@ -60,6 +60,10 @@ async fn a_key_opens_what_its_user_may_see_as_long_as_it_counts() {
         "other"
     );
     assert_eq!(
+        put(&admin, &format!("{path}/description"), "bare text").await["description"],
+        "bare text"
+    );
+    assert_eq!(
         put(&admin, &format!("{path}/enabled/false"), "").await["enabled"],
         false
     );

@@ -82,7 +82,7 @@ async fn a_dashboard_is_exported_as_it_was_imported() {
     let profile = admin.post("/api/assetProfile", &profile).await;
     assert_eq!(
         admin.refused("DELETE", &path, &Value::Null).await.2,
-        "The dashboard referenced by the asset profiles cannot be deleted!"
+        "The dashboard is referenced by an asset profile"
     );
     admin.delete(&format!("/api/assetProfile/{}", id(&profile))).await;
     admin.delete(&path).await;

@@ -1,8 +1,16 @@
 //! Bulk imports from CSV.
 
-use serde_json::json;
+use std::sync::Arc;
 
+use async_trait::async_trait;
 use fieldline_api::Options;
+use fieldline_core::access::Principal;
+use fieldline_core::downlink::NoDeviceLink;
+use fieldline_core::ports::{AttributeRow, AttributeStore, StoreError, StoreErrorKind, StoreResult};
+use fieldline_core::services::{Context, ImportLinks, Services};
+use fieldline_model::Subject;
+use fieldline_model::timeseries::{Attribute, AttributeScope};
+use serde_json::json;
 
 use crate::world::{World, id};
 
@@ -153,4 +161,94 @@ async fn texts_stay_texts_where_that_is_set() {
             assert_eq!(admin.get(&path).await[key][0]["value"], expected, "{key}");
         }
     }
+}
+
+/// Fails where somebody saves the text `poison`.
+struct Failing(Arc<dyn AttributeStore>);
+
+#[async_trait]
+impl AttributeStore for Failing {
+    async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        let is_poison = |row: &AttributeRow<'_>| row.values.windows(6).any(|text| text == b"poison");
+        if rows.iter().any(is_poison) {
+            return Err(StoreError::new(StoreErrorKind::Unavailable, "not now"));
+        }
+        self.0.save(rows).await
+    }
+
+    async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
+        self.0.save_relaxed(rows).await
+    }
+
+    async fn get(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: Option<&[String]>,
+    ) -> StoreResult<Vec<Attribute>> {
+        self.0.get(subject, scope, keys).await
+    }
+
+    async fn delete(
+        &self,
+        subject: Subject,
+        scope: AttributeScope,
+        keys: &[String],
+    ) -> StoreResult<Vec<String>> {
+        self.0.delete(subject, scope, keys).await
+    }
+
+    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
+        self.0.delete_subject(subject).await
+    }
+}
+
+#[tokio::test]
+async fn what_is_stored_before_a_failure_is_answered() {
+    let world = World::demo().await;
+    let services = Services::new(Context {
+        attributes: Arc::new(Failing(world.context.attributes.clone())),
+        ..world.context.clone()
+    });
+    let users = &world.context.stores.users;
+    let user = users.by_email("tenant@thingsboard.org").await.unwrap().unwrap();
+    let links = ImportLinks {
+        usage: &world.usage,
+        devices: &NoDeviceLink,
+        type_cast: true,
+    };
+    let import = async |file: &str| {
+        let columns =
+            json!([{ "type": "NAME" }, { "type": "LABEL" }, { "type": "SERVER_ATTRIBUTE", "key": "a" }]);
+        let mapping = json!({ "columns": columns, "update": true });
+        let request = serde_json::from_value(json!({ "file": file, "mapping": mapping })).unwrap();
+        services
+            .imports
+            .devices(&Principal::of(&user), links, request)
+            .await
+    };
+    // A name that comes again is stored after the lines before, together with those of other names.
+    let result = import("one,x,1\none,y,poison\none,z,2\ntwo,x,poison\ntwo,y,2")
+        .await
+        .unwrap();
+    assert_eq!((result.created, result.updated, result.errors), (1, 0, 4));
+    assert_eq!(
+        result.errors_list,
+        [
+            "Line 2: The values were not stored: not now",
+            "Line 3: not now",
+            "Line 4: not now",
+            "Line 5: not now"
+        ]
+    );
+    let admin = world.admin().await;
+    let one = admin.get("/api/tenant/device?deviceName=one").await;
+    assert_eq!(one["label"], "y");
+    let values = format!(
+        "/api/plugins/telemetry/DEVICE/{}/values/attributes?keys=a",
+        id(&one)
+    );
+    assert_eq!(admin.get(&values).await[0]["value"], 1);
+    let nothing = import("three,x,poison").await;
+    assert!(nothing.is_err(), "nothing was stored");
 }

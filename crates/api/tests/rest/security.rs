@@ -1,5 +1,6 @@
 //! Rules for passwords, lock-out and tokens.
 
+use fieldline_core::services::Services;
 use serde_json::{Value, json};
 
 use crate::world::{NOW, World, id, no};
@@ -82,6 +83,27 @@ async fn old_and_weak_passwords_are_replaced_before_anybody_comes_in() {
         no(401, 10, "Invalid username or password"),
         "no token for those who guess"
     );
+}
+
+#[tokio::test]
+async fn of_log_ins_at_the_same_time_all_get_the_means_to_replace_an_expired_password() {
+    let world = World::demo().await;
+    let services = Services::new(world.context.clone());
+    let stores = &world.context.stores.users;
+    let user = stores.by_email("tenant@thingsboard.org").await.unwrap().unwrap();
+    // Both have read the credentials before either has made a token.
+    let credentials = stores.credentials(user.id.unwrap()).await.unwrap().unwrap();
+    let first = services.users.expired_reset(credentials.clone()).await.unwrap();
+    let second = services.users.expired_reset(credentials.clone()).await.unwrap();
+    assert!(first.is_some() && first == second);
+    let now = stores.credentials(user.id.unwrap()).await.unwrap().unwrap();
+    services
+        .users
+        .set_password(&user, now, "a new one")
+        .await
+        .unwrap();
+    let too_late = services.users.expired_reset(credentials).await.unwrap();
+    assert_eq!(too_late, None, "the old password is good for nothing any longer");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id, no};
+use crate::world::{Client, NOW, World, id, no};
 
 fn mail_server() -> Value {
     json!({ "key": "mail", "jsonValue": {
@@ -80,6 +80,114 @@ async fn settings_are_saved_and_their_secrets_never_shown() {
         .await;
     assert_eq!((status, code), (400, 31));
     assert!(message.contains("no such host"), "{message}");
+}
+
+#[tokio::test]
+async fn text_messages_are_tried_out_with_secrets_that_are_never_shown() {
+    let world = World::demo().await;
+    let sysadmin = world.sysadmin().await;
+    let smpp = json!({ "type": "SMPP", "host": "sms.example.org", "password": "very secret" });
+    let test = "/api/admin/settings/testSms";
+    let to = |provider: &Value| json!({ "providerConfiguration": provider, "numberTo": " +4912345 ", "message": "hi" });
+    sysadmin.post(test, &to(&smpp)).await;
+    assert_eq!(world.phones.take(), [("+4912345".to_owned(), "hi".to_owned())]);
+
+    let settings = |provider: &Value| json!({ "key": "sms", "jsonValue": provider });
+    let bare = json!({ "type": "SMPP", "host": "sms.example.org" });
+    let refused = sysadmin
+        .refused("POST", "/api/admin/settings", &settings(&bare))
+        .await;
+    assert_eq!(refused, no(400, 31, "password: must not be empty"));
+    assert_eq!(sysadmin.get("/api/admin/featuresInfo").await["smsEnabled"], false);
+    sysadmin.post("/api/admin/settings", &settings(&smpp)).await;
+    let shown = sysadmin.get("/api/admin/settings/sms").await;
+    assert_eq!(shown["jsonValue"], bare);
+    assert_eq!(sysadmin.get("/api/admin/featuresInfo").await["smsEnabled"], true);
+    // What was not shown is known, but nothing to another provider.
+    sysadmin.post(test, &to(&shown["jsonValue"])).await;
+    let other = json!({ "type": "TWILIO" });
+    assert_eq!(
+        sysadmin.refused("POST", test, &to(&other)).await,
+        no(400, 31, "Unable to send SMS: password: must not be empty")
+    );
+    let wrong = json!({ "type": "SMPP", "password": "guess" });
+    assert_eq!(
+        sysadmin.refused("POST", test, &to(&wrong)).await,
+        no(400, 31, "Unable to send SMS: wrong password")
+    );
+    for (number, message) in [("", "hi"), ("+1,+2", "hi"), ("+4912345", "")] {
+        let body = json!({ "providerConfiguration": smpp, "numberTo": number, "message": message });
+        assert_eq!(sysadmin.refused("POST", test, &body).await.0, 400);
+    }
+    assert_eq!(world.phones.take().len(), 1);
+}
+
+#[tokio::test]
+async fn an_administrator_allows_the_use_of_a_mail_account_once() {
+    let world = World::demo().await;
+    let (sysadmin, browser) = (world.sysadmin().await, world.nobody());
+    let authorize = "/api/admin/mail/oauth2/authorize?prevUri=/settings/mail";
+    assert_eq!(sysadmin.refused("GET", authorize, &Value::Null).await.0, 404);
+    let mut server = json!({ "key": "mail", "jsonValue": {
+        "smtpHost": "mail.example.org", "enableOauth2": true, "providerId": "OFFICE_365", "clientId": "c",
+        "clientSecret": "s", "authUri": "https://provider.example.org/auth", "tokenGenerated": true,
+    } });
+    let saved = sysadmin.post("/api/admin/settings", &server).await;
+    assert_eq!(saved["jsonValue"]["tokenGenerated"], false);
+    assert_eq!(
+        sysadmin.get("/api/admin/mail/oauth2/loginProcessingUrl").await,
+        "/api/admin/mail/oauth2/code"
+    );
+    let begin = async |path: &str| {
+        let url = sysadmin.get(path).await;
+        let state = url
+            .as_str()
+            .unwrap()
+            .strip_prefix("https://provider.example.org/auth?state=");
+        format!("/api/admin/mail/oauth2/code?state={}", state.unwrap())
+    };
+    let code = begin(authorize).await;
+    for wrong in [
+        "/api/admin/mail/oauth2/code?code=good",
+        "/api/admin/mail/oauth2/code?code=good&state=guess",
+    ] {
+        let refused = browser.refused("GET", wrong, &Value::Null).await;
+        assert_eq!(
+            refused,
+            no(400, 31, "Refresh token was not generated, invalid state param")
+        );
+    }
+    assert_eq!(browser.send("GET", &format!("{code}&code=good"), "").await.0, 303);
+    let again = browser.send("GET", &format!("{code}&code=good"), "").await;
+    assert_eq!(again.0, 400, "an answer counts once");
+    for (answer, reason) in [
+        (
+            "error=access_denied",
+            "Refresh token was not generated, the provider answered 'access_denied'",
+        ),
+        ("code=bad", "invalid_grant"),
+    ] {
+        let code = begin("/api/admin/mail/oauth2/authorize").await;
+        let refused = browser
+            .refused("GET", &format!("{code}&{answer}"), &Value::Null)
+            .await;
+        assert_eq!(refused, no(400, 31, reason));
+    }
+    let settings = &world.context.stores.settings;
+    let stored = settings.admin("mail").await.unwrap().unwrap().json_value;
+    assert_eq!(
+        (&stored["refreshToken"], &stored["refreshTokenExpires"]),
+        (&json!("token of \"s\""), &json!(NOW + 90 * 86_400_000))
+    );
+    let shown = sysadmin.get("/api/admin/settings/mail").await;
+    assert_eq!(shown["jsonValue"]["tokenGenerated"], true);
+    assert!(!shown.to_string().contains("token of"));
+    // With another client the token is good for nothing.
+    server["jsonValue"]["clientId"] = json!("another");
+    let saved = sysadmin.post("/api/admin/settings", &server).await;
+    assert_eq!(saved["jsonValue"]["tokenGenerated"], false);
+    let stored = settings.admin("mail").await.unwrap().unwrap().json_value;
+    assert!(stored.get("refreshToken").is_none());
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ async fn users_belong_where_their_authority_says_and_stay_there() {
         ),
         (
             json!({ "email": "Tenant@ThingsBoard.org", "authority": "TENANT_ADMIN" }),
-            "User with email 'Tenant@ThingsBoard.org'  already present in database!",
+            "User with email 'Tenant@ThingsBoard.org' already present in database!",
         ),
     ] {
         assert_eq!(admin.refused("POST", path, &body).await, no(400, 31, message));

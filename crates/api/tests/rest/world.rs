@@ -11,7 +11,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::calls::Calls;
-use fieldline_core::ports::{Mail, MailSender, RuleEngine, StoreResult};
+use fieldline_core::ports::{Mail, MailSender, RuleEngine, SmsSender, StoreResult, UnknownMachine};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
 use fieldline_core::services::{Context, DeviceMoves, Onboarding};
 use fieldline_core::sessions::Sessions;
@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) rest_calls: Arc<RestCallers>,
     /// What was mailed to people.
     pub(crate) mails: Arc<Mailbox>,
+    /// What was sent to phones.
+    pub(crate) phones: Arc<Phones>,
     _dir: TempDir,
 }
 
@@ -103,6 +105,49 @@ impl MailSender for Mailbox {
         self.0.lock().unwrap().push(mail.clone());
         Ok(())
     }
+
+    fn consent_url(&self, server: &Value, state: &str) -> Result<String, String> {
+        let base = server["authUri"].as_str().ok_or("authUri: must not be empty")?;
+        Ok(format!("{base}?state={state}"))
+    }
+
+    async fn redeem(&self, server: &Value, code: &str) -> Result<String, String> {
+        match code {
+            "good" => Ok(format!("token of {}", server["clientSecret"])),
+            _ => Err("invalid_grant".to_owned()),
+        }
+    }
+}
+
+/// A provider of text messages that keeps them, for those who know its password.
+#[derive(Default)]
+pub(crate) struct Phones(Mutex<Vec<(String, String)>>);
+
+impl Phones {
+    /// What has come since it was last asked: number and text.
+    pub(crate) fn take(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl SmsSender for Phones {
+    fn check(&self, provider: &Value) -> Result<(), String> {
+        match provider["password"].as_str() {
+            Some(_) => Ok(()),
+            None => Err("password: must not be empty".to_owned()),
+        }
+    }
+
+    async fn send(&self, provider: &Value, number: &str, message: &str) -> Result<(), String> {
+        self.check(provider)?;
+        if provider["password"] != "very secret" {
+            return Err("wrong password".to_owned());
+        }
+        let sent = (number.to_owned(), message.to_owned());
+        self.0.lock().unwrap().push(sent);
+        Ok(())
+    }
 }
 
 /// Somebody who sends requests, with or without a token.
@@ -130,6 +175,7 @@ impl World {
         let (entities, events) = (context.stores.clone(), context.events.clone());
         let heard = Arc::new(Heard::default());
         let mails = Arc::new(Mailbox::default());
+        let phones = Arc::new(Phones::default());
         let usage = ApiUsage::new(entities.clone(), series, clock.clone());
         events.listen(usage.clone());
         let rest_calls = RestCallers::new("test", WaitLimits::default());
@@ -147,6 +193,8 @@ impl World {
             token_key: TokenKey::random(),
             token_settings: None,
             mailer: mails.clone(),
+            sms: phones.clone(),
+            machine: Arc::new(UnknownMachine),
             rule_engine: heard.clone(),
             rest_calls: rest_calls.clone(),
             devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
@@ -167,6 +215,7 @@ impl World {
             heard,
             rest_calls,
             mails,
+            phones,
             _dir: dir,
         }
     }

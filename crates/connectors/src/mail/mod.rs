@@ -3,8 +3,10 @@
 mod client;
 mod config;
 mod message;
+mod oauth2;
 mod stream;
 
 pub use client::MailClient;
 pub use config::{SendEmailConfig, SmtpConfig, SmtpProtocol};
 pub use message::Email;
+pub use oauth2::{Grant, MailAccess};

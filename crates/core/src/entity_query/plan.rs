@@ -122,6 +122,14 @@ impl Plan {
                 page.page
             )));
         }
+        if let Some(sort) = &page.sort_order
+            && sort.key.key_type == KeyType::EntityField
+            && !is_property(&sort.key.key)
+        {
+            return Err(ServiceError::invalid(
+                "Invalid entity data page link sort property",
+            ));
+        }
         let size = page.page_size.min(MAX_PAGE);
         self.shown = fields.iter().chain(values).cloned().collect();
         self.search = page
@@ -143,6 +151,11 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Whether a text may be the name of a field.
+fn is_property(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 impl EntityQueries {

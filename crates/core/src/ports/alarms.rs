@@ -290,7 +290,7 @@ pub trait AlarmStore: Send + Sync {
         alarm: AlarmId,
         id: AlarmCommentId,
     ) -> StoreResult<Option<AlarmComment>>;
-    /// A page of the comments under an alarm. Sorts by createdTime, the newest first where not told.
+    /// A page of the comments under an alarm. Sorts by createdTime, id, the newest first where not told.
     async fn comments(
         &self,
         tenant: TenantId,

@@ -153,7 +153,7 @@ pub struct ImportRow<E: Assignable> {
 /// What belongs to imported entities and is kept elsewhere.
 #[async_trait]
 pub trait ImportedValues: Send + Sync {
-    /// Saves what belongs to these, which are as good as stored: durable once this returns. Repeating it is harmless.
+    /// Saves what belongs to these: durable once this returns. Repeating it is harmless.
     async fn save(&self, entities: &[EntityId]) -> StoreResult<()>;
 }
 
@@ -182,8 +182,9 @@ pub trait AssignableStore<E: Assignable>: Send + Sync {
     /// Those of the entities of these names that the tenant has.
     async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>>;
     /// Creates and updates many entities, in as few transactions as possible; an answer for each, in their order. One that
-    /// cannot be stored changes nothing about the others. The values of those that can are saved before anybody sees them.
-    /// Fails as a whole only where the store itself does, or that of the values.
+    /// cannot be stored changes nothing about the others. The values of new ones that can are saved before anybody sees them;
+    /// those of the others are left to the caller. Where the store itself fails, or that of the values, those that are not
+    /// stored by then are answered with it; it fails as a whole only where nothing is stored.
     async fn import(
         &self,
         rows: Vec<ImportRow<E>>,

@@ -41,7 +41,8 @@ pub trait AuditStore: Send + Sync {
     /// is left out.
     async fn append(&self, actions: Vec<AuditLog>) -> StoreResult<()>;
     /// A page of actions in a tenant; with the null id, of system administrators. Text search in names of entities and
-    /// users, types and statuses. Sorts by createdTime, entityName, userName, actionType, actionStatus.
+    /// users, types and statuses. Sorts by createdTime, entityType, entityName, userName, actionType,
+    /// actionStatus.
     async fn list(
         &self,
         tenant: TenantId,

@@ -77,7 +77,8 @@ pub trait TenantStore: Send + Sync {
     async fn save(&self, tenant: Tenant, create: bool) -> StoreResult<Tenant>;
     /// The tenant, if it exists.
     async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>>;
-    /// A page of tenants; text search in the title. Sorts by createdTime, title, name, email, region, country, city.
+    /// A page of tenants; text search in the title. Sorts by createdTime, title, name, email, region, country, city,
+    /// tenantProfileName.
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>>;
     /// Those of the tenants that exist.
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>>;
@@ -96,7 +97,7 @@ pub trait TenantProfileStore: Send + Sync {
     async fn default_profile(&self) -> StoreResult<Option<TenantProfile>>;
     /// Makes a profile the only default one; returns whether it exists.
     async fn set_default(&self, id: TenantProfileId) -> StoreResult<bool>;
-    /// A page of profiles; text search in the name. Sorts by createdTime, name, description, isDefault.
+    /// A page of profiles; text search in the name. Sorts by createdTime, id, name, description, isDefault.
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<TenantProfile>>;
     /// Deletes a profile; a conflict while a tenant has it. Returns whether it existed.
     async fn delete(&self, id: TenantProfileId) -> StoreResult<bool>;

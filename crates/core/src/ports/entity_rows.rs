@@ -20,6 +20,9 @@ pub trait EntityRowStore: Send + Sync {
         limit: u32,
     ) -> StoreResult<Vec<Entity>>;
 
+    /// How many entities of a kind all tenants have, together with what belongs to none; 0 for kinds that are not stored.
+    async fn count_everywhere(&self, kind: EntityType) -> StoreResult<u64>;
+
     /// Those of the entities that the tenant has.
     async fn by_ids(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Vec<Entity>>;
 }

@@ -29,6 +29,11 @@ impl StoreErrorKind {
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Unavailable | Self::DiskFull)
     }
+
+    /// The store itself has failed, whatever it was asked.
+    pub const fn is_about_the_store(self) -> bool {
+        matches!(self, Self::Unavailable | Self::DiskFull | Self::Corrupt)
+    }
 }
 
 /// A failed call to a store.

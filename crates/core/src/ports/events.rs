@@ -83,7 +83,8 @@ impl EventFilter {
 pub trait EventStore: Send + Sync {
     /// Stores events, all or none; those whose ids are stored already are left as they are. Writers cut long texts.
     async fn append(&self, events: &[Event]) -> StoreResult<()>;
-    /// A page of the events of an entity. Sorts by createdTime; the text search of the page is of no effect.
+    /// A page of the events of an entity. Sorts by createdTime, ts (the same), id; the text search of the page is
+    /// of no effect.
     async fn list(
         &self,
         tenant: TenantId,

@@ -23,14 +23,37 @@ pub trait MailSender: Send + Sync {
     /// # Errors
     /// Why it was not sent, fit to be shown to an administrator; without passwords.
     async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String>;
+
+    /// Where an administrator allows the platform to send mails by the account of these settings (OAuth 2, RFC 6749 §4.1.1);
+    /// the provider sends `state` back with the code for [`Self::redeem`].
+    ///
+    /// # Errors
+    /// What the settings lack.
+    fn consent_url(&self, server: &Value, state: &str) -> Result<String, String>;
+
+    /// Turns the code that the provider gave into a refresh token (RFC 6749 §4.1.3).
+    ///
+    /// # Errors
+    /// Why there is none, fit to be shown to an administrator; without secrets.
+    async fn redeem(&self, server: &Value, code: &str) -> Result<String, String>;
 }
 
 /// Of a program that sends none.
 pub struct NoMails;
 
+const NO_MAILS: &str = "This program sends no mails";
+
 #[async_trait]
 impl MailSender for NoMails {
     async fn send(&self, _: &Value, _: &Mail) -> Result<(), String> {
-        Err("This program sends no mails".to_owned())
+        Err(NO_MAILS.to_owned())
+    }
+
+    fn consent_url(&self, _: &Value, _: &str) -> Result<String, String> {
+        Err(NO_MAILS.to_owned())
+    }
+
+    async fn redeem(&self, _: &Value, _: &str) -> Result<String, String> {
+        Err(NO_MAILS.to_owned())
     }
 }

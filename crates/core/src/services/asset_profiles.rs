@@ -49,6 +49,7 @@ impl AssetProfiles {
             ("queueName", profile.default_queue_name.as_deref()),
         ])?;
         profiles::check_queue::<AssetProfile>(&self.0, tenant, profile.default_queue_name.as_deref()).await?;
+        profiles::check_dashboard(&self.0, tenant, profile.default_dashboard_id).await?;
         if let Some(chain) = profile.default_rule_chain_id {
             let chains = &self.0.stores.rule_chains;
             let known = chain.entity_type == EntityType::RuleChain

@@ -111,9 +111,9 @@ impl Dashboards {
 
     async fn refuse_named(&self, tenant: TenantId, dashboard: EntityId) -> ServiceResult<()> {
         let stores = &self.0.stores;
-        let refused = |profiles: &str| {
+        let refused = |profile: &str| {
             Err(ServiceError::invalid(format!(
-                "The dashboard referenced by the {profiles} cannot be deleted!"
+                "The dashboard is referenced by {profile}"
             )))
         };
         let mut link = PageLink::first(PAGE);
@@ -125,7 +125,7 @@ impl Dashboards {
                 .iter()
                 .any(|profile| names(&profile.default_dashboard_id))
             {
-                return refused("device profiles");
+                return refused("a device profile");
             }
             let assets = stores.asset_profiles.list(tenant, &link).await?;
             if assets
@@ -133,7 +133,7 @@ impl Dashboards {
                 .iter()
                 .any(|profile| names(&profile.default_dashboard_id))
             {
-                return refused("asset profiles");
+                return refused("an asset profile");
             }
             if !page.has_next && !assets.has_next {
                 return Ok(());

@@ -62,6 +62,7 @@ impl DeviceProfiles {
             (OtaKind::Software, profile.software_id),
         ];
         ota_packages::check_assigned(&self.0, tenant, profile.id, assigned).await?;
+        profiles::check_dashboard(&self.0, tenant, profile.default_dashboard_id).await?;
         profiles::check_queue::<DeviceProfile>(&self.0, tenant, profile.default_queue_name.as_deref()).await
     }
 

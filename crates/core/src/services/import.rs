@@ -1,8 +1,12 @@
 //! Imports of many devices or assets from one CSV text: lines that are wrong are named and left out, the rest is stored in
 //! large transactions.
 //!
-//! What a line says is stored whole: its values go to their store before the transaction with its entity is committed, so
-//! that a crash in between leaves values that nobody can see, and no entity without its values.
+//! What a line says of a new entity is stored whole: its values go to their store before the transaction with the entity is
+//! committed, so that a crash in between leaves values that nobody can see, and no entity without its values. Those of an
+//! entity that is there already are seen at once, so they are stored after it.
+//!
+//! Once something is stored, the answer says so, whatever fails later: lines that are not stored then are named like wrong
+//! ones.
 
 mod asset;
 mod csv;
@@ -19,6 +23,7 @@ use fieldline_model::entity::{ImportColumnType as Column, ImportRequest, ImportR
 use fieldline_model::{CustomerId, EntityId, Subject, TenantId, new_uuid};
 use futures::stream::{self, StreamExt as _};
 use serde_json::Value;
+use tracing::warn;
 
 use self::line::Line;
 use self::values::{OfLine, Values};
@@ -27,7 +32,7 @@ use crate::access::{Kind as _, Principal};
 use crate::audit::raw;
 use crate::downlink::{AttributeUpdate, DeviceLink};
 use crate::events::EntityChange;
-use crate::ports::{Assignable, AssignableStore, ImportRow};
+use crate::ports::{Assignable, AssignableStore, ImportRow, ImportedValues as _, StoreError};
 use crate::usage::{ApiUsage, Feature, Usage, UsageKey};
 
 /// Lines that are stored together.
@@ -107,7 +112,7 @@ impl Imports {
     /// Creates and changes devices. A device is known by its name.
     ///
     /// # Errors
-    /// The mapping makes no sense, or the store failed; what was stored before stays.
+    /// The mapping makes no sense, or the store failed before anything was stored.
     pub async fn devices(
         &self,
         who: &Principal,
@@ -121,7 +126,7 @@ impl Imports {
     /// Creates and changes assets. An asset is known by its name.
     ///
     /// # Errors
-    /// The mapping makes no sense, or the store failed; what was stored before stays.
+    /// The mapping makes no sense, or the store failed before anything was stored.
     pub async fn assets(
         &self,
         who: &Principal,
@@ -155,11 +160,13 @@ impl Imports {
             update: mapping.update == Some(true),
             result: ImportResult::default(),
             problems,
+            broken: None,
         };
         let mut lines = lines.into_iter().peekable();
-        while lines.peek().is_some() {
+        while lines.peek().is_some() && run.broken.is_none() {
             run.batch(next_batch(&mut lines)).await?;
         }
+        run.leave(lines.map(|line| line.number));
         let Run {
             mut problems,
             mut result,
@@ -190,6 +197,8 @@ struct Run<'r, K> {
     update: bool,
     result: ImportResult,
     problems: Vec<(usize, String)>,
+    /// Why the lines that are left are not stored: the store has failed.
+    broken: Option<String>,
 }
 
 /// Lines with what they become.
@@ -200,7 +209,10 @@ impl<'r, K: Import> Run<'r, K> {
     async fn batch(&mut self, lines: Vec<Line>) -> ServiceResult<()> {
         let store = K::Entity::store(&self.context.stores);
         let names: Vec<&str> = lines.iter().filter_map(Line::name).collect();
-        let found = store.by_names(self.who.tenant, &names).await?;
+        let found = match store.by_names(self.who.tenant, &names).await {
+            Ok(found) => found,
+            Err(error) => return self.give_up(lines.iter().map(|line| line.number), error),
+        };
         let mut known: HashMap<String, K::Entity> = found
             .into_iter()
             .map(|entity| (entity.head().name.to_owned(), entity))
@@ -219,6 +231,10 @@ impl<'r, K: Import> Run<'r, K> {
             }
         }
         while !drafts.is_empty() {
+            if self.broken.is_some() {
+                self.leave(drafts.iter().map(|(line, _)| line.number));
+                break;
+            }
             let (now, later) = self.as_many_as_fit(drafts);
             drafts = later;
             if now.is_empty() {
@@ -262,16 +278,48 @@ impl<'r, K: Import> Run<'r, K> {
         let (lines, rows): (Vec<Line>, Vec<_>) = drafts.into_iter().unzip();
         let creates: Vec<bool> = rows.iter().map(|row| row.create).collect();
         let values = self.values(&lines, &rows);
-        let saved = store.import(rows, &values).await?;
-        let entities = saved.iter().flatten().map(id_of);
-        let points: u64 = entities.map(|entity| values.points(entity)).sum();
+        let saved = match store.import(rows, &values).await {
+            Ok(saved) => saved,
+            Err(error) => return self.give_up(lines.iter().map(|line| line.number), error),
+        };
+        let updated: Vec<EntityId> = saved
+            .iter()
+            .zip(&creates)
+            .filter(|(_, create)| !**create)
+            .filter_map(|(saved, _)| Some(id_of(saved.as_ref().ok()?)))
+            .collect();
+        let unsaved = values.save(&updated).await.err();
+        if let Some(error) = &unsaved {
+            warn!(%error, "values of an import were not stored");
+        }
+        let is_whole = |create: bool, line: &Line| create || unsaved.is_none() || !line.has_values();
+        let mut points = 0;
+        for ((line, create), saved) in lines.iter().zip(&creates).zip(&saved) {
+            if let Some(entity) = saved.as_ref().ok().filter(|_| is_whole(*create, line)) {
+                points += values.points(id_of(entity));
+            }
+        }
         self.usage.add(UsageKey::StorageDataPoints, points);
         let now = values.now;
         let mut stored = Vec::with_capacity(lines.len());
-        for ((line, create), saved) in lines.into_iter().zip(creates).zip(saved) {
+        for ((mut line, create), saved) in lines.into_iter().zip(creates).zip(saved) {
             match saved {
-                Ok(entity) => stored.push(Stored { line, create, entity }),
+                Ok(entity) => {
+                    if is_whole(create, &line) {
+                        self.result.created += u32::from(create);
+                        self.result.updated += u32::from(!create);
+                    } else {
+                        let problem = unsaved.as_ref().map_or("", |error| error.message());
+                        self.problems
+                            .push((line.number, format!("The values were not stored: {problem}")));
+                        line.forget_values();
+                    }
+                    stored.push(Stored { line, create, entity });
+                }
                 Err(error) => {
+                    if error.kind().is_about_the_store() {
+                        warn!(%error, line = line.number, "a line of an import was not stored");
+                    }
                     let error = ServiceError::from(error);
                     self.problems.push((line.number, error.message().to_owned()));
                     if let Some(room) = self.room.as_mut().filter(|_| create) {
@@ -280,10 +328,26 @@ impl<'r, K: Import> Run<'r, K> {
                 }
             }
         }
-        self.result.created += stored.iter().map(|one| u32::from(one.create)).sum::<u32>();
-        self.result.updated += stored.iter().map(|one| u32::from(!one.create)).sum::<u32>();
         self.tell(&stored, now).await;
         Ok(())
+    }
+
+    /// Ends an import whose store has failed. Where something is stored already, its answer says what.
+    fn give_up(&mut self, lines: impl Iterator<Item = usize>, error: StoreError) -> ServiceResult<()> {
+        if self.result.created + self.result.updated == 0 {
+            return Err(error.into());
+        }
+        warn!(%error, "an import ends early");
+        self.broken = Some(ServiceError::from(error).message().to_owned());
+        self.leave(lines);
+        Ok(())
+    }
+
+    /// Names lines that are not stored because the store has failed.
+    fn leave(&mut self, lines: impl Iterator<Item = usize>) {
+        if let Some(problem) = &self.broken {
+            self.problems.extend(lines.map(|line| (line, problem.clone())));
+        }
     }
 
     /// What the values of these rows are.

@@ -1,7 +1,7 @@
 //! Rules that hold for profiles of devices and of assets.
 
 use async_trait::async_trait;
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::{DashboardId, EntityId, EntityType, Subject, TenantId};
 
 use super::{Context, ServiceError, ServiceResult, conflict, queues};
 use crate::access::{Kind, noun, title};
@@ -89,6 +89,25 @@ pub(super) async fn check_queue<P: Rules>(
             title(&P::TYPE)
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Whether the dashboard that a profile names is one of the tenant's.
+pub(super) async fn check_dashboard(
+    context: &Context,
+    tenant: TenantId,
+    dashboard: Option<EntityId>,
+) -> ServiceResult<()> {
+    let Some(dashboard) = dashboard else {
+        return Ok(());
+    };
+    let known = dashboard.entity_type == EntityType::Dashboard && {
+        let id = DashboardId(dashboard.id);
+        context.stores.dashboards.info(tenant, id).await?.is_some()
+    };
+    match known {
+        true => Ok(()),
+        false => Err(ServiceError::invalid("Can't assign non-existent dashboard!")),
     }
 }
 

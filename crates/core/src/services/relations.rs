@@ -23,7 +23,9 @@ impl Relations {
     /// # Errors
     /// A rule is broken.
     pub async fn save(&self, tenant: TenantId, relation: EntityRelation) -> ServiceResult<EntityRelation> {
-        validate::required("Relation type", &relation.relation_type)?;
+        if relation.relation_type.trim().is_empty() {
+            return Err(ServiceError::invalid("Relation type should be specified!"));
+        }
         validate::lengths(&[("type", Some(&relation.relation_type))])?;
         let saved = self.0.stores.relations.save(tenant, relation).await?;
         self.0

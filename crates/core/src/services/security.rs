@@ -10,6 +10,7 @@ use super::{Context, ServiceError, ServiceResult, validate};
 /// Under which the settings are kept.
 const KEY: &str = "securitySettings";
 const DEFAULT_MIN_LENGTH: u32 = 6;
+const DEFAULT_MAX_LENGTH: u32 = 72;
 /// Longest password, so that nobody makes the server hash megabytes.
 const MAX_LENGTH: usize = 256;
 const DAY_MS: i64 = 86_400_000;
@@ -47,6 +48,7 @@ impl Security {
         let Some(stored) = stored else {
             let mut settings = SecuritySettings::default();
             settings.password_policy.minimum_length = Some(self.min_length);
+            settings.password_policy.maximum_length = Some(DEFAULT_MAX_LENGTH);
             return Ok(settings);
         };
         serde_json::from_value(stored.json_value)

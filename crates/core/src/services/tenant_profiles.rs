@@ -12,6 +12,85 @@ use crate::ports::StoreErrorKind;
 
 const NAME_TAKEN: &str = "Tenant profile with such name already exists!";
 
+/// The rate limits of a configuration, with what people call them.
+const RATES: [(&str, &str); 27] = [
+    ("transportTenantMsgRateLimit", "Transport tenant messages"),
+    (
+        "transportTenantTelemetryMsgRateLimit",
+        "Transport tenant telemetry messages",
+    ),
+    (
+        "transportTenantTelemetryDataPointsRateLimit",
+        "Transport tenant telemetry data points",
+    ),
+    ("transportDeviceMsgRateLimit", "Transport device messages"),
+    (
+        "transportDeviceTelemetryMsgRateLimit",
+        "Transport device telemetry messages",
+    ),
+    (
+        "transportDeviceTelemetryDataPointsRateLimit",
+        "Transport device telemetry data points",
+    ),
+    ("transportGatewayMsgRateLimit", "Transport gateway messages"),
+    (
+        "transportGatewayTelemetryMsgRateLimit",
+        "Transport gateway telemetry messages",
+    ),
+    (
+        "transportGatewayTelemetryDataPointsRateLimit",
+        "Transport gateway telemetry data points",
+    ),
+    (
+        "transportGatewayDeviceMsgRateLimit",
+        "Transport gateway device messages",
+    ),
+    (
+        "transportGatewayDeviceTelemetryMsgRateLimit",
+        "Transport gateway device telemetry messages",
+    ),
+    (
+        "transportGatewayDeviceTelemetryDataPointsRateLimit",
+        "Transport gateway device telemetry data points",
+    ),
+    ("tenantEntityExportRateLimit", "Entity version creation"),
+    ("tenantEntityImportRateLimit", "Entity version load"),
+    ("tenantNotificationRequestsRateLimit", "Notification requests"),
+    (
+        "tenantNotificationRequestsPerRuleRateLimit",
+        "Notification requests per notification rule",
+    ),
+    ("tenantServerRestLimitsConfiguration", "REST requests for tenant"),
+    (
+        "customerServerRestLimitsConfiguration",
+        "REST requests for customer",
+    ),
+    ("wsUpdatesPerSessionRateLimit", "WS updates per session"),
+    (
+        "cassandraReadQueryTenantCoreRateLimits",
+        "Rest API and WS telemetry Cassandra read queries",
+    ),
+    (
+        "cassandraWriteQueryTenantCoreRateLimits",
+        "Rest API Cassandra write queries",
+    ),
+    (
+        "cassandraReadQueryTenantRuleEngineRateLimits",
+        "Rule Engine telemetry Cassandra read queries",
+    ),
+    (
+        "cassandraWriteQueryTenantRuleEngineRateLimits",
+        "Rule Engine telemetry Cassandra write queries",
+    ),
+    ("edgeEventRateLimits", "Edge events"),
+    ("edgeEventRateLimitsPerEdge", "Edge events per edge"),
+    ("edgeUplinkMessagesRateLimits", "Edge uplink messages"),
+    (
+        "edgeUplinkMessagesRateLimitsPerEdge",
+        "Edge uplink messages per edge",
+    ),
+];
+
 /// Rules about tenant profiles.
 #[derive(Clone)]
 pub struct TenantProfiles(Arc<Context>);
@@ -131,7 +210,33 @@ fn check(profile: &TenantProfile) -> ServiceResult<()> {
             "Tenant profile data configuration should be specified!",
         ));
     }
+    if let Some(Value::Object(configuration)) = profile.profile_data.get("configuration") {
+        RATES
+            .iter()
+            .try_for_each(|rate| check_rate(rate, configuration))?;
+    }
     queues::configured(profile).map(drop)
+}
+
+/// A rate limit must not have two numbers for the same time.
+fn check_rate((name, what): &(&str, &str), configuration: &Map<String, Value>) -> ServiceResult<()> {
+    let text = configuration
+        .get(*name)
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let mut periods: Vec<&str> = text
+        .split(',')
+        .filter_map(|limit| Some(limit.split_once(':')?.1.trim()))
+        .collect();
+    let all = periods.len();
+    periods.sort_unstable();
+    periods.dedup();
+    if periods.len() < all {
+        return Err(ServiceError::invalid(format!(
+            "Validation error: {what} rate limit has duplicate 'Per seconds' configuration."
+        )));
+    }
+    Ok(())
 }
 
 /// Fills in what a configuration leaves out, so that clients always find every field.
@@ -168,13 +273,6 @@ fn default_configuration() -> Map<String, Value> {
         ("cfReevaluationCheckInterval", 60),
         ("alarmsReevaluationInterval", 60),
     ];
-    const RATES: &str = "tenantEntityExportRateLimit tenantEntityImportRateLimit \
-        tenantNotificationRequestsRateLimit tenantNotificationRequestsPerRuleRateLimit \
-        tenantServerRestLimitsConfiguration customerServerRestLimitsConfiguration wsUpdatesPerSessionRateLimit \
-        cassandraReadQueryTenantCoreRateLimits cassandraWriteQueryTenantCoreRateLimits \
-        cassandraReadQueryTenantRuleEngineRateLimits cassandraWriteQueryTenantRuleEngineRateLimits \
-        edgeEventRateLimits edgeEventRateLimitsPerEdge edgeUplinkMessagesRateLimits \
-        edgeUplinkMessagesRateLimitsPerEdge";
     let mut configuration = Map::new();
     configuration.insert("type".to_owned(), "DEFAULT".into());
     configuration.insert("smsEnabled".to_owned(), true.into());
@@ -184,13 +282,8 @@ fn default_configuration() -> Map<String, Value> {
     for (name, value) in NUMBERS {
         configuration.insert(name.to_owned(), value.into());
     }
-    for name in RATES.split_whitespace() {
+    for (name, _) in RATES {
         configuration.insert(name.to_owned(), Value::Null);
-    }
-    for sender in ["Tenant", "Device", "Gateway", "GatewayDevice"] {
-        for what in ["Msg", "TelemetryMsg", "TelemetryDataPoints"] {
-            configuration.insert(format!("transport{sender}{what}RateLimit"), Value::Null);
-        }
     }
     configuration
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::events::EntityChange;
 use crate::password::PasswordError;
-use crate::ports::{Login, UserFilter};
+use crate::ports::{Login, StoreErrorKind, UserFilter};
 
 const TOKEN_LENGTH: usize = 30;
 const ONE_DAY_MS: i64 = 24 * 3_600_000;
@@ -57,7 +57,7 @@ impl Users {
         let stores = &self.0.stores.users;
         self.check(&user).await?;
         user.name.clone_from(&user.email);
-        let taken = format!("User with email '{}'  already present in database!", user.email);
+        let taken = format!("User with email '{}' already present in database!", user.email);
         let saved = if let Some(id) = user.id {
             let old = stores
                 .by_id(id)
@@ -235,24 +235,37 @@ impl Users {
         Ok(Some(Activation { token, ttl_ms }))
     }
 
-    /// The token with which the user of an expired password has to set another one.
+    /// The token with which the user of an expired password has to set another one; `None` where the password that the
+    /// credentials were read with is not the one any longer, or the user may not log in any longer.
     ///
     /// # Errors
     /// The store failed.
-    pub async fn expired_reset(&self, mut credentials: UserCredentials) -> ServiceResult<String> {
-        let now = self.0.now();
-        if let Some(token) = credentials
-            .reset_token
-            .clone()
-            .filter(|token| expiry(token) > now)
-        {
-            return Ok(token);
+    pub async fn expired_reset(&self, mut credentials: UserCredentials) -> ServiceResult<Option<String>> {
+        let shown = credentials.password_hash.clone();
+        loop {
+            let now = self.0.now();
+            let valid = credentials
+                .reset_token
+                .as_ref()
+                .filter(|token| expiry(token) > now);
+            if let Some(token) = valid {
+                return Ok(Some(token.clone()));
+            }
+            let ttl_ms = security::reset_ttl_ms(&self.security().settings().await?);
+            let token = new_token(now + ttl_ms);
+            credentials.reset_token = Some(token.clone());
+            let id = credentials.user_id;
+            match self.0.stores.users.save_credentials(credentials).await {
+                Ok(()) => return Ok(Some(token)),
+                Err(error) if error.kind() == StoreErrorKind::VersionConflict => {}
+                Err(error) => return Err(error.into()),
+            }
+            // Somebody has changed them meanwhile, like another log-in that has just made a token.
+            credentials = self.credentials(id).await?;
+            if credentials.password_hash != shown || !credentials.enabled {
+                return Ok(None);
+            }
         }
-        let ttl_ms = security::reset_ttl_ms(&self.security().settings().await?);
-        let token = new_token(now + ttl_ms);
-        credentials.reset_token = Some(token.clone());
-        self.0.stores.users.save_credentials(credentials).await?;
-        Ok(token)
     }
 
     /// Whether a token to reset a password is known; `Some(false)` where it has expired.

@@ -161,7 +161,9 @@ impl Serialize for Alarm {
         fields.serialize_field("id", &self.id)?;
         fields.serialize_field("createdTime", &self.created_time)?;
         fields.serialize_field("tenantId", &self.tenant_id)?;
-        fields.serialize_field("customerId", &self.customer_id)?;
+        // Clients compare with the null id, as they do with devices.
+        let customer = self.customer_id.unwrap_or(CustomerId::NULL);
+        fields.serialize_field("customerId", &customer)?;
         fields.serialize_field("type", &self.alarm_type)?;
         fields.serialize_field("name", &self.alarm_type)?;
         fields.serialize_field("originator", &self.originator)?;
@@ -286,7 +288,8 @@ mod tests {
         let json = serde_json::to_value(&alarm).unwrap();
         assert_eq!(json["name"], "Hot");
         assert_eq!(json["status"], "CLEARED_UNACK");
-        assert_eq!(json["customerId"], Value::Null);
+        assert_eq!(alarm.customer_id, None);
+        assert_eq!(json["customerId"]["id"], "13814000-1dd2-11b2-8080-808080808080");
         assert_eq!(json["propagateRelationTypes"], serde_json::json!([]));
     }
 }

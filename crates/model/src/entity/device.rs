@@ -1,6 +1,7 @@
 //! Devices, their profiles and credentials.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -288,8 +289,7 @@ pub struct DeviceCredentials {
     #[serde(default)]
     pub device_id: Option<DeviceId>,
     /// How the device proves who it is.
-    #[serde(default)]
-    #[serde(deserialize_with = "super::null_as_default")]
+    #[serde(default, deserialize_with = "given_type")]
     pub credentials_type: CredentialsType,
     /// What the device is looked up by: the token, or a hash; unique in the installation.
     #[serde(default)]
@@ -300,6 +300,12 @@ pub struct DeviceCredentials {
     /// Counts the updates, for optimistic locking.
     #[serde(default)]
     pub version: Option<i64>,
+}
+
+/// Reads a type, which may be left out but not be null.
+fn given_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CredentialsType, D::Error> {
+    let given: Option<CredentialsType> = Option::deserialize(deserializer)?;
+    given.ok_or_else(|| D::Error::custom("Device credentials type should be specified!"))
 }
 
 impl DeviceCredentials {

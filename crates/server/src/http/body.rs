@@ -1,12 +1,14 @@
-//! Bodies of requests that must arrive in time.
+//! Bodies of requests that must arrive in time, and what becomes of those that nobody reads.
 
-use std::future::Future as _;
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Buf as _, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::timer::Timeout;
@@ -20,9 +22,48 @@ pub(super) struct Patience {
     pub(super) whole: Duration,
 }
 
+/// Most of a body that is read for nobody, bytes: beyond that a new connection is cheaper.
+const MOST_UNREAD: usize = 256 << 10;
+/// How long that may take.
+const UNREAD_WITHIN: Duration = Duration::from_millis(500);
+
+/// What is left of a body whose request was answered without reading all of it, such as one with a token that has
+/// expired. Clients send the body in a packet after the head: if the connection were closed on it, they would see their
+/// next request on it fail.
+pub(super) struct Unread<B>(Arc<Mutex<Option<B>>>);
+
+impl<B> Unread<B>
+where
+    B: Body + Unpin,
+{
+    /// Reads the rest, so that the connection can be used again; says whether it is all.
+    pub(super) async fn discard(self) -> bool {
+        let Some(mut body) = self.0.lock().take() else {
+            return true;
+        };
+        let all = async {
+            let mut read = 0;
+            while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+                read += match frame {
+                    Ok(frame) => frame.data_ref().map_or(0, |data| data.remaining()),
+                    Err(_) => return false,
+                };
+                if read > MOST_UNREAD {
+                    return false;
+                }
+            }
+            true
+        };
+        tokio::time::timeout(UNREAD_WITHIN, all).await.unwrap_or(false)
+    }
+}
+
 /// A body that fails when it is late. Reading what has arrived never fails, however late it is read.
-pub(super) struct TimedBody<B> {
-    body: B,
+pub(super) struct TimedBody<B: Body> {
+    /// There until it is dropped.
+    body: Option<B>,
+    /// Where it goes when it is dropped before its end.
+    unread: Option<Arc<Mutex<Option<B>>>>,
     silence: Duration,
     deadline: Instant,
     /// There from the first time that the peer was waited for.
@@ -31,14 +72,35 @@ pub(super) struct TimedBody<B> {
     silent: Option<Timeout>,
 }
 
-impl<B> TimedBody<B> {
+impl<B: Body> TimedBody<B> {
     pub(super) fn new(body: B, patience: Patience) -> Self {
         Self {
-            body,
+            body: Some(body),
+            unread: None,
             silence: patience.silence,
             deadline: Instant::now() + patience.whole,
             late: None,
             silent: None,
+        }
+    }
+
+    /// What will be left of the body when it is dropped; nothing where it has ended already.
+    pub(super) fn unread(&mut self) -> Option<Unread<B>> {
+        if self.body.as_ref().is_none_or(Body::is_end_stream) {
+            return None;
+        }
+        let unread = Arc::default();
+        self.unread = Some(Arc::clone(&unread));
+        Some(Unread(unread))
+    }
+}
+
+impl<B: Body> Drop for TimedBody<B> {
+    fn drop(&mut self) {
+        if let (Some(body), Some(unread)) = (self.body.take(), self.unread.take())
+            && !body.is_end_stream()
+        {
+            *unread.lock() = Some(body);
         }
     }
 }
@@ -55,7 +117,10 @@ where
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+        let Some(body) = &mut self.body else {
+            return Poll::Ready(None);
+        };
+        if let Poll::Ready(frame) = Pin::new(body).poll_frame(context) {
             self.silent = None;
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
@@ -66,6 +131,8 @@ where
             let silent = self.silent.get_or_insert_with(|| Timeout::at(until));
             ready!(Pin::new(silent).poll(context));
         }
+        // Nor is it waited for again.
+        self.unread = None;
         let late = io::Error::new(
             io::ErrorKind::TimedOut,
             "the body of the request did not arrive in time",
@@ -74,11 +141,11 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(SizeHint::new, Body::size_hint)
     }
 }
 
@@ -116,8 +183,7 @@ mod tests {
             let pause = Duration::from_millis(pause);
             let begun = Instant::now();
             let mut body = TimedBody::new(Drip(pause, Box::pin(tokio::time::sleep(pause))), patience);
-            let mut frame =
-                async || std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
+            let mut frame = async || poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
             while frame().await.is_some_and(|frame| frame.is_ok()) {}
             let taken = begun.elapsed();
             assert!(patience.whole <= taken && taken < 2 * patience.whole, "{taken:?}");

@@ -96,6 +96,36 @@ fn a_body_in_time_is_served_and_a_head_beyond_the_limit_is_not() {
 }
 
 #[test]
+fn a_connection_is_used_again_after_a_request_that_was_answered_without_its_body() {
+    runtime().block_on(async {
+        let server = start(HttpOptions::default());
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        let head = "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n";
+        connection.write_all(head.as_bytes()).await.unwrap();
+        // As clients do it that send head and body one after the other.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let next = "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\nnext";
+        connection.write_all(b"hello").await.unwrap();
+        connection.write_all(next.as_bytes()).await.unwrap();
+        let said = answer(connection).await;
+        assert!(
+            said.starts_with("HTTP/1.1 404") && said.contains("HTTP/1.1 200") && said.ends_with("next"),
+            "{said}"
+        );
+
+        // What never ends is not read for ever, and the client is told.
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        let head = "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+        connection.write_all(head.as_bytes()).await.unwrap();
+        let said = answer(connection).await;
+        assert!(
+            said.starts_with("HTTP/1.1 404") && said.contains("connection: close"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
 fn a_peer_that_does_not_read_its_answer_loses_its_connection() {
     runtime().block_on(async {
         let server = start(HttpOptions {

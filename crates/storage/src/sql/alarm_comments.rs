@@ -44,7 +44,10 @@ const LISTING: Listing = Listing {
     table: "alarm_comment",
     select: comment_columns!(),
     joins: "",
-    sorts: &[("createdTime", "alarm_comment.created_time")],
+    sorts: &[
+        ("createdTime", "alarm_comment.created_time"),
+        ("id", "alarm_comment.id"),
+    ],
 };
 
 pub(super) async fn save(

@@ -32,6 +32,7 @@ const LISTING: Listing = Listing {
     joins: "",
     sorts: &[
         ("createdTime", "created_time"),
+        ("entityType", "entity_type"),
         ("entityName", "entity_name"),
         ("userName", "user_name"),
         ("actionType", "action"),
@@ -166,6 +167,7 @@ fn owner(tenant: TenantId) -> Owner {
 fn matching(query: Query, tenant: TenantId, filter: &AuditFilter) -> Query {
     let mut query = match filter.scope {
         AuditScope::Tenant => query,
+        AuditScope::Customer(customer) if customer.is_null() => query.push(" AND customer_id IS NULL"),
         AuditScope::Customer(customer) => query.push(" AND customer_id = ").bind(customer.0),
         AuditScope::User(user) => query.push(" AND user_id = ").bind(user.0),
         AuditScope::Entity(entity) => query

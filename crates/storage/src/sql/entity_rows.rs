@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use fieldline_core::access::Entity;
 use fieldline_core::ports::{DashboardStore as _, EntityRowStore, StoreResult};
 use fieldline_model::entity::{
-    Asset, AssetProfile, Customer, Device, DeviceProfile, EntityView, OtaPackageInfo, Queue, RuleChain,
-    Tenant, TenantProfile, User,
+    Asset, AssetProfile, Customer, Dashboard, Device, DeviceProfile, EntityView, OtaPackageInfo, Queue,
+    RuleChain, Tenant, TenantProfile, User,
 };
 use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
@@ -35,6 +35,19 @@ impl EntityRowStore for EntityRows {
         limit: u32,
     ) -> StoreResult<Vec<Entity>> {
         self.read(tenant, kind, Which::Page(after, limit)).await
+    }
+
+    async fn count_everywhere(&self, kind: EntityType) -> StoreResult<u64> {
+        let all = Owner::Installation;
+        match kind {
+            EntityType::Device => record::count::<Device>(&self.0, all).await,
+            EntityType::Asset => record::count::<Asset>(&self.0, all).await,
+            EntityType::EntityView => record::count::<EntityView>(&self.0, all).await,
+            EntityType::Customer => record::count::<Customer>(&self.0, all).await,
+            EntityType::User => record::count::<User>(&self.0, all).await,
+            EntityType::Dashboard => record::count::<Dashboard>(&self.0, all).await,
+            _ => Ok(0),
+        }
     }
 
     async fn by_ids(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Vec<Entity>> {

@@ -25,7 +25,11 @@ const LISTING: Listing = Listing {
     table: "event",
     select: COLUMNS,
     joins: "",
-    sorts: &[("createdTime", "created_time")],
+    sorts: &[
+        ("createdTime", "created_time"),
+        ("ts", "created_time"),
+        ("id", "event.id"),
+    ],
 };
 
 /// Events in a database.

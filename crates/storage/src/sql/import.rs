@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fieldline_core::ports::{ImportRow, ImportedValues, StoreErrorKind, StoreResult};
+use fieldline_core::ports::{ImportRow, ImportedValues, StoreError, StoreResult};
 use fieldline_model::EntityId;
 use uuid::Uuid;
 
@@ -11,7 +11,8 @@ use super::database::Database;
 use super::query::unreadable;
 use super::record;
 
-/// Stores all that can be stored; an answer for each, in their order. Fails as a whole where the database does.
+/// Stores all that can be stored; an answer for each, in their order. Fails as a whole where the database does before
+/// anything is stored.
 pub(super) async fn all<E: Assigned>(
     database: &Database,
     rows: &[ImportRow<E>],
@@ -27,7 +28,19 @@ pub(super) async fn all<E: Assigned>(
                     *answer = Some(Ok(entity));
                 }
             }
-            Err(error) if !is_about_one(error.kind()) => return Err(error),
+            Err(error) if error.kind().is_about_the_store() => {
+                if !answers.iter().flatten().any(Result::is_ok) {
+                    return Err(error);
+                }
+                // What is stored stays, and is answered.
+                let (kind, message) = (error.kind(), error.message().to_owned());
+                let mut cause = Some(error);
+                for answer in answers.iter_mut().filter(|answer| answer.is_none()) {
+                    let error = cause.take();
+                    *answer = Some(Err(error.unwrap_or_else(|| StoreError::new(kind, &message))));
+                }
+                break;
+            }
             Err(error) if some.len() == 1 => {
                 if let Some(answer) = answers.get_mut(start) {
                     *answer = Some(Err(error));
@@ -44,17 +57,6 @@ pub(super) async fn all<E: Assigned>(
         .into_iter()
         .map(|answer| answer.ok_or_else(|| unreadable("an entity was not answered")))
         .collect()
-}
-
-/// Whether such an error says something about one of the entities, and not about the database.
-const fn is_about_one(kind: StoreErrorKind) -> bool {
-    matches!(
-        kind,
-        StoreErrorKind::Conflict
-            | StoreErrorKind::Invalid
-            | StoreErrorKind::NotFound
-            | StoreErrorKind::VersionConflict
-    )
 }
 
 /// Stores all of them or none.
@@ -85,6 +87,7 @@ async fn attempt<E: Assigned>(
     E::attach(&along, &mut changes).await?;
     let ids: Vec<EntityId> = rows
         .iter()
+        .filter(|row| row.create)
         .filter_map(|row| Some(row.entity.id()?.into()))
         .collect();
     values.save(&ids).await?;

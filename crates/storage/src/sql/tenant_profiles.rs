@@ -69,6 +69,7 @@ const LISTING: Listing = Listing {
     joins: "",
     sorts: &[
         ("createdTime", "created_time"),
+        ("id", "tenant_profile.id"),
         ("name", "search"),
         ("description", "description_key"),
         ("isDefault", "is_default"),

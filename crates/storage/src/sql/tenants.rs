@@ -72,6 +72,9 @@ impl Record for Tenant {
     }
 }
 
+const PROFILE_NAME: &str =
+    "(SELECT tenant_profile.search FROM tenant_profile WHERE tenant_profile.id = tenant.tenant_profile_id)";
+
 const LISTING: Listing = Listing {
     table: Tenant::TABLE,
     select: Tenant::SELECT,
@@ -84,6 +87,7 @@ const LISTING: Listing = Listing {
         ("region", "region_key"),
         ("country", "country_key"),
         ("city", "city_key"),
+        ("tenantProfileName", PROFILE_NAME),
     ],
 };
 

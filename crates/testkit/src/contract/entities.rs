@@ -57,7 +57,10 @@ pub use devices::{
     renaming_a_profile_renames_the_type_of_its_devices,
 };
 pub use events::{events_are_found_by_what_they_hold, events_go_where_they_are_not_wanted_any_more};
-pub use importing::{of_many_assets_the_good_ones_are_stored, of_many_devices_the_good_ones_are_stored};
+pub use importing::{
+    of_an_import_that_fails_halfway_the_stored_half_is_answered, of_many_assets_the_good_ones_are_stored,
+    of_many_devices_the_good_ones_are_stored,
+};
 pub use limits::{
     queries_of_alarms_name_so_many_entities_and_no_more, searches_along_relations_end_at_their_bound,
 };
@@ -129,6 +132,7 @@ macro_rules! entity_contract {
             what_people_did_is_found_by_who_and_what
             what_people_did_is_forgotten_in_time
             of_many_devices_the_good_ones_are_stored
+            of_an_import_that_fails_halfway_the_stored_half_is_answered
             of_many_assets_the_good_ones_are_stored
             keys_are_found_by_their_hash_and_go_with_their_user
             owners_read_back_whole

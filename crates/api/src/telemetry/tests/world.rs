@@ -324,6 +324,8 @@ fn api(
         token_key: TokenKey::random(),
         token_settings: None,
         mailer: Arc::new(fieldline_core::ports::NoMails),
+        sms: Arc::new(fieldline_core::ports::NoSms),
+        machine: Arc::new(fieldline_core::ports::UnknownMachine),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         devices: log.clone(),
         onboarding: Onboarding::new(context.clone()),

@@ -17,7 +17,7 @@ impl Alarms {
     /// Writes a comment under an alarm, or changes one of one's own where it has an id.
     ///
     /// # Errors
-    /// There is no text, no such comment, or somebody else wrote it.
+    /// There is no text, no such comment, or somebody else or the platform wrote it.
     pub async fn comment(
         &self,
         who: &Principal,
@@ -45,6 +45,9 @@ impl Alarms {
             return self.write(Some(who), info, comment).await;
         };
         let old = self.own_comment(who, info, id, "edit").await?;
+        if old.comment_type == Some(AlarmCommentType::System) {
+            return Err(ServiceError::invalid("System alarm comment can't be updated!"));
+        }
         let mut text = text;
         if let Some(fields) = text.as_object_mut() {
             fields.insert("edited".to_owned(), "true".into());

@@ -39,6 +39,11 @@ impl Line {
         scopes.into_iter().filter(|(_, values)| !values.is_empty())
     }
 
+    /// Whether it has attributes or points.
+    pub(super) fn has_values(&self) -> bool {
+        self.attributes().next().is_some() || !self.series.is_empty()
+    }
+
     /// Leaves the values alone that the entity has.
     pub(super) fn forget_values(&mut self) {
         for values in [&mut self.shared, &mut self.server, &mut self.series] {

@@ -1,9 +1,14 @@
 //! Many entities at once.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{EntityStores, ImportRow, StoreErrorKind};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use fieldline_core::ports::{
+    EntityStores, ImportRow, ImportedValues, StoreError, StoreErrorKind, StoreResult,
+};
 use fieldline_model::entity::{Asset, AssetProfile, CredentialsType, Device};
-use fieldline_model::{AssetId, AssetProfileId, CustomerId, DeviceProfileId};
+use fieldline_model::{AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId};
 
 use super::fixture::{NOW, World, token};
 
@@ -119,6 +124,65 @@ pub async fn of_many_devices_the_good_ones_are_stored(stores: &EntityStores) {
             .unwrap()
             .is_empty()
     );
+}
+
+/// Values whose store fails for one entity, and that remember what they were asked to save.
+struct Failing {
+    at: EntityId,
+    asked: Mutex<Vec<EntityId>>,
+}
+
+#[async_trait]
+impl ImportedValues for Failing {
+    async fn save(&self, entities: &[EntityId]) -> StoreResult<()> {
+        self.asked.lock().unwrap().extend(entities);
+        if entities.contains(&self.at) {
+            return Err(StoreError::new(StoreErrorKind::Unavailable, "not now"));
+        }
+        Ok(())
+    }
+}
+
+/// What is stored is answered, though the store of values fails for others later; and values of what is there already are
+/// left to the caller.
+pub async fn of_an_import_that_fails_halfway_the_stored_half_is_answered(stores: &EntityStores) {
+    let mut in_part = 0;
+    // Whichever half is stored first, one of them fails after the other.
+    for at in [0, 3] {
+        let world = World::new(stores, &format!("fails at {at}")).await;
+        let old = world.device("old").await;
+        let row = |entity: Device, create| ImportRow {
+            entity,
+            create,
+            along: None,
+        };
+        let new = |name: &str| row(world.new_device(name), true);
+        let changed = Device { version: None, ..old };
+        // The second is refused, so that they are stored in parts.
+        let rows = vec![new("a"), new("old"), row(changed, false), new("b")];
+        let ids: Vec<DeviceId> = rows.iter().map(|row| row.entity.id.unwrap()).collect();
+        let values = Failing {
+            at: ids[at].into(),
+            asked: Mutex::default(),
+        };
+        let answers = stores.devices.import(rows, &values).await;
+        let asked = values.asked.into_inner().unwrap();
+        assert!(
+            !asked.contains(&ids[2].into()),
+            "seen at once, whatever becomes of the device"
+        );
+        let stored: Vec<bool> = match answers {
+            Ok(answers) => answers.iter().map(Result::is_ok).collect(),
+            Err(_) => vec![false; 4],
+        };
+        assert!(!stored[at]);
+        for n in [0, 3] {
+            let found = stores.devices.by_ids(world.tenant, &[ids[n]]).await.unwrap();
+            assert_eq!(stored[n], found.len() == 1, "{n}");
+        }
+        in_part += usize::from(stored[0] || stored[3]);
+    }
+    assert!(in_part > 0, "one half was stored before the other failed");
 }
 
 /// The same of assets.

@@ -1,0 +1,318 @@
+//! Access to the installation's mail account by OAuth 2: an administrator is sent to the provider, and the provider sends
+//! the browser back with a code, for which it gives a refresh token.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Redirect;
+use fieldline_model::entity::AdminSettings;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa_axum::routes;
+
+use crate::endpoint::{Access, Routes, S, ST};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::Query;
+use crate::mails::MAIL;
+use crate::state::{Api, ApiState};
+
+const CODE_PATH: &str = "/api/admin/mail/oauth2/code";
+/// Where the settings of the mail server are in the web UI.
+const SETTINGS_PAGE: &str = "/settings/outgoing-mail";
+const OFFICE_365: &str = "OFFICE_365";
+/// How long a refresh token of Microsoft counts, milliseconds.
+const OFFICE_365_TTL_MS: i64 = 90 * 86_400_000;
+/// Fields that a refresh token belongs to: with others it is good for nothing.
+const OF_THE_TOKEN: [&str; 6] = [
+    "providerId",
+    "providerTenantId",
+    "clientId",
+    "clientSecret",
+    "redirectUri",
+    "tokenUri",
+];
+const REFRESH_TOKEN: &str = "refreshToken";
+const GENERATED: &str = "tokenGenerated";
+const EXPIRES: &str = "refreshTokenExpires";
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(S, routes!(processing_url))
+        .add(S, routes!(authorize))
+        .add(Access::Public, routes!(code))
+        .add(ST, routes!(templates))
+}
+
+/// Forgets the refresh token where settings of a mail server name another account than the stored ones, and says whether
+/// there is one.
+pub(super) fn sync_token(new: &mut Value, old: Option<&Value>) {
+    if !is_on(given(new, "enableOauth2")) {
+        return;
+    }
+    let is_other = |old: &Value| {
+        OF_THE_TOKEN
+            .iter()
+            .any(|name| given(new, name) != given(old, name))
+    };
+    let is_other = old.is_some_and(is_other);
+    let expires = old.and_then(|old| given(old, EXPIRES)).cloned();
+    let Some(fields) = new.as_object_mut() else {
+        return;
+    };
+    if is_other {
+        fields.remove(REFRESH_TOKEN);
+    } else if let Some(expires) = expires {
+        fields.insert(EXPIRES.to_owned(), expires);
+    }
+    let has_token = fields.get(REFRESH_TOKEN).is_some_and(Value::is_string);
+    fields.insert(GENERATED.to_owned(), has_token.into());
+    if !has_token {
+        fields.remove(EXPIRES);
+    }
+}
+
+fn given<'v>(settings: &'v Value, name: &str) -> Option<&'v Value> {
+    settings.get(name).filter(|value| !value.is_null())
+}
+
+/// Whether a flag is set, which may stand in quotes.
+fn is_on(flag: Option<&Value>) -> bool {
+    match flag {
+        Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+        flag => flag == Some(&Value::Bool(true)),
+    }
+}
+
+/// The path that providers send the browser back to, for their settings.
+#[utoipa::path(get, path = "/api/admin/mail/oauth2/loginProcessingUrl", tag = "admin",
+    operation_id = "getMailProcessingUrl",
+    responses((status = 200, body = String, content_type = "application/json")))]
+async fn processing_url() -> Json<&'static str> {
+    Json(CODE_PATH)
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct AuthorizeParams {
+    /// Page of this installation that the browser goes on to, such as `/settings/outgoing-mail`.
+    #[serde(default)]
+    prev_uri: String,
+}
+
+/// The address at the provider where the caller allows the platform to send mails. It may be used once, within ten minutes.
+#[utoipa::path(get, path = "/api/admin/mail/oauth2/authorize", tag = "admin",
+    operation_id = "getMailOAuth2AuthorizationUrl", params(AuthorizeParams),
+    responses((status = 200, body = String, content_type = "application/json"),
+        (status = 400, body = crate::error::ErrorBody), (status = 404, body = crate::error::ErrorBody)))]
+async fn authorize(State(api): State<Api>, Query(params): Query<AuthorizeParams>) -> ApiResult<Json<String>> {
+    let stored = stored(&api).await?;
+    let back_to = match params.prev_uri {
+        page if is_page(&page) => page,
+        _ => SETTINGS_PAGE.to_owned(),
+    };
+    let state = api.consents.begin(back_to, api.clock.now_ms());
+    let url = api.mails.consent_url(&stored.json_value, &state)?;
+    Ok(Json(url))
+}
+
+/// Whether a text is the address of a page of this installation and of no other one.
+fn is_page(text: &str) -> bool {
+    text.starts_with('/')
+        && !text.starts_with("//")
+        && text.len() <= 1_024
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+}
+
+async fn stored(api: &ApiState) -> ApiResult<AdminSettings> {
+    let stored = api.entities.settings.admin(MAIL).await?;
+    stored.ok_or_else(|| ApiError::not_found("No Administration mail settings found"))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct CodeParams {
+    /// What the provider gave.
+    #[serde(default)]
+    code: String,
+    /// What the browser was sent away with.
+    #[serde(default)]
+    state: String,
+    /// Why the provider gave nothing.
+    #[serde(default)]
+    error: String,
+}
+
+/// Takes the answer of a provider, with which the browser comes back, and gets a refresh token for it.
+#[utoipa::path(get, path = CODE_PATH, tag = "admin", operation_id = "processMailOAuth2Code", params(CodeParams),
+    responses((status = 303), (status = 400, body = crate::error::ErrorBody)))]
+async fn code(State(api): State<Api>, Query(params): Query<CodeParams>) -> ApiResult<Redirect> {
+    let now = api.clock.now_ms();
+    let refused = |reason: &str| ApiError::bad_request(format!("Refresh token was not generated, {reason}"));
+    let back_to = api.consents.end(&params.state, now);
+    let back_to = back_to.ok_or_else(|| refused("invalid state param"))?;
+    if params.code.is_empty() {
+        let reason: String = params.error.chars().take(100).collect();
+        return Err(refused(&format!("the provider answered '{reason}'")));
+    }
+    let used = stored(&api).await?.json_value;
+    let token = api.mails.redeem(&used, &params.code).await?;
+    // It may have been saved while the provider was asked.
+    let mut stored = stored(&api).await?;
+    if OF_THE_TOKEN
+        .iter()
+        .any(|name| given(&stored.json_value, name) != given(&used, name))
+    {
+        return Err(refused("the settings have changed meanwhile"));
+    }
+    if let Some(fields) = stored.json_value.as_object_mut() {
+        fields.insert(REFRESH_TOKEN.to_owned(), token.into());
+        fields.insert(GENERATED.to_owned(), true.into());
+        if fields.get("providerId").and_then(Value::as_str) == Some(OFFICE_365) {
+            fields.insert(EXPIRES.to_owned(), (now + OFFICE_365_TTL_MS).into());
+        }
+    }
+    api.entities.settings.save_admin(stored).await?;
+    Ok(Redirect::to(&back_to))
+}
+
+/// What is known of a mail provider, to fill in the settings.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct MailConfigTemplate {
+    provider_id: &'static str,
+    name: &'static str,
+    smtp_protocol: &'static str,
+    smtp_host: &'static str,
+    smtp_port: u16,
+    /// How long a mail may take, milliseconds.
+    timeout: u32,
+    enable_tls: bool,
+    tls_version: &'static str,
+    /// Where access is allowed; `%s` stands for the tenant at the provider.
+    authorization_uri: Option<&'static str>,
+    /// Where tokens are bought.
+    access_token_uri: Option<&'static str>,
+    scope: Vec<&'static str>,
+    /// Where the provider describes it.
+    help_link: Option<&'static str>,
+}
+
+const TEMPLATE: MailConfigTemplate = MailConfigTemplate {
+    provider_id: "",
+    name: "",
+    smtp_protocol: "SMTPS",
+    smtp_host: "",
+    smtp_port: 465,
+    timeout: 10_000,
+    enable_tls: true,
+    tls_version: "TLSv1.2",
+    authorization_uri: None,
+    access_token_uri: None,
+    scope: Vec::new(),
+    help_link: None,
+};
+
+/// What is known of mail providers.
+#[utoipa::path(get, path = "/api/mail/config/template", tag = "admin", operation_id = "getMailConfigTemplates",
+    responses((status = 200, body = Vec<MailConfigTemplate>)))]
+async fn templates() -> Json<Vec<MailConfigTemplate>> {
+    Json(vec![
+        MailConfigTemplate {
+            provider_id: "SENDGRID",
+            name: "SendGrid",
+            smtp_host: "smtp.sendgrid.net",
+            ..TEMPLATE
+        },
+        MailConfigTemplate {
+            provider_id: "GOOGLE",
+            name: "Google",
+            smtp_host: "smtp.gmail.com",
+            authorization_uri: Some(
+                "https://accounts.google.com/o/oauth2/v2/auth?prompt=consent&access_type=offline",
+            ),
+            access_token_uri: Some("https://oauth2.googleapis.com/token"),
+            scope: vec!["https://mail.google.com/"],
+            help_link: Some("https://support.google.com/googleapi/answer/6158849"),
+            ..TEMPLATE
+        },
+        MailConfigTemplate {
+            provider_id: OFFICE_365,
+            name: "Office 365",
+            smtp_protocol: "SMTP",
+            smtp_host: "smtp.office365.com",
+            smtp_port: 587,
+            authorization_uri: Some("https://login.microsoftonline.com/%s/oauth2/v2.0/authorize"),
+            access_token_uri: Some("https://login.microsoftonline.com/%s/oauth2/v2.0/token"),
+            scope: vec![
+                "https://outlook.office365.com/SMTP.Send",
+                "offline_access",
+                "openid",
+            ],
+            help_link: Some(
+                "https://learn.microsoft.com/en-us/exchange/client-developer/legacy-protocols/\
+                 how-to-authenticate-an-imap-pop-smtp-application-by-using-oauth",
+            ),
+            ..TEMPLATE
+        },
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_refresh_token_goes_with_the_account_that_it_is_for() {
+        let old = json!({
+            "enableOauth2": true, "clientId": "a", "clientSecret": "s", "refreshToken": "r", "refreshTokenExpires": 5,
+            "tokenGenerated": true, "smtpPort": 25,
+        });
+        let mut same = old.clone();
+        same["smtpPort"] = json!(26);
+        same["refreshTokenExpires"] = json!(6);
+        sync_token(&mut same, Some(&old));
+        assert_eq!(
+            (
+                &same["refreshToken"],
+                &same["tokenGenerated"],
+                &same["refreshTokenExpires"]
+            ),
+            (&json!("r"), &json!(true), &json!(5))
+        );
+        for (name, value) in [("clientId", "b"), ("clientSecret", "t"), ("tokenUri", "u")] {
+            let mut other = old.clone();
+            other[name] = json!(value);
+            sync_token(&mut other, Some(&old));
+            assert_eq!(
+                (
+                    other.get("refreshToken"),
+                    &other["tokenGenerated"],
+                    other.get("refreshTokenExpires")
+                ),
+                (None, &json!(false), None),
+                "{name}"
+            );
+        }
+        let mut new = json!({ "enableOauth2": true, "tokenGenerated": true });
+        sync_token(&mut new, None);
+        assert_eq!(new["tokenGenerated"], false);
+    }
+
+    #[test]
+    fn browsers_are_sent_to_pages_of_this_installation_alone() {
+        assert!(is_page("/settings/outgoing-mail?tab=2"));
+        for wrong in [
+            "",
+            "x",
+            "//evil.example.org",
+            "/\\evil.example.org",
+            "https://x",
+            "/a\nb",
+            "/é",
+        ] {
+            assert!(!is_page(wrong), "{wrong}");
+        }
+    }
+}

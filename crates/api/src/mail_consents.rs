@@ -1,0 +1,76 @@
+//! Requests to a mail provider on their way: an administrator has been sent there, and the provider sends the browser back,
+//! without a token of the platform. That it comes back with what the administrator was sent away with is all the proof there
+//! is, so it is kept here, where no browser can make it up.
+
+use std::collections::VecDeque;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
+use rand::Rng as _;
+
+/// How long somebody may take to allow access.
+const PATIENCE_MS: i64 = 600_000;
+/// Requests that are remembered; with more the oldest is forgotten.
+const MOST: usize = 32;
+const STATE_BYTES: usize = 32;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Consents(Mutex<VecDeque<Consent>>);
+
+struct Consent {
+    state: String,
+    begun: i64,
+    back_to: String,
+}
+
+impl Consents {
+    /// Begins a request; returns the secret that comes back with its answer. The browser goes on to `back_to`.
+    pub(crate) fn begin(&self, back_to: String, now: i64) -> String {
+        let mut bytes = [0_u8; STATE_BYTES];
+        rand::rng().fill(&mut bytes);
+        let state = URL_SAFE_NO_PAD.encode(bytes);
+        let mut open = self.0.lock();
+        if open.len() >= MOST {
+            open.pop_front();
+        }
+        open.push_back(Consent {
+            state: state.clone(),
+            begun: now,
+            back_to,
+        });
+        state
+    }
+
+    /// Ends a request, once; returns where the browser goes on.
+    pub(crate) fn end(&self, state: &str, now: i64) -> Option<String> {
+        let mut open = self.0.lock();
+        let found = open.iter().position(|consent| consent.state == state)?;
+        let consent = open.remove(found)?;
+        let is_valid = (0..PATIENCE_MS).contains(&now.saturating_sub(consent.begun));
+        is_valid.then_some(consent.back_to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_counts_once_and_in_time() {
+        let consents = Consents::default();
+        let state = consents.begin("/a".to_owned(), 0);
+        assert_eq!(consents.end("", 1), None);
+        assert_eq!(consents.end(&state, 1).as_deref(), Some("/a"));
+        assert_eq!(consents.end(&state, 1), None);
+        let late = consents.begin("/a".to_owned(), 0);
+        assert_eq!(consents.end(&late, PATIENCE_MS), None);
+        let first = consents.begin("/a".to_owned(), 0);
+        for _ in 0..MOST {
+            consents.begin("/a".to_owned(), 0);
+        }
+        assert_eq!(consents.end(&first, 1), None);
+        assert_eq!(consents.0.lock().len(), MOST);
+    }
+}

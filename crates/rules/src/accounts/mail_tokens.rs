@@ -1,0 +1,170 @@
+//! Access tokens of the mail account in the settings, bought when they are needed and kept while they count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_connectors::mail::{Grant, MailAccess};
+use fieldline_connectors::{NodeConfig as _, Secret};
+use fieldline_core::clock::SharedClock;
+use fieldline_core::ports::SettingsStore;
+use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+const MAIL: &str = "mail";
+/// A token is renewed so long before it expires, or in the middle of its time if that is short.
+const MARGIN: Duration = Duration::from_secs(60);
+/// How long a provider that gave no token is left alone.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Refresh tokens of Microsoft count 90 days, and each that is used gives another one.
+const OFFICE_365: &str = "OFFICE_365";
+const DAY_MS: i64 = 86_400_000;
+const REFRESH_TOKEN_MS: i64 = 90 * DAY_MS;
+/// How long before its end a refresh token is used, whether mails are sent or not.
+const RENEWAL_MS: i64 = 7 * DAY_MS;
+const LOOK_EVERY: Duration = Duration::from_secs(6 * 3_600);
+
+/// See the module.
+pub struct MailTokens {
+    settings: Arc<dyn SettingsStore>,
+    clock: SharedClock,
+    /// Held while a token is bought, so that only one is.
+    current: Mutex<Option<Current>>,
+}
+
+/// The last answer of a provider.
+struct Current {
+    /// The settings that it was asked with, and those with the refresh token that it gave: mails that go out at the same time
+    /// have read the former.
+    of: [MailAccess; 2],
+    token: Result<Secret, String>,
+    until: Instant,
+}
+
+impl MailTokens {
+    /// Tokens for the account of these settings.
+    pub fn new(settings: Arc<dyn SettingsStore>, clock: SharedClock) -> Arc<Self> {
+        Arc::new(Self {
+            settings,
+            clock,
+            current: Mutex::new(None),
+        })
+    }
+
+    /// Settings of a mail server with an access token in the place of the password, where they ask for one.
+    ///
+    /// # Errors
+    /// Why there is none, without secrets.
+    pub(super) async fn with_password(&self, server: &Value) -> Result<Value, String> {
+        let mut server = server.clone();
+        if matches!(server.get("enableOauth2"), None | Some(Value::Bool(false))) {
+            return Ok(server);
+        }
+        let access = MailAccess::from_json(&server).map_err(|error| error.to_string())?;
+        if access.enable_oauth2 {
+            let token = self.token(access).await?;
+            if let Some(fields) = server.as_object_mut() {
+                fields.insert("password".to_owned(), token.expose().into());
+            }
+        }
+        Ok(server)
+    }
+
+    async fn token(&self, access: MailAccess) -> Result<Secret, String> {
+        if access.refresh_token.is_empty() {
+            return Err("Refresh token was not generated. Please, generate refresh token.".to_owned());
+        }
+        let mut current = self.current.lock().await;
+        if let Some(known) = &*current
+            && known.of.contains(&access)
+            && Instant::now() < known.until
+        {
+            return known.token.clone();
+        }
+        self.buy(access, &mut current).await
+    }
+
+    async fn buy(&self, access: MailAccess, current: &mut Option<Current>) -> Result<Secret, String> {
+        let mut next = access.clone();
+        let (token, lifetime) = match access.refresh().await {
+            Ok(grant) => {
+                self.keep(&access, &grant).await;
+                if let Some(newer) = grant.refresh_token {
+                    next.refresh_token = newer;
+                }
+                let margin = MARGIN.min(grant.lifetime / 2);
+                (Ok(grant.access_token), grant.lifetime - margin)
+            }
+            Err(error) => (Err(error), PAUSE),
+        };
+        *current = Some(Current {
+            of: [access, next],
+            token: token.clone(),
+            until: Instant::now() + lifetime.min(Duration::from_secs(86_400)),
+        });
+        token
+    }
+
+    /// Stores a refresh token that takes the place of the one that was used (RFC 6749 §6), unless the settings name
+    /// another one by now.
+    async fn keep(&self, used: &MailAccess, grant: &Grant) {
+        let Some(newer) = &grant.refresh_token else {
+            return;
+        };
+        let stored = match self.settings.admin(MAIL).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                warn!(%error, "the refresh token of the mail account was not kept");
+                return;
+            }
+        };
+        let Some(mut stored) = stored else { return };
+        let Some(fields) = stored.json_value.as_object_mut() else {
+            return;
+        };
+        if fields.get("refreshToken").and_then(Value::as_str) != Some(used.refresh_token.expose()) {
+            return;
+        }
+        fields.insert("refreshToken".to_owned(), newer.expose().into());
+        if used.provider_id == OFFICE_365 {
+            let expires = self.clock.now_ms() + REFRESH_TOKEN_MS;
+            fields.insert("refreshTokenExpires".to_owned(), expires.into());
+        }
+        if let Err(error) = self.settings.save_admin(stored).await {
+            warn!(%error, "the refresh token of the mail account was not kept");
+        }
+    }
+
+    /// Uses the refresh token before it expires, so that an account from which nothing is sent for months stays open. Never
+    /// ends.
+    pub async fn keep_open(self: Arc<Self>) {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            look.tick().await;
+            if let Err(error) = self.renew_if_due().await {
+                warn!(error, "the refresh token of the mail account was not renewed");
+            }
+        }
+    }
+
+    pub(super) async fn renew_if_due(&self) -> Result<(), String> {
+        let stored = self.settings.admin(MAIL).await;
+        let Some(stored) = stored.map_err(|error| error.to_string())? else {
+            return Ok(());
+        };
+        let server = stored.json_value;
+        let expires = server.get("refreshTokenExpires").and_then(Value::as_i64);
+        let is_due = expires.is_some_and(|expires| expires - self.clock.now_ms() < RENEWAL_MS);
+        if !is_due {
+            return Ok(());
+        }
+        let access = MailAccess::from_json(&server).map_err(|error| error.to_string())?;
+        if !access.enable_oauth2 || access.provider_id != OFFICE_365 || access.refresh_token.is_empty() {
+            return Ok(());
+        }
+        info!("renewing the refresh token of the mail account");
+        let mut current = self.current.lock().await;
+        self.buy(access, &mut current).await.map(|_| ())
+    }
+}
