@@ -91,7 +91,7 @@ fn payloads() -> Vec<Payload> {
             ),
         },
     ];
-    for (name, count) in [("10 points", 10), ("100 points", 100), ("1,000 points", 1_000)] {
+    for (name, count) in [("10 points", 10), ("100 points", 100), ("500 points", 500)] {
         let (fields, bytes, json) = many(count);
         payloads.push(Payload {
             name,
