@@ -106,3 +106,17 @@ def test_a_device_goes_to_another_tenant_with_all_that_is_its_own(shared, sysadm
     there.post(f"/api/tenant/{old.tenant['id']['id']}/device/{device.id}")
     assert rest.values(device.id, "t") == list(range(1, 201))
     assert requests.get(f"{shared.http}/api/v1/{device.token}/attributes", timeout=10).json()["shared"]
+
+
+def test_a_device_that_has_moved_is_not_told_of_firmware_of_its_former_tenant(sysadmin):
+    old, new = create_tenancy(sysadmin), create_tenancy(sysadmin)
+    rest = old.admin
+    profile = rest.post("/api/deviceProfile", {"name": unique("pumps"), "profileData": {}}).json()
+    device = rest.create_device(deviceProfileId=profile["id"], type=None)
+    package = {"deviceProfileId": profile["id"], "type": "FIRMWARE", "title": unique("pump"), "version": "1"}
+    package |= {"usesUrl": True, "url": "https://example.org/pump?token=secret"}
+    package = rest.post("/api/otaPackage", package).json()
+    rest.post("/api/deviceProfile", profile | {"firmwareId": package["id"]})
+    assert eventually(lambda: "fw_url" in rest.attributes(device.id, "SHARED_SCOPE"))
+    rest.post(f"/api/tenant/{new.tenant['id']['id']}/device/{device.id}")
+    assert eventually(lambda: new.admin.attributes(device.id, "SHARED_SCOPE") == {})

@@ -86,9 +86,11 @@ fn keep_secrets(new: &mut Value, old: &Value) {
     }
 }
 
-/// The same with the settings of a key. Secrets of one provider of text messages are nothing to another one.
+/// The same with the settings of a key. Secrets of one provider of text messages are nothing to another one, nor to another
+/// machine.
 fn keep_known(key: &str, new: &mut Value, old: &Value) {
-    if key != SMS || new.get("type") == old.get("type") {
+    let is_same = |name: &str| new.get(name) == old.get(name);
+    if key != SMS || ["type", "host", "port"].into_iter().all(is_same) {
         keep_secrets(new, old);
     }
 }

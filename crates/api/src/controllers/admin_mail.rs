@@ -10,7 +10,7 @@ use serde_json::Value;
 use utoipa_axum::routes;
 
 use crate::endpoint::{Access, Routes, S, ST};
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::Query;
 use crate::mails::MAIL;
 use crate::state::{Api, ApiState};
@@ -45,9 +45,7 @@ pub(super) fn routes() -> Routes {
 /// Forgets the refresh token where settings of a mail server name another account than the stored ones, and says whether
 /// there is one.
 pub(super) fn sync_token(new: &mut Value, old: Option<&Value>) {
-    if !is_on(given(new, "enableOauth2")) {
-        return;
-    }
+    let is_in_use = is_on(given(new, "enableOauth2"));
     let is_other = |old: &Value| {
         OF_THE_TOKEN
             .iter()
@@ -60,9 +58,14 @@ pub(super) fn sync_token(new: &mut Value, old: Option<&Value>) {
     };
     if is_other {
         fields.remove(REFRESH_TOKEN);
-    } else if let Some(expires) = expires {
-        fields.insert(EXPIRES.to_owned(), expires);
     }
+    if !is_in_use {
+        return;
+    }
+    match expires {
+        Some(expires) if !is_other => fields.insert(EXPIRES.to_owned(), expires),
+        _ => None,
+    };
     let has_token = fields.get(REFRESH_TOKEN).is_some_and(Value::is_string);
     fields.insert(GENERATED.to_owned(), has_token.into());
     if !has_token {
@@ -147,22 +150,35 @@ struct CodeParams {
     responses((status = 303), (status = 400, body = crate::error::ErrorBody)))]
 async fn code(State(api): State<Api>, Query(params): Query<CodeParams>) -> ApiResult<Redirect> {
     let now = api.clock.now_ms();
-    let refused = |reason: &str| ApiError::bad_request(format!("Refresh token was not generated, {reason}"));
     let back_to = api.consents.end(&params.state, now);
-    let back_to = back_to.ok_or_else(|| refused("invalid state param"))?;
+    let back_to = back_to.ok_or_else(|| not_generated("invalid state param"))?;
     if params.code.is_empty() {
         let reason: String = params.error.chars().take(100).collect();
-        return Err(refused(&format!("the provider answered '{reason}'")));
+        return Err(not_generated(&format!("the provider answered '{reason}'")));
     }
-    let used = stored(&api).await?.json_value;
-    let token = api.mails.redeem(&used, &params.code).await?;
+    // A code counts once: what is given for it is kept even if the browser goes away.
+    let redeemed = tokio::spawn(async move { redeem(&api, &params.code, now).await });
+    redeemed
+        .await
+        .map_err(|_| ApiError::new(ErrorCode::General, "The server is stopping"))??;
+    Ok(Redirect::to(&back_to))
+}
+
+fn not_generated(reason: &str) -> ApiError {
+    ApiError::bad_request(format!("Refresh token was not generated, {reason}"))
+}
+
+/// Gets a refresh token for a code, and keeps it in the settings.
+async fn redeem(api: &ApiState, code: &str, now: i64) -> ApiResult<()> {
+    let used = stored(api).await?.json_value;
+    let token = api.mails.redeem(&used, code).await?;
     // It may have been saved while the provider was asked.
-    let mut stored = stored(&api).await?;
+    let mut stored = stored(api).await?;
     if OF_THE_TOKEN
         .iter()
         .any(|name| given(&stored.json_value, name) != given(&used, name))
     {
-        return Err(refused("the settings have changed meanwhile"));
+        return Err(not_generated("the settings have changed meanwhile"));
     }
     if let Some(fields) = stored.json_value.as_object_mut() {
         fields.insert(REFRESH_TOKEN.to_owned(), token.into());
@@ -172,7 +188,7 @@ async fn code(State(api): State<Api>, Query(params): Query<CodeParams>) -> ApiRe
         }
     }
     api.entities.settings.save_admin(stored).await?;
-    Ok(Redirect::to(&back_to))
+    Ok(())
 }
 
 /// What is known of a mail provider, to fill in the settings.

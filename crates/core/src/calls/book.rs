@@ -274,7 +274,8 @@ impl Book {
             return false;
         };
         pending.taken();
-        if !pending.delivered {
+        // Another connection's time, if there is one, still counts.
+        if !pending.delivered && (by.is_some() || pending.ack_by.is_none()) {
             pending.ack_by = by;
         }
         pending.is_news(RpcStatus::Sent)

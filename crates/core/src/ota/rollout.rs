@@ -58,6 +58,14 @@ struct Changed {
 }
 
 impl Changed {
+    fn note_device(&mut self, device: DeviceId) {
+        if self.devices.len() < REMEMBERED {
+            self.devices.insert(device);
+        } else {
+            self.all = true;
+        }
+    }
+
     fn scopes(self) -> Vec<OtaScope> {
         if self.all {
             return vec![OtaScope::All];
@@ -364,13 +372,14 @@ impl EntityListener for Rollouts {
     fn on_change(&self, change: EntityChange) {
         let mut book = self.book.lock();
         let concerns = match change {
-            EntityChange::DeviceSaved(tenant, device) => book.changed(tenant).map(|changed| {
-                if changed.devices.len() < REMEMBERED {
-                    changed.devices.insert(device);
-                } else {
-                    changed.all = true;
-                }
-            }),
+            EntityChange::DeviceSaved(tenant, device) => {
+                book.changed(tenant).map(|changed| changed.note_device(device))
+            }
+            // The former tenant may have told it of a package, which it shall have no longer.
+            EntityChange::DeviceMoved(tenant, device) => {
+                book.tenants.insert(tenant);
+                book.changed(tenant).map(|changed| changed.note_device(device))
+            }
             EntityChange::DeviceProfileChanged(tenant, profile) => book.changed(tenant).map(|changed| {
                 changed.profiles.insert(profile);
             }),

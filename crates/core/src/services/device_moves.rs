@@ -109,14 +109,14 @@ impl DeviceMoves {
         Ok(given)
     }
 
-    /// Hands over what is in the former tenant.
+    /// Hands over what is in the former tenant; says whether there was anything.
     async fn follow(
         &self,
         former: &mut Former,
         device: DeviceId,
         from: TenantId,
         to: TenantId,
-    ) -> StoreResult<()> {
+    ) -> StoreResult<bool> {
         let left = Subject::device(from, device);
         if !former.0.contains(&(device, from)) {
             calculated_fields::forget(&self.context, from, left.entity).await?;
@@ -125,8 +125,7 @@ impl DeviceMoves {
             stores.relations.delete_of(from, left.entity, None).await?;
             former.0.insert((device, from));
         }
-        self.values.hand_over(left, Subject::device(to, device)).await?;
-        Ok(())
+        self.values.hand_over(left, Subject::device(to, device)).await
     }
 
     /// Has devices followed by what still comes, until told to stop. To be run once.
@@ -178,7 +177,12 @@ impl DeviceMoves {
     async fn look_after(&self, former: &mut Former, one: &DeviceMove) -> StoreResult<()> {
         let is_over = one.at_ms.saturating_add(FOLLOWS_MS) <= self.context.now();
         match one.to {
-            Some(to) => self.follow(former, one.device, one.from, to).await?,
+            Some(to) => {
+                let has_come = self.follow(former, one.device, one.from, to).await?;
+                if has_come {
+                    self.context.tell(EntityChange::DeviceMoved(to, one.device));
+                }
+            }
             None if is_over => {
                 let left = Subject::device(one.from, one.device);
                 self.context.forget_data(left).await?;

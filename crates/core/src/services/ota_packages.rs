@@ -14,6 +14,8 @@ use crate::ports::{OTA_PIECE, StoreErrorKind};
 
 /// Longest checksum, in characters.
 const MAX_CHECKSUM: usize = 1_020;
+/// Pieces of an upload, in a row and then in between, before which it is looked whether there is room for them.
+const LOOKED_AT: u32 = 64;
 /// How long an upload that nobody finished is kept: those under way are younger.
 const ABANDONED_AFTER_MS: i64 = 3_600_000 * 6;
 
@@ -257,8 +259,11 @@ impl OtaUpload {
             self.is_same &= stored == Some(piece);
             return Ok(());
         }
-        // Others may be uploading, too.
+        // Others may be uploading, too. All is summed up, which a long upload does not do for every piece; what is attached
+        // at last is within the limit.
+        let is_looked_at = number < LOOKED_AT || number.is_multiple_of(LOOKED_AT);
         if let Some((_, limit)) = self.room
+            && is_looked_at
             && piece.len() == OTA_PIECE
             && stores.data_bytes(self.package.tenant_id).await? + piece.len() as u64 > limit
         {

@@ -85,11 +85,16 @@ impl MailTokens {
         self.buy(access, &mut current).await
     }
 
+    /// Buys a token for the account as the settings have it.
     async fn buy(&self, access: MailAccess, current: &mut Option<Current>) -> Result<Secret, String> {
-        let mut next = access.clone();
-        let (token, lifetime) = match access.refresh().await {
+        // A refresh token that could not be stored is the one that counts all the same.
+        let mut next = match &*current {
+            Some(Current { of, .. }) if of.contains(&access) => of[1].clone(),
+            _ => access.clone(),
+        };
+        let (token, lifetime) = match next.refresh().await {
             Ok(grant) => {
-                self.keep(&access, &grant).await;
+                self.keep([&access, &next], &grant).await;
                 if let Some(newer) = grant.refresh_token {
                     next.refresh_token = newer;
                 }
@@ -108,7 +113,7 @@ impl MailTokens {
 
     /// Stores a refresh token that takes the place of the one that was used (RFC 6749 §6), unless the settings name
     /// another one by now.
-    async fn keep(&self, used: &MailAccess, grant: &Grant) {
+    async fn keep(&self, known: [&MailAccess; 2], grant: &Grant) {
         let Some(newer) = &grant.refresh_token else {
             return;
         };
@@ -123,11 +128,16 @@ impl MailTokens {
         let Some(fields) = stored.json_value.as_object_mut() else {
             return;
         };
-        if fields.get("refreshToken").and_then(Value::as_str) != Some(used.refresh_token.expose()) {
+        let is_known = |stored: &str| known.iter().any(|access| access.refresh_token.expose() == stored);
+        if !fields
+            .get("refreshToken")
+            .and_then(Value::as_str)
+            .is_some_and(is_known)
+        {
             return;
         }
         fields.insert("refreshToken".to_owned(), newer.expose().into());
-        if used.provider_id == OFFICE_365 {
+        if known[0].provider_id == OFFICE_365 {
             let expires = self.clock.now_ms() + REFRESH_TOKEN_MS;
             fields.insert("refreshTokenExpires".to_owned(), expires.into());
         }
@@ -149,6 +159,8 @@ impl MailTokens {
     }
 
     pub(super) async fn renew_if_due(&self) -> Result<(), String> {
+        // What is read while another one buys a token may be used up by then.
+        let mut current = self.current.lock().await;
         let stored = self.settings.admin(MAIL).await;
         let Some(stored) = stored.map_err(|error| error.to_string())? else {
             return Ok(());
@@ -164,7 +176,6 @@ impl MailTokens {
             return Ok(());
         }
         info!("renewing the refresh token of the mail account");
-        let mut current = self.current.lock().await;
         self.buy(access, &mut current).await.map(|_| ())
     }
 }

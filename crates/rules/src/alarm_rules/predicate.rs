@@ -251,8 +251,12 @@ fn text_holds(
         },
         Operand::Argument(argument) => cx.required_argument(*argument)?.1,
     };
-    let other = Needle::new(as_text(other), op, ignore_case);
-    Ok(op.holds(&fold(as_text(value)), &other.texts))
+    let (value, other) = (fold(as_text(value)), fold(as_text(other)));
+    Ok(if op.takes_list() {
+        op.holds(&value, &split_list(&other))
+    } else {
+        op.holds(&value, &[other])
+    })
 }
 
 impl Needle {

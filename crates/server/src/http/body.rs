@@ -41,6 +41,9 @@ where
         let Some(mut body) = self.0.lock().take() else {
             return true;
         };
+        if body.size_hint().lower() > MOST_UNREAD as u64 {
+            return false;
+        }
         let all = async {
             let mut read = 0;
             while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {

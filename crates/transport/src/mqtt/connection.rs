@@ -211,18 +211,16 @@ impl<S: Stream> Connection<S> {
         let mut turn = poll_fn(|context| self.poll_turn(context)).await?;
         self.incoming.follow_subscriptions(&self.shared);
         if turn.has_read {
-            // While the server itself keeps the device waiting, its silence does not count.
-            self.incoming.guard.control().heard(WAITING);
+            self.keep_waiting();
             let durable = poll_fn(|context| self.poll_durable(&mut turn.taken, context)).await;
-            self.incoming
-                .guard
-                .control()
-                .heard(self.shared.keep_alive.now_s());
+            self.has_heard();
             self.count(turn.records, durable)?;
         }
         if let Step::Answer(question) = turn.step {
             self.pending = true;
+            self.keep_waiting();
             turn.step = Box::pin(self.incoming.answer(&self.shared, question)).await;
+            self.has_heard();
         }
         if self.incoming.can_deliver() {
             self.incoming.deliver(&self.shared);
@@ -240,6 +238,16 @@ impl<S: Stream> Connection<S> {
             Box::pin(self.refresh()).await?;
         }
         Ok(())
+    }
+
+    /// While the server itself keeps the device waiting, its silence does not count.
+    fn keep_waiting(&self) {
+        self.incoming.guard.control().heard(WAITING);
+    }
+
+    fn has_heard(&self) {
+        let now_s = self.shared.keep_alive.now_s();
+        self.incoming.guard.control().heard(now_s);
     }
 
     /// Reads once, or goes on with what was read, and hands what came to the journal.
@@ -322,7 +330,7 @@ impl<S: Stream> Connection<S> {
             let written = match self.poll_write(context) {
                 Poll::Ready(written) => written.map_err(|_| End::Peer),
                 Poll::Pending => match poll_closed(self.incoming.guard.control(), context) {
-                    Some(end) => Err(end),
+                    Some(end) => Err(self.cut_off(end)),
                     None => return Poll::Pending,
                 },
             };
@@ -334,13 +342,23 @@ impl<S: Stream> Connection<S> {
 
     /// The same of a large message: it takes memory that others wait for, so that its reader has to keep going.
     async fn flush_within(&mut self, patience: Duration) -> Result<(), End> {
-        if let Ok(written) = tokio::time::timeout(patience, self.flush()).await {
+        // The device is not heard meanwhile.
+        self.keep_waiting();
+        let written = tokio::time::timeout(patience, self.flush()).await;
+        self.has_heard();
+        if let Ok(written) = written {
             return written;
         }
         debug!(device = %self.incoming.device().id, "a large message is read too slowly");
+        let end = self.cut_off(End::Server(ReasonCode::QuotaExceeded));
         self.incoming.clear_out();
         self.written = 0;
-        Err(End::Server(ReasonCode::QuotaExceeded))
+        Err(end)
+    }
+
+    /// How it ends where what is to be written is given up: nothing can be told in the middle of a packet.
+    fn cut_off(&self, end: End) -> End {
+        if self.written > 0 { End::Peer } else { end }
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

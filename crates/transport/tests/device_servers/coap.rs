@@ -60,7 +60,7 @@ async fn who_is_told_that_the_attributes_cannot_be_had_does_not_observe_them() {
         json: all.json.clone(),
     });
     let options = Options {
-        acknowledge_after: Span::secs(1),
+        acknowledge_after: Span::secs(30),
         ..Options::default()
     };
     let server = CoapServer::new(services, &options, LIMITS.max_append);

@@ -150,8 +150,8 @@ impl Sessions {
     /// there was one.
     fn end_oldest_unproven(&mut self, of: Option<IpAddr>) -> bool {
         let is_unproven = |address: &&SocketAddr| {
-            let next = self.slots.get(*address).and_then(|slot| slot.next.as_ref());
-            of.is_none_or(|ip| ip == address.ip()) && next.is_some_and(|link| !link.is_proven)
+            let next = || self.slots.get(*address).and_then(|slot| slot.next.as_ref());
+            of.is_none_or(|ip| ip == address.ip()) && next().is_some_and(|link| !link.is_proven)
         };
         let oldest = self.handshakes.values().find(is_unproven).copied();
         if let Some(address) = oldest {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::downlink::Wants;
 use fieldline_core::sessions::{Origin, SessionControl, SessionGuard};
+use fieldline_model::DeviceId;
 use fieldline_model::entity::Device;
 use rustc_hash::FxHashMap;
 
@@ -23,6 +24,8 @@ pub(in crate::mqtt) struct Gateway {
     /// What it is has to be looked up again.
     is_stale: bool,
     sessions: FxHashMap<Arc<str>, SessionGuard>,
+    /// The name by which it speaks for a device that has a session.
+    names: FxHashMap<DeviceId, Arc<str>>,
     /// When those behind it were last said to be heard, seconds of the coarse clock.
     heard_s: Option<u32>,
 }
@@ -31,13 +34,6 @@ impl Gateway {
     /// The device has changed, and perhaps whether it is a gateway.
     pub(in crate::mqtt) fn outdate(&mut self) {
         self.is_stale = true;
-    }
-
-    /// The name by which it speaks for a device.
-    fn name_of(&self, device: &DeviceHandle) -> Option<Arc<str>> {
-        let mut sessions = self.sessions.iter();
-        let found = sessions.find(|(_, session)| session.device().subject == device.subject);
-        found.map(|(name, _)| name.clone())
     }
 }
 
@@ -104,16 +100,16 @@ impl Incoming {
             ..self.guard.origin()
         };
         // It may have had another name so far, by which it would be told everything twice.
-        let former = if services.sessions.is_connected(handle.id) {
-            gateway.name_of(&handle).filter(|former| *former != name)
-        } else {
-            None
-        };
+        let former = gateway.names.insert(handle.id, name.clone());
+        let former = former.filter(|former| *former != name);
         let guard = services.sessions.open_from(handle.clone(), session, origin);
         let wants = Wants::ATTRIBUTES.and(Wants::CALLS);
         services.calls.follow(handle.subject, guard.control(), wants);
         services.activity.connected(handle.subject);
-        gateway.sessions.insert(name, guard);
+        let replaced = gateway.sessions.insert(name, guard);
+        if let Some(replaced) = replaced.filter(|session| session.device().id != handle.id) {
+            gateway.names.remove(&replaced.device().id);
+        }
         if let Some(former) = former {
             self.leave_one(shared, &former);
         }
@@ -148,11 +144,14 @@ impl Incoming {
 
     /// Ends the session of one device behind the gateway.
     pub(super) fn leave_one(&mut self, shared: &Shared, name: &str) {
-        let session = self
-            .rare
-            .gateway_mut()
-            .and_then(|gateway| gateway.sessions.remove(name));
-        if let Some(session) = session {
+        let Some(gateway) = self.rare.gateway_mut() else {
+            return;
+        };
+        if let Some(session) = gateway.sessions.remove(name) {
+            let device = session.device().id;
+            if gateway.names.get(&device).is_some_and(|now| **now == *name) {
+                gateway.names.remove(&device);
+            }
             end(shared, &session);
         }
     }
@@ -162,6 +161,7 @@ impl Incoming {
         let Some(gateway) = self.rare.gateway_mut() else {
             return;
         };
+        gateway.names.clear();
         for (_, session) in gateway.sessions.drain() {
             end(shared, &session);
         }
