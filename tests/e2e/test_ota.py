@@ -402,7 +402,7 @@ def test_a_device_that_reads_slowly_has_its_chunk_however_short_its_keep_alive(r
     with Wire(shared.mqtt_address) as wire:
         assert wire.connect(username=device.token, keep_alive=1) == 0
         assert wire.subscribe(("v2/fw/response/+/chunk/+", 0)) == [0]
-        wire.send(publish(V311, "v2/fw/request/0/chunk/0", b""))
+        assert wire.publish("v2/fw/request/0/chunk/0", b"") is not None
         # A slow link: nothing of it is read for longer than a device may be silent.
         time.sleep(4)
         assert wire.message().payload == image

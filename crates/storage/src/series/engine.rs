@@ -110,7 +110,22 @@ impl Engine {
         })
     }
 
+    /// Takes away what a creation that was cut off has left: the engine would try to create the same file again. It writes its
+    /// marker before there is any table.
+    fn clear_cut_off(dir: &Path) -> std::io::Result<()> {
+        let tables = dir.join("keyspaces");
+        let is_marked = dir.join("version").try_exists()?;
+        if is_marked || !tables.try_exists()? || std::fs::read_dir(tables)?.next().is_some() {
+            return Ok(());
+        }
+        match std::fs::remove_file(dir.join("0.jnl")) {
+            Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(cause),
+            _ => Ok(()),
+        }
+    }
+
     fn open_tables(dir: &Path, options: &Options, now_ms: i64) -> StoreResult<Self> {
+        Self::clear_cut_off(dir).map_err(error::io)?;
         let threads = std::thread::available_parallelism().map_or(2, |count| count.get().clamp(2, 4));
         let db = Database::builder(dir)
             .cache_size(options.block_cache.0)

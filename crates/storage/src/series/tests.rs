@@ -173,6 +173,15 @@ contract! {
 }
 
 #[test]
+fn a_directory_whose_creation_was_cut_off_is_no_obstacle() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("keyspaces")).unwrap();
+    std::fs::write(root.path().join("0.jnl"), [0; 4_096]).unwrap();
+    let store = SeriesStore::open(root.path(), &quiet(), ManualClock::at(1_700_000_000_000)).unwrap();
+    store.close().unwrap();
+}
+
+#[test]
 fn a_store_of_another_format_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let open = || SeriesStore::open(root.path(), &quiet(), ManualClock::at(1_700_000_000_000));
