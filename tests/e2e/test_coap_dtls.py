@@ -10,13 +10,9 @@ from typing import Self
 import pytest
 
 from harness.certificates import Authority, profile_of
-from harness.coap import ACK, CON, GET, OBSERVE, POST, URI_PATH, CoapClient, Message
+from harness.coap import ACK, CON, GET, OBSERVE, POST, URI_PATH, CoapClient, Message, observers, path
 from harness.rest import telemetry, unique
 from harness.server import eventually
-
-
-def path(device, feature: str) -> str:
-    return f"api/v1/{device.token}/{feature}"
 
 
 @pytest.fixture
@@ -130,15 +126,12 @@ def test_a_certificate_of_nobody_counts_once_it_is_saved_in_the_session_that_sho
 
 
 def test_who_ends_its_session_observes_no_longer(shared, authority, tenant):
-    def observers() -> float:
-        return shared.metrics()['fieldline_transport_connections{transport="coap"}']
-
-    devices, before = [tenant.create_device() for _ in range(2)], observers()
+    devices, before = [tenant.create_device() for _ in range(2)], observers(shared)
     with Openssl(shared, authority) as session:
         for number, device in enumerate(devices, 1):
             targets = [(URI_PATH, segment.encode()) for segment in ("api", "v1", device.token, "attributes")]
             session.write(Message(CON, GET, number, bytes([number]), [(OBSERVE, b""), *targets]).encode())
-            assert eventually(lambda number=number: observers() == before + number)
+            assert eventually(lambda number=number: observers(shared) == before + number)
         # A command to the program, which says goodbye.
         session.write(b"Q\n")
-        assert eventually(lambda: observers() == before)
+        assert eventually(lambda: observers(shared) == before)

@@ -6,7 +6,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness.chains import SWITCH, Chain, script
-from harness.coap import ACK, CON, CONTENT_FORMAT, EMPTY, GET, OBSERVE, POST, CoapClient, CoapPeer, Message, uint
+from harness.coap import (
+    ACK,
+    CON,
+    CONTENT_FORMAT,
+    EMPTY,
+    GET,
+    POST,
+    CoapClient,
+    CoapPeer,
+    observe,
+    path,
+)
 from harness.people import create_tenancy
 from harness.protobuf import message, parse
 from harness.rest import telemetry, unique
@@ -55,14 +66,6 @@ def profile(tenant):
 @pytest.fixture
 def device(tenant, profile):
     return tenant.create_device(type=None, deviceProfileId=profile["id"])
-
-
-def path(device, feature: str) -> str:
-    return f"api/v1/{device.token}/{feature}"
-
-
-def observe(peer: CoapPeer, device, feature: str, token: bytes) -> Message:
-    return peer.ask(GET, path(device, feature), options=[(OBSERVE, uint(0))], token=token)
 
 
 def next_told(peer: CoapPeer, token: bytes) -> bytes:

@@ -225,3 +225,21 @@ class CoapPeer:
     def acknowledge(self, message: Message, kind: int = ACK) -> None:
         """Acknowledges or resets a message."""
         self.send(Message(kind, EMPTY, message.id))
+
+
+def path(device, feature: str) -> str:
+    """Where a device finds something of its own."""
+    return f"api/v1/{device.token}/{feature}"
+
+
+def observe(
+    peer: CoapPeer, device, feature: str, token: bytes = b"\x21", kind: int = CON, register: bool = True
+) -> Message:
+    """Begins an observation, or ends it, and returns the answer."""
+    wish = [(OBSERVE, uint(0 if register else 1))]
+    return peer.ask(GET, path(device, feature), options=wish, token=token, kind=kind)
+
+
+def observers(server) -> float:
+    """How many devices observe."""
+    return server.metrics()['fieldline_transport_connections{transport="coap"}']
