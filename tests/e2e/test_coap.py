@@ -25,6 +25,9 @@ from harness.coap import (
     Message,
     block,
     code,
+    observe,
+    observers,
+    path,
     uint,
 )
 from harness.people import create_tenancy
@@ -42,10 +45,6 @@ def pool():
 def peer(shared):
     with CoapPeer(shared.coap_address) as peer:
         yield peer
-
-
-def path(device, feature: str) -> str:
-    return f"api/v1/{device.token}/{feature}"
 
 
 # -- what devices send --
@@ -199,11 +198,6 @@ def test_a_response_comes_in_the_blocks_that_are_asked_for(peer, tenant, device)
 # -- observing --
 
 
-def observers(shared) -> float:
-    """How many devices observe."""
-    return shared.metrics()['fieldline_transport_connections{transport="coap"}']
-
-
 def test_libcoap_observes_shared_attributes(run, shared, tenant, device):
     before = observers(shared)
     tenant.post(telemetry(device.id, "SHARED_SCOPE"), {"interval": 1})
@@ -217,11 +211,6 @@ def test_libcoap_observes_shared_attributes(run, shared, tenant, device):
     assert lines[:3] == [{"interval": 1}, {"interval": 2}, {"deleted": ["interval"]}], client.log
     # It has ended the observation without waiting for the answer.
     assert eventually(lambda: observers(shared) == before)
-
-
-def observe(peer, device, feature: str, token: bytes = b"\x21", kind: int = CON, register: bool = True) -> Message:
-    wish = [(OBSERVE, uint(0 if register else 1))]
-    return peer.ask(GET, path(device, feature), options=wish, token=token, kind=kind)
 
 
 def test_an_observation_is_acknowledged_replaced_and_ended(shared, peer, tenant, device):
@@ -261,6 +250,23 @@ def test_an_observation_is_acknowledged_replaced_and_ended(shared, peer, tenant,
         assert observe(other, device, "attributes", b"\x23", register=False).status == "2.02"
         change(5)
         assert other.silent()
+
+
+def test_a_device_that_observes_anew_from_elsewhere_gets_what_was_on_its_way(shared, pool, rest):
+    device = rest.create_device()
+    call = {"method": "set", "params": {}, "timeout": 20_000}
+    with CoapPeer(shared.coap_address) as former, CoapPeer(shared.coap_address) as now:
+        observe(former, device, "rpc")
+        answer = pool.submit(rest.post, f"/api/rpc/twoway/{device.id}", call)
+        lost = former.receive()
+        # It has another address after a restart, and nobody acknowledges what went to the former one.
+        observe(now, device, "rpc", b"\x22")
+        told = now.receive()
+        assert (told.kind, told.token, told.payload) == (CON, b"\x22", lost.payload)
+        now.acknowledge(told)
+        number = json.loads(told.payload)["id"]
+        assert now.ask(POST, path(device, f"rpc/{number}"), '{"ok":true}').status == "2.01"
+        assert answer.result().json() == {"ok": True}
 
 
 def test_an_observer_is_told_when_the_device_is_deleted_or_the_server_stops(make_server):

@@ -23,15 +23,13 @@ from harness.coap import (
     TIMEOUT_S,
     CoapPeer,
     block,
+    observe,
+    path,
     uint,
 )
 from harness.people import create_tenancy
 from harness.rest import telemetry, unique
 from harness.server import SYSADMIN
-
-
-def path(device, feature: str) -> str:
-    return f"api/v1/{device.token}/{feature}"
 
 
 @pytest.fixture
@@ -201,3 +199,23 @@ def test_a_call_is_handed_to_an_observer_once_however_late_it_acknowledges(small
         for call in told:
             assert peer.ask(POST, path(device, f"rpc/{call['id']}"), "{}").status == "2.01"
         assert [call.result().json() for call in calls] == [{}, {}]
+
+
+def test_many_observers_behind_one_address_are_all_told(shared, rest):
+    """Of one peer 16 messages may wait for being acknowledged."""
+    devices = {bytes([number]): rest.create_device() for number in range(20)}
+    with CoapPeer(shared.coap_address) as peer:
+        for token, device in devices.items():
+            observe(peer, device, "attributes", token)
+        for device in devices.values():
+            rest.post(telemetry(device.id, "SHARED_SCOPE"), {"all": 1})
+        first, told = [peer.receive() for _ in range(16)], set()
+        for message in first:
+            peer.acknowledge(message)
+        told.update(message.token for message in first if message.payload)
+        while len(told) < len(devices):
+            message = peer.receive()
+            assert (message.kind, message.payload) == (CON, b'{"all":1}')
+            peer.acknowledge(message)
+            told.add(message.token)
+        assert told == set(devices)

@@ -205,6 +205,15 @@ impl Calls {
         self.book.lock().give_up(call, self.clock.now_ms());
     }
 
+    /// A connection that was handed a call ends before the device has acknowledged it, or cannot send it any more: another one
+    /// may have it.
+    pub fn taken_back(&self, call: &DeviceCall) {
+        let mut book = self.book.lock();
+        if book.take_back(call) {
+            self.go_on(&mut book, Subject::device(call.tenant, call.device));
+        }
+    }
+
     /// The device has acknowledged a call.
     pub fn delivered(&self, call: &DeviceCall) {
         let mut book = self.book.lock();

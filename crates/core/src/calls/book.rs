@@ -289,6 +289,13 @@ impl Book {
         }
     }
 
+    /// No session has a call any more, unless the device has acknowledged it. Returns whether that is so.
+    pub(super) fn take_back(&mut self, call: &DeviceCall) -> bool {
+        let pending = self.get(call.device, call.number);
+        let pending = pending.filter(|pending| !pending.delivered && pending.ack_by.is_none());
+        pending.is_some_and(|pending| std::mem::take(&mut pending.is_under_way))
+    }
+
     /// The device has acknowledged a call that it has to answer. Returns whether that is news.
     pub(super) fn acknowledged(&mut self, call: &DeviceCall, now_ms: i64) -> bool {
         let waits = self.strategy == SubmitStrategy::SequentialOnResponseFromDevice;

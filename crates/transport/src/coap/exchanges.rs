@@ -49,6 +49,15 @@ pub(super) enum Seen {
     Again(Option<Bytes>),
 }
 
+/// Why a confirmable message was not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotSent {
+    /// Too many wait already for the acknowledgement of this peer, or of all.
+    TooMany,
+    /// Nothing reaches the peer.
+    NoWay,
+}
+
 /// What became of a message that waits for an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {

@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use self::session::Session;
 use super::bodies::Key;
 use super::counts::Counts;
-use super::exchanges::{Delivery, Peer};
+use super::exchanges::{Delivery, NotSent, Peer};
 use super::reply::{After, Reply};
 use super::request::Request;
 use super::server::Shared;
@@ -302,6 +302,8 @@ impl Observation {
 enum Arrival {
     Unknown,
     Never,
+    /// It was not sent, as too many wait for that.
+    Later,
     Awaited(tokio::sync::oneshot::Receiver<Delivery>),
 }
 
@@ -312,7 +314,11 @@ impl Shared {
             let sent = self.send_confirmable(key.peer, |id| {
                 self.render(reply, key, block, (Kind::Confirmable, id, token))
             });
-            return sent.map_or(Arrival::Never, Arrival::Awaited);
+            return match sent {
+                Ok(settled) => Arrival::Awaited(settled),
+                Err(NotSent::TooMany) => Arrival::Later,
+                Err(NotSent::NoWay) => Arrival::Never,
+            };
         }
         let id = self.next_id(key.peer);
         let datagram = self.render(reply, key, block, (Kind::NonConfirmable, id, token));

@@ -18,7 +18,7 @@ use tracing::warn;
 
 use super::Options;
 use super::bodies::{Bodies, Kept, Key};
-use super::exchanges::{Delivery, Exchanges, Peer, Seen};
+use super::exchanges::{Delivery, Exchanges, NotSent, Peer, Seen};
 use super::observe::Observers;
 use super::packages::Allowances;
 use super::places::{Place, Places};
@@ -259,19 +259,22 @@ impl Shared {
         true
     }
 
-    /// Sends a confirmable message, which gets the number that it is made with. `None` where too many wait for this peer.
+    /// Sends a confirmable message, which is made with the number that it gets.
     pub(super) fn send_confirmable(
         &self,
         peer: Peer,
         message: impl FnOnce(u16) -> Bytes,
-    ) -> Option<oneshot::Receiver<Delivery>> {
-        let datagram = message(self.next_id(peer));
-        let id = u16::from_be_bytes(datagram.get(2..4)?.try_into().ok()?);
-        let settled =
-            self.exchanges
-                .lock()
-                .await_acknowledgement(peer, id, datagram.clone(), Instant::now())?;
-        self.send(peer, &datagram).then_some(settled)
+    ) -> Result<oneshot::Receiver<Delivery>, NotSent> {
+        let id = self.next_id(peer);
+        let datagram = message(id);
+        let settled = self
+            .exchanges
+            .lock()
+            .await_acknowledgement(peer, id, datagram.clone(), Instant::now());
+        let settled = settled.ok_or(NotSent::TooMany)?;
+        self.send(peer, &datagram)
+            .then_some(settled)
+            .ok_or(NotSent::NoWay)
     }
 
     pub(super) fn next_id(&self, peer: Peer) -> u16 {
@@ -380,7 +383,7 @@ impl Shared {
         });
         finish(&mut reply);
         drop(place);
-        if let Some(settled) = settled {
+        if let Ok(settled) = settled {
             // Sent again until then, without being waited for by anybody else.
             let _ = settled.await;
         }

@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use fieldline_codec::coap::{Code, Encoder, Kind};
 use fieldline_core::devices::Listening;
@@ -14,10 +15,25 @@ use tokio::time::Instant;
 
 use super::power::Power;
 use super::{Arrival, NUMBERS, Observation, Observations, Subject};
-use crate::coap::exchanges::Delivery;
+use crate::coap::exchanges::{Delivery, NotSent};
 use crate::coap::reply::Reply;
 use crate::coap::server::Shared;
 use crate::payload::Format;
+
+/// How long to wait where too many notifications wait for being acknowledged.
+const CROWDED: Duration = Duration::from_secs(1);
+
+/// What has become of something that was to be sent.
+enum Attempt {
+    /// It has arrived, or never will.
+    Over,
+    /// The device sleeps: it is to be sent again when it is heard.
+    Asleep,
+    /// Another observation has taken the place of that which it was sent for.
+    Elsewhere,
+    /// It was not sent, as too much waits for being acknowledged.
+    TooMany,
+}
 
 /// See the module.
 pub(super) struct Session {
@@ -151,31 +167,57 @@ impl Session {
         }
     }
 
-    /// Sends one thing, and waits until it has arrived.
+    /// Sends one thing, and waits until it has arrived. What the session has not brought to its end is another one's.
     async fn deliver(&self, shared: &Shared, downlink: Downlink) -> Result<(), CloseReason> {
+        let delivered = self.deliver_whole(shared, &downlink).await;
+        if delivered.is_err()
+            && let Downlink::Call(call) = &downlink
+        {
+            shared.services.calls.taken_back(call);
+        }
+        delivered
+    }
+
+    async fn deliver_whole(&self, shared: &Shared, downlink: &Downlink) -> Result<(), CloseReason> {
         loop {
             let sleeps = self.awake(shared).await?;
-            if let Downlink::Call(call) = &downlink
+            if let Downlink::Call(call) = downlink
                 && call.expires_ms <= shared.services.clock.now_ms()
             {
                 return Ok(());
             }
             let sent = Instant::now();
-            if self.deliver_once(shared, &downlink, sleeps).await? {
-                return Ok(());
+            match self.deliver_once(shared, downlink, sleeps).await? {
+                Attempt::Over => return Ok(()),
+                // This waits with the rest until it is heard.
+                Attempt::Asleep => self.power.was_silent(sent),
+                Attempt::Elsewhere => {}
+                Attempt::TooMany => self.unless_closed(tokio::time::sleep(CROWDED)).await?,
             }
-            // This waits with the rest until it is heard.
-            self.power.was_silent(sent);
         }
     }
 
-    /// Sends one thing, and waits until it has arrived. Returns false where it is to be sent again to a device that sleeps.
+    /// Waits until an observation is another one, or none.
+    async fn replaced(&self, subject: Subject, observation: &Observation) {
+        let mut changed = self.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            let is_same = |now: &Observation| now.is_of(observation);
+            if !self.observations.lock().of(subject).as_ref().is_some_and(is_same) {
+                return;
+            }
+            // The session has it as long as it is there.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// Sends one thing, and waits until it has arrived.
     async fn deliver_once(
         &self,
         shared: &Shared,
         downlink: &Downlink,
         sleeps: bool,
-    ) -> Result<bool, CloseReason> {
+    ) -> Result<Attempt, CloseReason> {
         let device = self.guard.device();
         if device.is_stale() {
             // What cannot be read now is as it was.
@@ -193,14 +235,17 @@ impl Session {
                 Ok(body) => (Subject::Calls, body),
                 Err(error) => {
                     calls.failed(call, &error.to_string());
-                    return Ok(true);
+                    return Ok(Attempt::Over);
                 }
             },
             // Calls by the device are answered as requests.
-            Downlink::Answer(..) => return Ok(true),
+            Downlink::Answer(..) => return Ok(Attempt::Over),
         };
         let Some(observation) = self.unless_closed(self.open(subject)).await? else {
-            return Ok(true);
+            if let Downlink::Call(call) = downlink {
+                calls.taken_back(call);
+            }
+            return Ok(Attempt::Over);
         };
         let reply = Reply {
             observe: Some(observation.number),
@@ -211,14 +256,26 @@ impl Session {
             match arrival {
                 Arrival::Unknown => calls.sent(call, false),
                 Arrival::Awaited(_) | Arrival::Never => calls.handed_over(call),
+                Arrival::Later => {}
             }
         }
         let delivery = match arrival {
-            Arrival::Unknown => return Ok(true),
+            Arrival::Unknown => return Ok(Attempt::Over),
             Arrival::Never => Delivery::TimedOut,
+            Arrival::Later => return Ok(Attempt::TooMany),
             Arrival::Awaited(arrival) => {
-                let arrival = self.unless_closed(arrival).await?;
-                arrival.unwrap_or(Delivery::TimedOut)
+                // Whoever observes anew, as from another address after a restart, is not kept waiting for the former one.
+                let arrived = async {
+                    tokio::select! {
+                        biased;
+                        arrival = arrival => Some(arrival.unwrap_or(Delivery::TimedOut)),
+                        () = self.replaced(subject, &observation) => None,
+                    }
+                };
+                match self.unless_closed(arrived).await? {
+                    Some(delivery) => delivery,
+                    None => return Ok(Attempt::Elsewhere),
+                }
             }
         };
         match delivery {
@@ -229,7 +286,7 @@ impl Session {
                     calls.delivered(call);
                 }
             }
-            Delivery::TimedOut if sleeps => return Ok(false),
+            Delivery::TimedOut if sleeps => return Ok(Attempt::Asleep),
             Delivery::Reset | Delivery::TimedOut => {
                 self.forget(shared, |other| other.is_of(&observation));
                 if let Downlink::Call(call) = downlink {
@@ -237,7 +294,7 @@ impl Session {
                 }
             }
         }
-        Ok(true)
+        Ok(Attempt::Over)
     }
 
     /// Asks the peers that observe whether they are there. One that saves power does not hear that.
@@ -254,8 +311,10 @@ impl Session {
         for peer in peers {
             let ping = |id| Encoder::empty(Kind::Confirmable, id).into();
             let arrival = match shared.send_confirmable(peer, ping) {
-                Some(arrival) => self.unless_closed(arrival).await?.unwrap_or(Delivery::TimedOut),
-                None => Delivery::TimedOut,
+                Ok(arrival) => self.unless_closed(arrival).await?.unwrap_or(Delivery::TimedOut),
+                Err(NotSent::NoWay) => Delivery::TimedOut,
+                // It is asked another time.
+                Err(NotSent::TooMany) => continue,
             };
             // A ping is answered with a reset.
             if arrival == Delivery::TimedOut {
