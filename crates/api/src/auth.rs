@@ -1,7 +1,9 @@
 //! Logging in: tokens, who may use them, and what keeps guessing slow.
 
 mod api_keys;
+mod families;
 mod guard;
+mod refresh;
 mod sessions;
 mod token_settings;
 mod tokens;
@@ -10,7 +12,8 @@ pub use token_settings::{TokenSettings, stored_token_settings};
 pub use tokens::{TokenKey, TokenKeyError};
 
 pub(crate) use api_keys::KeyRing;
-pub(crate) use guard::LoginGuard;
+pub(crate) use guard::{LoginGuard, PROVEN, network, source_of};
+pub(crate) use refresh::Refreshed;
 pub(crate) use sessions::Sessions;
 pub(crate) use token_settings::JWT;
-pub(crate) use tokens::{Ticket, TokenPair, Tokens};
+pub(crate) use tokens::{Ticket, TokenPair, Tokens, outdated};

@@ -50,6 +50,8 @@ mod rule_chain;
 mod rule_chain_replay;
 mod rule_engine;
 mod rule_node;
+mod rule_use;
+mod set_aside;
 mod system;
 mod tenant;
 mod tenant_profile;
@@ -117,7 +119,9 @@ pub(crate) fn routes() -> Routes {
         .merge(claim::routes())
         .merge(queue_stats::routes())
         .merge(event::routes())
+        .merge(set_aside::routes())
         .merge(system::routes())
+        .merge(rule_use::routes())
         .merge(usage::routes())
 }
 

@@ -4,11 +4,13 @@
 //! drift apart; and nothing is served that was not registered with its authorities.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
+use fieldline_core::reading;
 use fieldline_model::entity::Authority;
 use futures::FutureExt as _;
 use tracing::Instrument as _;
@@ -21,6 +23,8 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use crate::audit::{self, Audited};
 use crate::caller;
 use crate::error::{self, ApiError, ErrorCode};
+use crate::memory::{self, BodyMemory};
+use crate::router::is_package;
 use crate::state::Api;
 
 /// System administrators only.
@@ -171,7 +175,10 @@ async fn check(
         return Err(ApiError::denied());
     }
     request.extensions_mut().insert(authenticated);
-    Ok(next.run(request).await)
+    let tenant = authenticated.principal.tenant;
+    let is_upload = is_package(&request);
+    let answer = memory::counted(&api.memory, tenant, is_upload, request, next);
+    Ok(reading::for_person(tenant, answer).await)
 }
 
 fn only_reads(request: &Request) -> bool {
@@ -186,8 +193,21 @@ async fn run_to_end(request: Request, next: Next) -> Response {
     if request.method().is_safe() {
         return next.run(request).await;
     }
+    let body = request.extensions().get::<Arc<BodyMemory>>().cloned();
+    let person = reading::person();
     let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
-    let answer = async { handler.await.unwrap_or_else(error::answer_panic) };
+    let answer = async move {
+        let answer = handler.await.unwrap_or_else(error::answer_panic);
+        // What was read of the body counts until then, although the client may be gone.
+        drop(body);
+        answer
+    };
+    let answer = async move {
+        match person {
+            Some(tenant) => reading::for_person(tenant, answer).await,
+            None => answer.await,
+        }
+    };
     tokio::spawn(answer.in_current_span())
         .await
         .unwrap_or_else(|_| ApiError::new(ErrorCode::General, "The server is stopping").into_response())

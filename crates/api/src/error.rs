@@ -15,6 +15,7 @@ use fieldline_model::EntityType;
 use serde::Serialize;
 
 use crate::audit::FailureText;
+use crate::memory;
 
 /// A store that is down fails every request.
 static FAILURES: LogGate = LogGate::new(5);
@@ -165,6 +166,7 @@ impl IntoResponse for ApiError {
         let text = FailureText(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(text);
+        memory::say_when(&mut response);
         response
     }
 }

@@ -13,6 +13,7 @@ mod error;
 mod extract;
 mod mail_consents;
 mod mails;
+mod memory;
 mod openapi;
 mod options;
 mod ota;

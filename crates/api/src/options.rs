@@ -4,6 +4,8 @@ use fieldline_core::options::{ByteSize, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::memory::BODY_EXPANSION;
+
 /// Settings of the REST API and of logging in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -27,6 +29,15 @@ pub struct Options {
     pub user_token_access: bool,
     /// Memory for what queries of entities keep; beyond it they read more from the disk.
     pub query_memory: ByteSize,
+    /// Memory for answers to people: what is read for them, and what their clients have not taken yet. A tenant may hold
+    /// a part, three eighths where it is alone; beyond it requests are refused with 429, with 503 where others hold it.
+    pub answer_memory: ByteSize,
+    /// Memory for the bodies of people's requests and what is read of them, shared in the same way; each byte counts six
+    /// times.
+    pub request_memory: ByteSize,
+    /// Memory for what WebSockets follow and for changes that their clients have not taken yet, shared in the same way;
+    /// beyond it commands are refused, and sockets closed.
+    pub socket_memory: ByteSize,
     /// Whether texts that hold a number become numbers in what is saved through the API and by imports; without it they
     /// stay texts. For devices see `mqtt.json-type-cast`.
     pub json_type_cast: bool,
@@ -53,6 +64,9 @@ impl Default for Options {
             min_password_length: 6,
             user_token_access: true,
             query_memory: ByteSize::mib(256),
+            answer_memory: ByteSize::mib(256),
+            request_memory: ByteSize::mib(256),
+            socket_memory: ByteSize::mib(256),
             json_type_cast: true,
             live_refresh: Span::secs(60),
             max_body: ByteSize::mib(16),
@@ -81,6 +95,21 @@ impl Options {
         }
         if self.max_body < ByteSize::kib(1) {
             return Some("max-body must be at least 1KiB".to_owned());
+        }
+        if self.answer_memory < ByteSize::mib(16) || self.socket_memory < ByteSize::mib(16) {
+            return Some("answer-memory and socket-memory must be at least 16MiB".to_owned());
+        }
+        // A tenant that is alone may hold three eighths of it.
+        let largest = self
+            .max_body
+            .0
+            .saturating_mul(BODY_EXPANSION as u64 * 8)
+            .div_ceil(3);
+        if self.request_memory < ByteSize(largest) {
+            return Some(format!(
+                "request-memory must be at least {}, 16 times max-body, or the largest bodies are never taken",
+                ByteSize(largest)
+            ));
         }
         if !(self.public_url.is_empty() || self.public_url.starts_with("http")) {
             return Some("public-url must be empty or start with http:// or https://".to_owned());

@@ -12,16 +12,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use fieldline_core::ota::Image;
+use fieldline_core::ports::OTA_PIECE;
 use fieldline_core::services::UploadedFile;
 use fieldline_model::entity::{ChecksumAlgorithm, OtaPackageInfo, UnknownOtaName};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde::Deserialize;
 
 use crate::error::{ApiError, ApiResult, ErrorCode};
+use crate::memory;
 use crate::state::ApiState;
 
 /// Bytes of a form around its file. More than one read of a connection, as its file may begin anywhere in that.
 const FORM: usize = 1 << 20;
+/// What a download takes, bytes: a piece as it is stored, as it is sent, and the one before it.
+const DOWNLOAD: usize = 4 * OTA_PIECE;
 const TOO_LARGE: &str = "The form is too large before its part 'file'";
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -127,8 +131,13 @@ fn bounded(request: Request, head: Arc<Head>) -> Request {
 /// The data of a package as a file, if it has any.
 pub(crate) fn file(api: &ApiState, package: OtaPackageInfo) -> Option<Response> {
     let image = Arc::new(Image::of(package)?);
+    let share = match api.memory.answers.take(image.tenant, DOWNLOAD) {
+        Ok(share) => share,
+        Err(refusal) => return Some(ApiError::from(refusal).into_response()),
+    };
     let length = image.size;
     let data = api.downloads.clone().stream(image.clone(), 0, length);
+    let data = memory::holding(data, share);
     let mut response = Body::from_stream(data).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, length.into());
@@ -155,8 +164,10 @@ pub(crate) fn whole(api: &ApiState, package: OtaPackageInfo) -> ApiResult<Respon
     let (head, tail, data) = match Image::of(package) {
         Some(image) => {
             head.push_str(",\"data\":\"");
+            let share = api.memory.answers.take(image.tenant, DOWNLOAD)?;
             let length = image.size;
             let data = api.downloads.clone().stream(Arc::new(image), 0, length);
+            let data = memory::holding(data, share);
             (head, "\"}", data.left_stream())
         }
         None => (head, ",\"data\":null}", stream::empty().right_stream()),

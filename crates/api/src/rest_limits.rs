@@ -22,7 +22,8 @@ pub(crate) struct RestLimits {
     stores: EntityStores,
     clock: SharedClock,
     tenants: Cache<TenantId, Arc<OfTenant>>,
-    customers: Cache<(TenantId, CustomerId), Arc<RateLimiter>>,
+    /// With the limit that was in force.
+    customers: Cache<(TenantId, CustomerId), Arc<OfCustomer>>,
     /// Counts the changes, so that what was read before one is not remembered after it.
     changes: AtomicU64,
 }
@@ -31,6 +32,11 @@ pub(crate) struct RestLimits {
 struct OfTenant {
     all: Option<RateLimiter>,
     of_each_customer: Option<RateLimit>,
+}
+
+struct OfCustomer {
+    limit: RateLimit,
+    limiter: RateLimiter,
 }
 
 impl RestLimits {
@@ -64,15 +70,31 @@ impl RestLimits {
             .as_ref()
             .filter(|_| !who.customer.is_null())
         {
-            let key = (who.tenant, who.customer);
-            let made: Result<_, std::convert::Infallible> = self.customers.get_or_insert_with(&key, || {
-                Ok(Arc::new(RateLimiter::new(limit.clone(), Arc::clone(&self.clock))))
-            });
-            if made.is_ok_and(|limiter| !limiter.try_take(1)) {
+            let of_customer = self.of_customer((who.tenant, who.customer), limit);
+            if !of_customer.limiter.try_take(1) {
                 return Err(refuse("customer"));
             }
         }
         Ok(())
+    }
+
+    /// What is left to a customer, all of it where the limit has changed.
+    fn of_customer(&self, key: (TenantId, CustomerId), limit: &RateLimit) -> Arc<OfCustomer> {
+        let known = self.customers.get(&key);
+        if let Some(known) = known.as_ref().filter(|known| known.limit == *limit) {
+            return Arc::clone(known);
+        }
+        if known.is_some() {
+            self.customers.remove(&key);
+        }
+        let made = Arc::new(OfCustomer {
+            limit: limit.clone(),
+            limiter: RateLimiter::new(limit.clone(), Arc::clone(&self.clock)),
+        });
+        // Of several requests that find none at the same time, all count with the first one's.
+        self.customers
+            .get_or_insert_with(&key, || Ok::<_, std::convert::Infallible>(Arc::clone(&made)))
+            .unwrap_or(made)
     }
 
     async fn of(&self, tenant: TenantId) -> StoreResult<Arc<OfTenant>> {
@@ -104,15 +126,16 @@ impl RestLimits {
 
 impl EntityListener for RestLimits {
     fn on_change(&self, change: EntityChange) {
-        if matches!(
-            change,
-            EntityChange::TenantSaved(_)
-                | EntityChange::TenantDeleted(_)
-                | EntityChange::TenantProfileChanged(_)
-        ) {
-            self.changes.fetch_add(1, Ordering::AcqRel);
-            self.tenants.clear();
-            self.customers.clear();
+        match change {
+            EntityChange::TenantSaved(tenant) | EntityChange::TenantDeleted(tenant) => {
+                self.changes.fetch_add(1, Ordering::AcqRel);
+                self.tenants.remove(&tenant);
+            }
+            EntityChange::TenantProfileChanged(_) => {
+                self.changes.fetch_add(1, Ordering::AcqRel);
+                self.tenants.clear();
+            }
+            _ => {}
         }
     }
 }

@@ -71,7 +71,7 @@ async fn refuse_large_body(State(api): State<Api>, request: Request, next: Next)
 }
 
 /// Whether a request uploads an OTA package: its data is written to the disk while it comes.
-fn is_package(request: &Request) -> bool {
+pub(crate) fn is_package(request: &Request) -> bool {
     request.method() == Method::POST && request.uri().path().starts_with("/api/otaPackage/")
 }
 

@@ -16,10 +16,11 @@ use fieldline_core::ota::{self, Downloads};
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{
     AttributeStore, EntityStores, FieldReprocess, Machine, MailSender, RuleEngine, RuleNodeCatalog,
-    RuleReplay, ScriptTester, SmsSender, StoreError, TimeSeriesStore,
+    RuleReplay, RuleUsage, ScriptTester, SmsSender, StoreError, TimeSeriesStore,
 };
 use fieldline_core::rest_calls::RestCallers;
 use fieldline_core::services::{Context, DeviceMoves, Onboarding, Services};
+use fieldline_core::set_aside::SetAside;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::EntityId;
 use uuid::Uuid;
@@ -27,6 +28,7 @@ use uuid::Uuid;
 use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
 use crate::mail_consents::Consents;
 use crate::mails::Mails;
+use crate::memory::Memory;
 use crate::options::Options;
 use crate::rest_limits::RestLimits;
 use crate::telemetry::SaveContext;
@@ -61,6 +63,8 @@ pub struct Deps {
     pub rule_engine: Arc<dyn RuleEngine>,
     /// Clients that wait for answers of rule chains.
     pub rest_calls: Arc<RestCallers>,
+    /// Records that were set aside.
+    pub set_aside: Arc<SetAside>,
     /// The way to the sessions of devices.
     pub devices: Arc<dyn DeviceLink>,
     /// Calls to devices.
@@ -73,6 +77,8 @@ pub struct Deps {
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
+    /// Says what tenants use of the rule engine.
+    pub rule_usage: Arc<dyn RuleUsage>,
     /// Where changes of values are heard of.
     pub live: Arc<LiveStore>,
     /// Answers queries of entities.
@@ -101,12 +107,14 @@ pub(crate) struct ApiState {
     pub(crate) services: Services,
     pub(crate) rule_engine: Arc<dyn RuleEngine>,
     pub(crate) rest_calls: Arc<RestCallers>,
+    pub(crate) set_aside: Arc<SetAside>,
     pub(crate) devices: Arc<dyn DeviceLink>,
     pub(crate) calls: Arc<Calls>,
     pub(crate) onboarding: Arc<Onboarding>,
     pub(crate) moves: Arc<DeviceMoves>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
+    pub(crate) rule_usage: Arc<dyn RuleUsage>,
     pub(crate) replays: Arc<dyn RuleReplay>,
     pub(crate) reprocess: Arc<dyn FieldReprocess>,
     pub(crate) passwords: Passwords,
@@ -114,6 +122,7 @@ pub(crate) struct ApiState {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) logins: LoginGuard,
     pub(crate) rest_limits: Arc<RestLimits>,
+    pub(crate) memory: Memory,
     pub(crate) mails: Mails,
     pub(crate) consents: Consents,
     pub(crate) sms: Arc<dyn SmsSender>,
@@ -148,7 +157,8 @@ impl ApiState {
         deps.events.listen(Arc::clone(&rest_limits) as _);
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
-        let hub = Hub::new();
+        let memory = Memory::new(&options);
+        let hub = Hub::new(Arc::clone(&memory.sockets));
         deps.live.listen(Arc::clone(&hub) as _);
         deps.events.listen(Arc::clone(&hub) as _);
         // People download each package once: little of it is worth keeping.
@@ -164,6 +174,7 @@ impl ApiState {
             socket_limits: Arc::default(),
             tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),
             audit,
+            memory,
             keys: KeyRing::new(services.api_keys.clone()),
             mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
             consents: Consents::default(),
@@ -182,12 +193,14 @@ impl ApiState {
             services,
             rule_engine: deps.rule_engine,
             rest_calls: deps.rest_calls,
+            set_aside: deps.set_aside,
             devices: deps.devices,
             calls: deps.calls,
             onboarding: deps.onboarding,
             moves: deps.moves,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
+            rule_usage: deps.rule_usage,
             replays: deps.replays,
             reprocess: deps.reprocess,
             passwords,

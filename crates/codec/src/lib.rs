@@ -1,5 +1,5 @@
 //! MQTT 3.1, 3.1.1 and 5.0 without I/O: bytes to packets, packets to bytes, and the state of a session; CoAP in a module of
-//! its own, [`coap`].
+//! its own, [`coap`]; and what says who is at the other end: [`proxy`] headers and ranges of [`address`]es.
 //!
 //! Decoding borrows from the input and allocates nothing; what a [`Packet`] holds has been validated. Encoding
 //! appends to the caller's buffer. The [`session`] state machines read no clock and own no socket, so that device
@@ -21,11 +21,13 @@
 //! # Ok::<(), fieldline_codec::DecodeError>(())
 //! ```
 
+pub mod address;
 pub mod coap;
 mod error;
 mod frame;
 mod packet;
 mod properties;
+pub mod proxy;
 mod reason;
 pub mod session;
 pub mod topic;

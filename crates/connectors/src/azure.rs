@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::config::{ConfigError, NodeConfig, require};
 use crate::credentials::{ClientCredentials, SasCredentials};
+use crate::egress::Egress;
 use crate::lenient;
 use crate::mqtt::{Link, MqttClient, MqttVersion, Password};
 use crate::outcome::{Outcome, SendError};
@@ -92,8 +93,8 @@ pub struct AzureIotHubClient {
 
 impl AzureIotHubClient {
     /// Makes a client and begins to connect; see [`MqttClient::open`].
-    pub fn open(config: &AzureIotHubConfig, service_id: &str) -> Result<Self, ConfigError> {
-        Self::open_at_port(config, service_id, PORT)
+    pub fn open(config: &AzureIotHubConfig, service_id: &str, egress: &Egress) -> Result<Self, ConfigError> {
+        Self::open_at_port(config, service_id, PORT, egress)
     }
 
     /// Like [`Self::open`], for a hub at another port than all hubs have.
@@ -101,6 +102,7 @@ impl AzureIotHubClient {
         config: &AzureIotHubConfig,
         service_id: &str,
         port: u16,
+        egress: &Egress,
     ) -> Result<Self, ConfigError> {
         config.validate()?;
         let client_id = if config.append_client_id_suffix {
@@ -122,6 +124,7 @@ impl AzureIotHubClient {
             version: config.protocol_version.codec(),
             client_id,
             clean_session: true,
+            egress: egress.clone(),
         };
         let client = MqttClient::over(link, config.retained_message, config.parse_to_plain_text);
         Ok(Self { client })

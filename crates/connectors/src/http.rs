@@ -9,6 +9,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response};
 
 use crate::config::ConfigError;
+use crate::egress::{Egress, HttpClient, Proxy};
 use crate::tls;
 
 /// How long a connection may take to come about.
@@ -28,8 +29,11 @@ pub(crate) fn builder(tls: rustls::ClientConfig) -> ClientBuilder {
 }
 
 /// A client for a public service, with a time for everything of a request together.
-pub(crate) fn service_client(timeout: Duration) -> Result<Client, ConfigError> {
-    built(builder(tls::client_config("", None)?).timeout(timeout))
+pub(crate) fn service_client(egress: &Egress, timeout: Duration) -> Result<HttpClient, ConfigError> {
+    let tls = tls::client_config("", None)?;
+    HttpClient::new(egress, Proxy::Environment, move || {
+        Ok(builder(tls.clone()).timeout(timeout))
+    })
 }
 
 pub(crate) fn built(builder: ClientBuilder) -> Result<Client, ConfigError> {
@@ -101,8 +105,11 @@ impl Answer {
 }
 
 /// Sends a request to a service and reads its answer.
-pub(crate) async fn exchange(request: reqwest::RequestBuilder) -> Result<Answer, String> {
-    let response = request.send().await.map_err(describe)?;
+pub(crate) async fn exchange(
+    client: &HttpClient,
+    request: reqwest::RequestBuilder,
+) -> Result<Answer, String> {
+    let response = client.send(request).await?;
     let status = response.status();
     let headers = response.headers().clone();
     match read_body(response, MAX_ANSWER).await {

@@ -3,7 +3,8 @@
 //! Each module holds the configuration of one kind of node, read from the JSON that ThingsBoard stores, and a client
 //! that sends one message at a time. Patterns are resolved by the caller; a client is handed the finished strings. It
 //! connects when the first message comes or in the background, connects again by itself with growing pauses, and
-//! bounds what waits, what runs at a time and what it reads of an answer.
+//! bounds what waits, what runs at a time and what it reads of an answer. What it may connect to is said by its
+//! [`egress::Egress`].
 //!
 //! All clients are made and used inside a Tokio runtime. They may be shared and dropped at any time: what still
 //! waits fails.
@@ -14,6 +15,7 @@ pub mod azure;
 mod backoff;
 mod config;
 mod credentials;
+pub mod egress;
 mod gate;
 pub mod gcp;
 mod http;

@@ -1,5 +1,6 @@
 //! Publishing to RabbitMQ brokers of the tenant's own.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
@@ -11,6 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::backoff::Backoff;
 use crate::config::{ConfigError, NodeConfig, require, require_port};
+use crate::egress::Egress;
 use crate::gate::Gate;
 use crate::lenient;
 use crate::outcome::{Outcome, SendError};
@@ -128,6 +130,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct RabbitMqClient {
     config: RabbitMqConfig,
+    egress: Egress,
     properties: BasicProperties,
     gate: Gate,
     link: Mutex<Link>,
@@ -149,11 +152,12 @@ impl std::fmt::Debug for Link {
 
 impl RabbitMqClient {
     /// Makes a client.
-    pub fn new(config: &RabbitMqConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: &RabbitMqConfig, egress: &Egress) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
             properties: properties(&config.message_properties)?,
             config: config.clone(),
+            egress: egress.clone(),
             gate: Gate::new(MAX_UNCONFIRMED, MAX_WAITING),
             link: Mutex::new(Link {
                 open: None,
@@ -222,7 +226,7 @@ impl RabbitMqClient {
             return Err(format!("not connected: {reason}"));
         }
         let opened = match timeout(self.patience(), self.connect()).await {
-            Ok(result) => result.map_err(|error| error.to_string()),
+            Ok(result) => result,
             Err(_) => Err("no connection in time".to_owned()),
         };
         match opened {
@@ -248,7 +252,21 @@ impl RabbitMqClient {
         bounded(self.config.connection_timeout) + bounded(self.config.handshake_timeout)
     }
 
-    async fn connect(&self) -> lapin::Result<(Connection, Channel)> {
+    /// Connects to an address of the broker's host: the client is told no name that it could ask for again.
+    async fn connect(&self) -> Result<(Connection, Channel), String> {
+        let config = &self.config;
+        let addresses = self.egress.addresses(&config.host, config.port).await;
+        let mut last = String::new();
+        for address in addresses.map_err(|error| error.to_string())? {
+            match self.connect_to(address.ip()).await {
+                Ok(opened) => return Ok(opened),
+                Err(error) => last = error.to_string(),
+            }
+        }
+        Err(last)
+    }
+
+    async fn connect_to(&self, address: IpAddr) -> lapin::Result<(Connection, Channel)> {
         let config = &self.config;
         let uri = AMQPUri {
             scheme: AMQPScheme::AMQP,
@@ -257,7 +275,7 @@ impl RabbitMqClient {
                     username: config.username.clone(),
                     password: config.password.expose().to_owned(),
                 },
-                host: config.host.trim().to_owned(),
+                host: address.to_string(),
                 port: config.port,
             },
             vhost: config.virtual_host.clone(),

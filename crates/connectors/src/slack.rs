@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::config::{ConfigError, NodeConfig, require};
+use crate::egress::{Egress, HttpClient};
 use crate::gate::Gate;
 use crate::http;
 use crate::lenient;
@@ -80,7 +80,7 @@ const MAX_WAITING: usize = 1000;
 /// Writes to conversations as a bot.
 #[derive(Debug)]
 pub struct SlackClient {
-    client: Client,
+    client: HttpClient,
     url: String,
     token: Secret,
     gate: Gate,
@@ -88,16 +88,20 @@ pub struct SlackClient {
 
 impl SlackClient {
     /// Makes a client with the token of a bot.
-    pub fn new(token: &Secret) -> Result<Self, ConfigError> {
-        Self::with_endpoint(token, None)
+    pub fn new(token: &Secret, egress: &Egress) -> Result<Self, ConfigError> {
+        Self::with_endpoint(token, None, egress)
     }
 
     /// Like [`Self::new`], with another base URL than Slack's.
-    pub fn with_endpoint(token: &Secret, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+    pub fn with_endpoint(
+        token: &Secret,
+        endpoint: Option<&str>,
+        egress: &Egress,
+    ) -> Result<Self, ConfigError> {
         require("botToken", token.expose())?;
         let endpoint = endpoint.unwrap_or(ENDPOINT).trim_end_matches('/');
         Ok(Self {
-            client: http::service_client(Duration::from_secs(30))?,
+            client: http::service_client(egress, Duration::from_secs(30))?,
             url: format!("{endpoint}/chat.postMessage"),
             token: token.clone(),
             gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
@@ -124,7 +128,7 @@ impl SlackClient {
             .bearer_auth(self.token.expose())
             .header("content-type", "application/json; charset=utf-8")
             .body(json!({"channel": conversation_id, "text": message}).to_string());
-        let answer = http::exchange(request).await?;
+        let answer = http::exchange(&self.client, request).await?;
         let result: Value = serde_json::from_str(&answer.body)
             .map_err(|_| format!("Slack API error: status {}", answer.status))?;
         if result.get("ok").and_then(Value::as_bool) == Some(true) {

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{DeviceId, EntityType, Subject};
 use parking_lot::Mutex;
@@ -22,17 +21,18 @@ use tracing::warn;
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
 use crate::options::Span;
-use crate::ports::{
-    AttributeRow, AttributeStore, DeviceFilter, EntityStores, RuleEngine, StoreError, StoreResult,
-};
+use crate::parted::PARTS;
+use crate::ports::{AttributeRow, AttributeStore, EntityStores, RuleEngine, StoreError, StoreResult};
 
 mod course;
 mod report;
+mod restore;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use course::Course;
+use restore::Restoration;
 use state::{Settled, States};
 
 /// Settings of the activity state.
@@ -186,15 +186,19 @@ impl ActivityTracker {
         for interval in [&mut report, &mut check] {
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
-        let mut restored = false;
+        let mut restoration = Some(Restoration::default());
+        let mut pausing = false;
         let period = report.period().min(check.period());
         let course = Course::starting(self.clock.now_ms(), Instant::now(), period);
         self.states.lock().follow(course);
         loop {
             let (stopping, checking) = tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => (true, false),
                 _ = report.tick() => (false, false),
                 _ = check.tick() => (false, true),
-                _ = stop.wait_for(|stop| *stop) => (true, false),
+                // Between ticks those are taken up who were active before, a part at a time.
+                () = std::future::ready(()), if restoration.is_some() && !pausing => (false, false),
             };
             self.states.lock().look(self.clock.now_ms(), Instant::now());
             if stopping {
@@ -204,66 +208,37 @@ impl ActivityTracker {
             if checking {
                 self.find_silent();
             }
-            if !restored {
-                match self.restore(is_stopping).await {
-                    Ok(()) => restored = true,
-                    Err(error) => warn!(%error, "cannot read which devices were active, trying again"),
+            if let Some(place) = &mut restoration {
+                // A store that fails is asked again with the next tick.
+                pausing = false;
+                match self.restore(place).await {
+                    Ok(true) => {}
+                    Ok(false) => restoration = None,
+                    Err(error) => {
+                        pausing = true;
+                        warn!(%error, "cannot read which devices were active, trying again");
+                    }
                 }
             }
-            self.write_changes(false, is_stopping).await;
+            // While those that are queued cannot be written, no more are added to them.
+            pausing |= !self.write_changes(false, is_stopping).await;
         }
     }
 
-    /// Takes up the devices that were active when the program ended.
-    async fn restore(&self, is_stopping: impl Fn() -> bool) -> StoreResult<()> {
-        let active = DeviceFilter {
-            active: Some(true),
-            ..DeviceFilter::default()
-        };
-        let mut tenants = PageLink {
-            sort_property: Some("createdTime".to_owned()),
-            ..PageLink::first(100)
-        };
-        loop {
-            let page = self.stores.tenants.list(&tenants).await?;
-            for tenant in page.data.iter().filter_map(|tenant| tenant.id) {
-                let mut devices = PageLink {
-                    sort_property: Some("createdTime".to_owned()),
-                    ..PageLink::first(1_000)
-                };
-                loop {
-                    if is_stopping() {
-                        return Ok(());
-                    }
-                    let found = self.stores.devices.list(tenant, &active, &devices).await?;
-                    let mut states = self.states.lock();
-                    for device in found.data.iter().filter_map(|info| info.device.id) {
-                        states.restore(Subject::device(tenant, device));
-                    }
-                    if !found.has_next {
-                        break;
-                    }
-                    devices.page += 1;
-                }
-            }
-            if !page.has_next {
-                return Ok(());
-            }
-            tenants.page += 1;
-        }
-    }
-
-    /// Marks the devices whose time-out has passed.
+    /// Marks the devices whose time-out has passed, part by part: who tells of messages waits for one part at most.
     fn find_silent(&self) {
         let now = self.clock.now_ms();
         let known_until = self.known_until(now);
-        let mut states = self.states.lock();
-        states.look(now, Instant::now());
-        states.find_silent(known_until, self.default_timeout_ms);
+        self.states.lock().look(now, Instant::now());
+        for part in 0..PARTS {
+            let mut states = self.states.lock();
+            states.find_silent(part, known_until, self.default_timeout_ms);
+        }
     }
 
     /// Looks at the devices that are queued now, once; those that fail are queued again, behind the others.
-    async fn write_changes(&self, only_news: bool, is_stopping: impl Fn() -> bool) {
+    /// Returns whether all went well.
+    async fn write_changes(&self, only_news: bool, is_stopping: impl Fn() -> bool) -> bool {
         let _writing = self.writing.lock().await;
         let mut trouble = Trouble::default();
         let mut due = self.states.lock().queued();
@@ -274,10 +249,10 @@ impl ActivityTracker {
             let part = self.load_all(part, &mut trouble).await;
             self.write_in_halves(&part, &mut trouble).await;
         }
-        if let Some(error) = trouble.first {
-            let devices = trouble.devices;
-            warn!(%error, devices, "cannot keep the activity of some devices, trying again");
-        }
+        let Some(error) = trouble.first else { return true };
+        let devices = trouble.devices;
+        warn!(%error, devices, "cannot keep the activity of some devices, trying again");
+        false
     }
 
     /// Reads what is stored of the devices, and returns those that went well.
@@ -429,14 +404,16 @@ impl Trouble {
 
 impl EntityListener for ActivityTracker {
     fn on_change(&self, change: EntityChange) {
-        let mut states = self.states.lock();
+        let states = || self.states.lock();
         match change {
-            EntityChange::DeviceDeleted(tenant, device) => states.remove(&Subject::device(tenant, device)),
+            EntityChange::DeviceDeleted(tenant, device) => states().remove(&Subject::device(tenant, device)),
             // It may be active still, and is watched here from now on.
-            EntityChange::DeviceMoved(tenant, device) => states.restore(Subject::device(tenant, device)),
-            EntityChange::TenantDeleted(tenant) => states.remove_tenant(tenant),
+            EntityChange::DeviceMoved(tenant, device) => states().restore(Subject::device(tenant, device)),
+            EntityChange::TenantDeleted(tenant) => {
+                (0..PARTS).for_each(|part| states().remove_tenant(tenant, part));
+            }
             // The time-out may be another one now.
-            EntityChange::AttributesChanged(subject, AttributeScope::Server) => states.outdate(subject),
+            EntityChange::AttributesChanged(subject, AttributeScope::Server) => states().outdate(subject),
             _ => {}
         }
     }

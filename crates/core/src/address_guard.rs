@@ -22,6 +22,8 @@ const TURNED_AWAY: &str = "fieldline_transport_turned_away_total";
 
 /// Addresses that are remembered.
 const MAX_ADDRESSES: usize = 100_000;
+/// How often room is made at most, milliseconds.
+const SWEEP_MS: i64 = 1_000;
 /// Failures that nothing has followed for so long are forgotten, milliseconds.
 const FORGOTTEN_MS: i64 = 600_000;
 
@@ -64,12 +66,38 @@ struct Record {
     blocked_until_ms: i64,
 }
 
+#[derive(Default)]
+struct Records {
+    of: FxHashMap<IpAddr, Record>,
+    /// When room was made last.
+    swept_ms: Option<i64>,
+}
+
+impl Records {
+    /// Forgets those that matter least. Not more often than now and then, as it looks at all of them; who is new meanwhile is
+    /// not remembered.
+    fn make_room(&mut self, now: i64, block_ms: i64) {
+        let is_soon = |swept: i64| (0..SWEEP_MS).contains(&now.saturating_sub(swept));
+        if self.swept_ms.is_some_and(is_soon) {
+            return;
+        }
+        self.swept_ms = Some(now);
+        let keep_ms = block_ms.max(FORGOTTEN_MS);
+        self.of
+            .retain(|_, record| now.saturating_sub(record.last_ms) < keep_ms);
+        if self.of.len() >= MAX_ADDRESSES {
+            // Whoever has so many addresses goes on; nobody is blocked for what others do.
+            self.of.retain(|_, record| record.is_blocked(now, block_ms));
+        }
+    }
+}
+
 /// See the module.
 pub struct AddressGuard {
     options: Options,
     block_ms: i64,
     clock: SharedClock,
-    records: Mutex<FxHashMap<IpAddr, Record>>,
+    records: Mutex<Records>,
     blocks: Counter,
     turned_away: Counter,
 }
@@ -95,6 +123,7 @@ impl AddressGuard {
         let now = self.clock.now_ms();
         let records = self.records.lock();
         let is_blocked = records
+            .of
             .get(&network(address))
             .is_some_and(|record| record.is_blocked(now, self.block_ms));
         drop(records);
@@ -111,18 +140,13 @@ impl AddressGuard {
         }
         let now = self.clock.now_ms();
         let mut records = self.records.lock();
-        if records.len() >= MAX_ADDRESSES {
-            let keep_ms = self.block_ms.max(FORGOTTEN_MS);
-            records.retain(|_, record| now.saturating_sub(record.last_ms) < keep_ms);
-            if records.len() >= MAX_ADDRESSES {
-                // Whoever has so many addresses goes on; nobody is blocked for what others do.
-                records.retain(|_, record| record.is_blocked(now, self.block_ms));
-            }
-            if records.len() >= MAX_ADDRESSES {
+        if records.of.len() >= MAX_ADDRESSES {
+            records.make_room(now, self.block_ms);
+            if records.of.len() >= MAX_ADDRESSES {
                 return;
             }
         }
-        let record = records.entry(network(address)).or_insert(Record {
+        let record = records.of.entry(network(address)).or_insert(Record {
             failures: 0,
             last_ms: now,
             blocked_until_ms: 0,
@@ -148,7 +172,7 @@ impl AddressGuard {
     /// Credentials that came from an address were right: what was wrong before is forgotten.
     pub fn was_right(&self, address: IpAddr) {
         if self.options.enabled {
-            self.records.lock().remove(&network(address));
+            self.records.lock().of.remove(&network(address));
         }
     }
 }
@@ -230,7 +254,7 @@ mod tests {
         for number in 0..MAX_ADDRESSES as u32 + 10 {
             guard.was_wrong(IpAddr::from(number.to_be_bytes()));
         }
-        assert!(guard.records.lock().len() <= MAX_ADDRESSES);
+        assert!(guard.records.lock().of.len() <= MAX_ADDRESSES);
         assert!(!guard.admits(ip("2001:db8::3")), "who is blocked stays so");
     }
 

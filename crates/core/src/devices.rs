@@ -21,6 +21,7 @@ use crate::usage::ApiUsage;
 mod credentials;
 mod handle;
 mod index;
+mod marks;
 mod payloads;
 mod power;
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fieldline_model::entity::Authority;
 use fieldline_model::page::{PageData, PageLink};
@@ -40,10 +41,15 @@ use crate::ports::{
 };
 use crate::queue_stats;
 use crate::services::ServiceResult;
+use crate::turns::Turns;
 use crate::usage::ApiUsageState;
 
 /// Entities read at once.
 const READ_AT_ONCE: u32 = 5_000;
+/// Queries that are answered at the same time, half of them for one tenant.
+const AT_ONCE: usize = 4;
+/// How long a query waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Tenants that are counted through at once.
 const TENANTS_AT_ONCE: u32 = 100;
 /// Beyond so many changed entities, all are read again.
@@ -72,6 +78,8 @@ pub struct EntityQueries {
     attributes: Arc<dyn AttributeStore>,
     clock: SharedClock,
     tables: Arc<Tables>,
+    /// What each takes in memory while it is made is bounded, and so is how many there are.
+    turns: Arc<Turns>,
 }
 
 impl EntityQueries {
@@ -84,6 +92,7 @@ impl EntityQueries {
             values: deps.values,
             attributes: deps.attributes,
             clock: deps.clock,
+            turns: Turns::new(AT_ONCE, PATIENCE),
         })
     }
 
@@ -163,6 +172,7 @@ impl EntityQueries {
     }
 
     async fn run(&self, who: &Principal, plan: Plan) -> ServiceResult<(Vec<EntityData>, u64)> {
+        let turn = self.turns.take(who.tenant).await?;
         let mut sources = Vec::with_capacity(plan.parts.len());
         for part in &plan.parts {
             sources.push(self.source(who.tenant, part).await?);
@@ -186,6 +196,7 @@ impl EntityQueries {
             let answer = evaluate::evaluate(&who, &plan, &mut sources, &owners, values.as_ref(), now, limits);
             drop(sources);
             tables.trim();
+            drop(turn);
             answer
         })
         .await?
@@ -238,11 +249,15 @@ impl EntityQueries {
         let mut seen: FxHashSet<Uuid> = FxHashSet::default();
         let mut after = None;
         loop {
-            let entities = match self.made_up(tenant, kind).await? {
-                Some(entities) => entities,
-                None => self.rows.page(tenant, kind, after, READ_AT_ONCE).await?,
+            // Few rows are no end where they are long.
+            let (entities, is_last) = match self.made_up(tenant, kind).await? {
+                Some(entities) => (entities, true),
+                None => {
+                    let page = self.rows.page(tenant, kind, after, READ_AT_ONCE).await?;
+                    let is_last = page.is_empty();
+                    (page, is_last)
+                }
             };
-            let is_last = entities.len() < READ_AT_ONCE as usize;
             seen.extend(entities.iter().map(|entity| entity.resource().entity.id));
             let last = change(table, move |data, table| put(data, table, &entities)).await?;
             if is_last || last == after {

@@ -33,13 +33,14 @@ use crate::clock::Clock;
 use crate::ports::{
     AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
     DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ImportedValues, Login,
-    ProfileStore, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore, TenantStore,
-    TimeSeriesStore, UserFilter, UserStore,
+    PointsPage, ProfileStore, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore,
+    TenantStore, TimeSeriesStore, UserFilter, UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.
 pub(crate) enum Call<'a> {
     ListTenants,
+    ListActive,
     FindCredentials,
     ReadDevices,
     GetProfile,
@@ -110,9 +111,11 @@ impl FakeStores {
             alarms: Arc::new(absent::Absent),
             calls: Arc::new(FakeCalls::default()),
             dashboards: Arc::new(absent::Absent),
+            set_aside: Arc::new(absent::Absent),
             settings: Arc::new(absent::Absent),
             audit: Arc::new(absent::Absent),
             api_keys: Arc::new(absent::Absent),
+            sign_ins: Arc::new(absent::Absent),
             ota_packages: FakePackages::new(self.tenant),
             ota_updates: Arc::new(absent::Absent),
             rule_chains: Arc::new(absent::Absent),
@@ -403,6 +406,20 @@ impl DeviceStore for FakeStores {
         }
         Ok(())
     }
+    async fn active_after(
+        &self,
+        tenant: TenantId,
+        after: Option<(i64, DeviceId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<(i64, DeviceId)>> {
+        self.show(Call::ListActive)?;
+        let held = self.held.lock();
+        let active = held.devices.iter().filter(|(_, stored)| stored.listed);
+        let rest = active
+            .map(|(id, _)| (0, *id))
+            .filter(|device| after.is_none_or(|after| after < *device) && tenant == self.tenant);
+        Ok(rest.take(limit as usize).collect())
+    }
 }
 
 #[async_trait]
@@ -551,7 +568,7 @@ impl TimeSeriesStore for FakeStores {
             .into_iter()
             .collect())
     }
-    async fn range(&self, _: Subject, _: &str, _: RangeQuery) -> StoreResult<Vec<Point>> {
+    async fn page(&self, _: Subject, _: &str, _: RangeQuery, _: usize) -> StoreResult<PointsPage> {
         absent()
     }
     async fn aggregate(&self, _: Subject, _: &str, _: Aggregation, _: &[Bucket]) -> StoreResult<Vec<Point>> {

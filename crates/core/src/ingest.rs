@@ -17,12 +17,15 @@
 //! - A partition cannot be read, or another version of the program wrote a record that this one does not understand: the
 //!   partition stands still and is tried again, ever more seldom; the others go on.
 //! - The journal has lost what is stored already: the store is set back before the journal gives the positions out again.
+//! - The process dies of a record: what was in hand then is taken record by record after the next start, and what the
+//!   process has died of twice is set aside (`crate::in_hand`).
 
 mod batch;
 mod lag;
 mod metrics;
 mod processor;
 mod service;
+mod singly;
 mod uplink;
 mod worker;
 
@@ -31,8 +34,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::metrics::describe as describe_metrics;
 pub use self::processor::{Applier, Delivered, Direct, EffectSink, Processor, Processors};
-pub use self::service::{IngestService, IngestStores, StartError, Stopping};
-pub use self::uplink::{MAIN_QUEUE, Uplink, partition_index};
+pub use self::service::{Crashes, IngestService, IngestStores, StartError, Stopping};
+pub use self::uplink::{MAIN_QUEUE, PUSH_PATIENCE, Uplink, partition_index};
 use crate::options::{ByteSize, Span};
 
 /// Settings of the way from the journal to the stores.

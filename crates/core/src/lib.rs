@@ -8,22 +8,30 @@ pub mod audit;
 pub mod calls;
 pub mod clock;
 pub mod devices;
+pub mod directory;
 pub mod downlink;
 pub mod entity_query;
 pub mod events;
+pub mod in_hand;
 pub mod ingest;
 pub mod live;
 pub mod logging;
+pub mod memory_pool;
 pub mod options;
 pub mod ota;
 pub mod password;
 pub mod ports;
 pub mod queue_stats;
 pub mod rate_limits;
+pub mod reading;
 pub mod rest_calls;
 pub mod services;
 pub mod sessions;
+pub mod set_aside;
+pub mod turns;
 pub mod usage;
+
+mod parted;
 
 #[cfg(test)]
 mod fakes;

@@ -12,8 +12,8 @@ use parking_lot::RwLock;
 
 use crate::ports::{
     AttributeParts, AttributeRow, AttributeStore, DeleteSeries, Effects, Hears, IngestStore, Offset,
-    Partition, RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueChange, ValueHandOver,
-    ValueListener, ValueSource,
+    Partition, PointsPage, RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueChange,
+    ValueHandOver, ValueListener, ValueSource,
 };
 
 /// The stores of values with those who listen to their changes.
@@ -151,8 +151,14 @@ impl TimeSeriesStore for LiveStore {
         self.series.latest(subject, keys).await
     }
 
-    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
-        self.series.range(subject, key, query).await
+    async fn page(
+        &self,
+        subject: Subject,
+        key: &str,
+        query: RangeQuery,
+        max_bytes: usize,
+    ) -> StoreResult<PointsPage> {
+        self.series.page(subject, key, query, max_bytes).await
     }
 
     async fn aggregate(

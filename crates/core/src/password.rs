@@ -1,18 +1,19 @@
 //! Passwords: hashed with Argon2id into PHC strings, verified in the same time whether the user exists or not.
 
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use argon2::password_hash::rand_core::OsRng;
 use argon2::password_hash::{PasswordHash, SaltString};
 use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
-use tokio::sync::Semaphore;
+
+mod turns;
+
+use turns::{FairTurns, Source};
 
 /// Memory of one hash, KiB; with the number of passes the lower bound that OWASP recommends for Argon2id.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
-/// How many requests may wait for their turn.
-const MAX_WAITING: usize = 256;
 
 /// Why a password was neither hashed nor verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,8 +29,7 @@ pub enum PasswordError {
 /// Hashes and verifies passwords on blocking threads, only so many at once, so that memory stays bounded.
 #[derive(Clone)]
 pub struct Passwords {
-    turns: Arc<Semaphore>,
-    waiting: Arc<AtomicUsize>,
+    turns: Arc<FairTurns>,
     /// Hash of nothing in particular, verified against where there is no user.
     decoy: Arc<str>,
 }
@@ -38,8 +38,7 @@ impl Passwords {
     /// At most `parallel` hashes at once; each takes 19 MiB while it runs.
     pub fn new(parallel: usize) -> Self {
         Self {
-            turns: Arc::new(Semaphore::new(parallel.max(1))),
-            waiting: Arc::default(),
+            turns: FairTurns::new(parallel),
             decoy: decoy().into(),
         }
     }
@@ -50,7 +49,7 @@ impl Passwords {
     /// See [`PasswordError`].
     pub async fn hash(&self, password: &str) -> Result<String, PasswordError> {
         let password = password.to_owned();
-        self.run(move || hash(&password)).await?
+        self.run(None, move || hash(&password)).await?
     }
 
     /// Whether the password is the one that was hashed. Without a hash it takes as long and says no.
@@ -58,21 +57,31 @@ impl Passwords {
     /// # Errors
     /// See [`PasswordError`].
     pub async fn verify(&self, password: &str, phc: Option<&str>) -> Result<bool, PasswordError> {
+        self.verify_from(None, password, phc).await
+    }
+
+    /// The same for somebody who comes from an address, and waits in rotation with those who come from others.
+    ///
+    /// # Errors
+    /// See [`PasswordError`].
+    pub async fn verify_from(
+        &self,
+        from: Option<IpAddr>,
+        password: &str,
+        phc: Option<&str>,
+    ) -> Result<bool, PasswordError> {
         let password = password.to_owned();
         let known = phc.is_some();
         let phc = phc.unwrap_or(&self.decoy).to_owned();
-        self.run(move || verify(&password, &phc) && known).await
+        self.run(from, move || verify(&password, &phc) && known).await
     }
 
     async fn run<T: Send + 'static>(
         &self,
+        source: Source,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let _waiting = Waiting::enter(&self.waiting)?;
-        let turn = Arc::clone(&self.turns)
-            .acquire_owned()
-            .await
-            .map_err(|_| PasswordError::Failed)?;
+        let turn = self.turns.take(source).await.ok_or(PasswordError::Busy)?;
         tokio::task::spawn_blocking(move || {
             // Held by the work, not by the request: a client that goes away does not free its memory early.
             let _turn = turn;
@@ -80,25 +89,6 @@ impl Passwords {
         })
         .await
         .map_err(|_| PasswordError::Failed)
-    }
-}
-
-/// One request in the queue.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn enter(count: &'a AtomicUsize) -> Result<Self, PasswordError> {
-        let entered = Self(count);
-        if count.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
-            return Err(PasswordError::Busy);
-        }
-        Ok(entered)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

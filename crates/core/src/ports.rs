@@ -12,6 +12,7 @@ mod entities;
 mod entity_rows;
 mod error;
 mod events;
+mod in_hand;
 mod ingest;
 mod journal;
 mod machine;
@@ -26,8 +27,11 @@ mod reprocess;
 mod rpc;
 mod rule_chains;
 mod rule_nodes;
+mod rule_use;
 mod rules;
+mod set_aside;
 mod settings;
+mod sign_ins;
 mod sms;
 mod timeseries;
 mod values;
@@ -53,13 +57,14 @@ pub use entities::{
 pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
+pub use in_hand::{HandNotes, LeftBehind};
 pub use ingest::{
     AttributeEffect, AttributeParts, AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow,
     TelemetryRow,
 };
 pub use journal::{
-    Append, AppendError, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
-    Records,
+    Append, AppendError, AppendOrigin, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset,
+    Partition, QueueId, Records,
 };
 pub use machine::{Machine, MachineFigures, UnknownMachine};
 pub use mail::{Mail, MailSender, NoMails};
@@ -73,12 +78,16 @@ pub use reprocess::{FieldReprocess, NoFieldReprocess};
 pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, ORIGIN_RUN, RestCalls};
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{
-    NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
+    NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTestError, ScriptTester,
+    ScriptUse,
 };
+pub use rule_use::{NoRuleUsage, RuleUsage, RuleUse, RuleUseOf, RuleUseReport};
 pub use rules::{NoRuleEngine, RuleEngine};
+pub use set_aside::{NoRecordQueue, RecordQueue, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore};
 pub use settings::SettingsStore;
+pub use sign_ins::{SignInStore, TokenFamily};
 pub use sms::{NoSms, SmsSender};
-pub use timeseries::{DeleteSeries, TimeSeriesStore};
+pub use timeseries::{DeleteSeries, PointsPage, TimeSeriesStore};
 pub use values::{
     Hears, StoredValue, ValueChange, ValueHandOver, ValueListener, ValueReader, ValueSource, ValuesOf,
 };

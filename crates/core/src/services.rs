@@ -54,6 +54,8 @@ pub use device_profiles::DeviceProfiles;
 pub use devices::{Devices, NewCredentials};
 pub use entity_views::EntityViews;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
+#[cfg(feature = "fuzzing")]
+pub use import::fuzzing;
 pub use import::{ImportLinks, Imports};
 pub use names::{NameConflict, Suffix};
 pub use onboarding::{
@@ -68,7 +70,7 @@ pub use relations::Relations;
 pub use retention::StoredCalls;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};
 pub use security::{Security, check_password, is_expired};
-pub use tenant_profiles::TenantProfiles;
+pub use tenant_profiles::{ALLOWED_EGRESS, TenantProfiles};
 pub use tenants::Tenants;
 pub use user_settings::{DashboardAction, UserSettings};
 pub use users::{Activation, Users};

@@ -6,6 +6,7 @@ mod poll;
 #[cfg(test)]
 mod tests;
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -62,7 +63,8 @@ struct OpenSession {
     origin: Origin,
 }
 
-const SHARDS: usize = 16;
+/// Of a million sessions each part has four thousand: that many are looked at while others wait.
+const SHARDS: usize = 256;
 /// Requests of one device that wait for something at a time; a further one ends the oldest.
 const MAX_POLLS: usize = 16;
 /// Memory that everything that waits for sessions may take together, bytes.
@@ -80,6 +82,8 @@ pub struct Sessions {
     shards: [Mutex<FxHashMap<DeviceId, Vec<OpenSession>>>; SHARDS],
     per_device: usize,
     open: AtomicUsize,
+    /// The same by tenant.
+    open_of: Mutex<FxHashMap<TenantId, usize>>,
     closing: AtomicBool,
     budget: Arc<control::Budget>,
     /// Counts sessions, and tells those of this run from those of others.
@@ -91,9 +95,10 @@ impl Sessions {
     /// A registry that allows `per_device` sessions of one device at a time; a further one replaces the oldest.
     pub fn new(per_device: usize) -> Arc<Self> {
         Arc::new(Self {
-            shards: Default::default(),
+            shards: std::array::from_fn(|_| Mutex::default()),
             per_device: per_device.max(1),
             open: AtomicUsize::new(0),
+            open_of: Mutex::default(),
             closing: AtomicBool::new(false),
             budget: control::Budget::new(MAX_WAITING_TOGETHER),
             opened: AtomicU64::new(0),
@@ -128,6 +133,9 @@ impl Sessions {
                     if !stays {
                         surplus -= 1;
                         replaced.push(session.control.clone());
+                        if lasts {
+                            self.count_closed(session.device.subject.tenant);
+                        }
                     }
                     stays
                 });
@@ -142,7 +150,7 @@ impl Sessions {
             });
             if lasts {
                 self.open.fetch_add(1, Ordering::Relaxed);
-                self.open.fetch_sub(replaced.len(), Ordering::Relaxed);
+                *self.open_of.lock().entry(device.subject.tenant).or_default() += 1;
             }
         }
         for old in replaced {
@@ -220,6 +228,17 @@ impl Sessions {
         }
     }
 
+    fn count_closed(&self, tenant: TenantId) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        let mut open_of = self.open_of.lock();
+        if let Entry::Occupied(mut open) = open_of.entry(tenant) {
+            *open.get_mut() -= 1;
+            if *open.get() == 0 {
+                open.remove();
+            }
+        }
+    }
+
     fn shard(&self, device: DeviceId) -> &Mutex<FxHashMap<DeviceId, Vec<OpenSession>>> {
         // The last byte of a time-ordered id is random.
         let [.., last] = *device.0.as_bytes();
@@ -293,10 +312,8 @@ impl SessionGuard {
         };
         let before = sessions.len();
         sessions.retain(|session| !Arc::ptr_eq(&session.control, &self.control));
-        if !self.control.is_one_shot() {
-            self.sessions
-                .open
-                .fetch_sub(before - sessions.len(), Ordering::Relaxed);
+        if !self.control.is_one_shot() && sessions.len() < before {
+            self.sessions.count_closed(self.device.subject.tenant);
         }
         let is_last = !sessions.iter().any(OpenSession::lasts);
         if sessions.is_empty() {

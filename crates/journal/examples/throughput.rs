@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fieldline_core::ports::{AppendError, Delivery, Journal, Partition, QueueId};
+use fieldline_core::ports::{AppendError, AppendOrigin, Delivery, Journal, Partition, QueueId};
 use fieldline_journal::{EmbeddedJournal, Options, metrics as names};
 use fieldline_model::record::RecordBatch;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -70,10 +70,10 @@ async fn measure(
                 };
                 let mut count = 0;
                 while !stop.load(Ordering::Relaxed) {
-                    match journal.append(partition, &batch) {
+                    match journal.append(partition, &batch, AppendOrigin::Device) {
                         Ok(append) => append.await?,
                         Err(AppendError::Busy) => {
-                            journal.ready().await;
+                            journal.ready(AppendOrigin::Device).await;
                             continue;
                         }
                         Err(error) => return Err(error),

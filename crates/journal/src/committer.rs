@@ -51,6 +51,8 @@ pub(crate) struct Committer {
     changed: Vec<(Partition, u64)>,
     partitions: Vec<Partition>,
     last_block: Instant,
+    /// When it was looked last whether there is room again.
+    last_probe: Instant,
     /// The last block says nothing but that the one before is durable.
     is_marked: bool,
     /// When the next commit may begin, after one of a crowd.
@@ -79,6 +81,7 @@ impl Committer {
             changed: Vec::new(),
             partitions: Vec::new(),
             last_block: Instant::now(),
+            last_probe: Instant::now(),
             is_marked: true,
             crowded_until: None,
         }
@@ -129,15 +132,23 @@ impl Committer {
             self.partitions.extend_from_slice(added.unwrap_or_default());
             (pending.take(spare), pending.state.clone())
         };
-        if fill.appends > 0 {
-            self.commit(&mut fill, state);
+        let is_due = if fill.appends > 0 {
+            let is_tight = self.commit(&mut fill, state);
+            // What the platform itself appends must not keep devices waiting for room that there is.
+            is_tight && self.last_probe.elapsed() >= PROBE_EVERY
         } else {
+            true
+        };
+        if is_due {
+            self.last_probe = Instant::now();
+            let state = self.shared.pending.lock().state.clone();
             self.maintain(&mut fill, state);
         }
         self.spare = fill;
     }
 
-    fn commit(&mut self, fill: &mut Fill, state: State) {
+    /// Writes what waits and answers those who wait for it; returns whether devices are refused.
+    fn commit(&mut self, fill: &mut Fill, state: State) -> bool {
         let started = Instant::now();
         let written = match state {
             State::Failed(why) => Err(Trouble::Failed(why.to_string())),
@@ -167,27 +178,31 @@ impl Committer {
             }
         };
         fill.group.complete(outcome);
-        let (wake, waiting) = {
+        let (woken, waiting, is_tight) = {
             let mut pending = self.shared.pending.lock();
-            (pending.settle(fill.bytes), pending.waiting)
+            let woken = pending.settle(fill.bytes);
+            (woken, pending.waiting, pending.is_tight())
         };
-        if wake {
-            self.shared.room.notify_waiters();
-        }
+        self.shared.wake(woken);
         self.shared.meters.pending_bytes.set(waiting as f64);
         fill.clear();
+        is_tight
     }
 
     /// What is done when nothing waits to be written.
     fn maintain(&mut self, fill: &mut Fill, state: State) {
         let is_idle = self.last_block.elapsed() >= IDLE;
-        let capped = {
+        let (capped, is_tight) = {
             let mut pending = self.shared.pending.lock();
             if is_idle {
                 pending.fill.release();
             }
-            pending.capped
+            (pending.capped, pending.is_tight())
         };
+        if is_tight {
+            // What was charged for a write that failed is given back.
+            self.shared.update_cap();
+        }
         if is_idle {
             fill.release();
         }
@@ -208,7 +223,9 @@ impl Committer {
 
     /// Writes one block with everything of `fill`, durable as far as the durability setting asks for it.
     fn write(&mut self, fill: &Fill) -> Result<(), Trouble> {
-        let needed = self.shared.options.min_free_disk.0 + fill.bytes as u64;
+        let kept = self.shared.options.min_free_disk.0;
+        let kept = if fill.has_devices { kept } else { kept / 2 };
+        let needed = kept + fill.bytes as u64;
         match self.shared.disk.free_bytes() {
             Ok(free) if free < needed => {
                 return Err(Trouble::Full(format!(
@@ -399,18 +416,15 @@ impl Committer {
             if pending.state == State::Full {
                 pending.state = State::Open;
             }
-            let wake = pending.wake();
             drop(pending);
-            if wake {
-                self.shared.room.notify_waiters();
-            }
+            self.shared.update_cap();
         }
         Ok(())
     }
 
     /// Ends a segment early once nobody needs its records, so that its space can be given back.
     fn make_room(&mut self) -> Result<(), Trouble> {
-        if self.length == 0 || !self.has_consumed_bulk() {
+        if !self.has_consumed_bulk() {
             return Ok(());
         }
         let full = |trouble| match trouble {
@@ -418,7 +432,10 @@ impl Committer {
             Trouble::Full(_) => Ok(()),
             Trouble::Failed(why) => Err(Trouble::Failed(why)),
         };
-        if let Err(trouble) = self.roll() {
+        // The next segment may be there from the last time, when there was no room for its first block.
+        if self.length > 0
+            && let Err(trouble) = self.roll()
+        {
             return full(trouble);
         }
         if let Err(trouble) = self.write_block(&Fill::default()) {
@@ -430,10 +447,12 @@ impl Committer {
         Ok(())
     }
 
-    /// Whether the active segment is worth being given back: all of it was consumed, and it is no mere beginning.
+    /// Whether the last segment that holds anything is worth being given back: all of it was consumed, and it is no mere
+    /// beginning.
     fn has_consumed_bulk(&self) -> bool {
         let registry = self.shared.registry.lock();
-        self.length > PROBE_BYTES as u64 && self.shared.log.lock().is_consumed(&registry)
+        let log = self.shared.log.lock();
+        log.last_length() > PROBE_BYTES as u64 && log.is_consumed(&registry)
     }
 
     /// Makes the last block durable and says so in an empty one. Damage to what was written last is then known from an
@@ -456,6 +475,7 @@ impl Committer {
     }
 
     fn refuse(&self, state: State, why: &str) {
+        let log_bytes = self.shared.log.lock().bytes();
         let mut pending = self.shared.pending.lock();
         let is_new = match &pending.state {
             State::Open => true,
@@ -464,13 +484,14 @@ impl Committer {
         };
         if is_new {
             pending.turn_away(state.clone());
+            pending.full_from = log_bytes;
         }
         drop(pending);
         if !is_new {
             return;
         }
         self.shared.meters.refusing.set(1.0);
-        self.shared.room.notify_waiters();
+        self.shared.wake_all();
         if state == State::Full {
             tracing::warn!(reason = why, "journal refuses appends, the disk is full");
         } else {
@@ -494,7 +515,7 @@ impl Committer {
         }
         self.shared.log.lock().close();
         self.shared.ended.send_replace(true);
-        self.shared.room.notify_waiters();
+        self.shared.wake_all();
     }
 }
 
@@ -512,7 +533,7 @@ impl Drop for Committer {
         self.shared.meters.refusing.set(1.0);
         self.shared.log.lock().close();
         self.shared.ended.send_replace(true);
-        self.shared.room.notify_waiters();
+        self.shared.wake_all();
     }
 }
 

@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fieldline_core::directory::create_durably;
+
 /// One directory.
 pub(crate) trait Disk: Send + Sync {
     /// Opens an existing file for reading and writing.
@@ -98,7 +100,7 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        std::fs::create_dir_all(path)?;
+        create_durably(path, 0o777)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)

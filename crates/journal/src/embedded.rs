@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    Append, AppendError, Consumer, Journal, JournalError, Offset, Partition, QueueId,
+    Append, AppendError, AppendOrigin, Consumer, Journal, JournalError, Offset, Partition, QueueId,
 };
 use fieldline_model::record::RecordBatch;
 use parking_lot::{Condvar, Mutex};
@@ -74,7 +74,7 @@ impl EmbeddedJournal {
         let mut pending = self.shared.pending.lock();
         pending.closing = true;
         drop(pending);
-        self.shared.room.notify_waiters();
+        self.shared.wake_all();
         self.shared.work.notify_one();
     }
 }
@@ -128,7 +128,8 @@ fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committ
         Some(active) => active,
         None => first_segment(disk.as_ref(), recovered.next_sequence)?,
     };
-    // What was found may be in the page cache only, from a process that was killed. From here on it counts as durable.
+    // What was found may be in the page cache only, from a process that was killed. From here on it counts as durable; what
+    // might not be on the disk was written again.
     let (_, file, _) = &active;
     file.sync()
         .and_then(|()| disk.sync_directory())
@@ -143,7 +144,7 @@ fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committ
         ..
     } = recovered;
     let mut log = Log::new(segments, ends);
-    let mut pending = Pending::new(options.max_pending.as_usize());
+    let mut pending = Pending::new(options);
     for queue in &registry.queues {
         pending.slots.add_queue(queue.partitions);
     }
@@ -160,6 +161,7 @@ fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committ
         pending: Mutex::new(pending),
         work: Condvar::new(),
         room: Notify::new(),
+        internal_room: Notify::new(),
         waiting: AtomicUsize::new(0),
         ended: watch::Sender::new(false),
         meters,
@@ -223,7 +225,12 @@ impl Journal for EmbeddedJournal {
         registry.queues.iter().map(|queue| queue.name.clone()).collect()
     }
 
-    fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
+    fn append(
+        &self,
+        partition: Partition,
+        records: &RecordBatch,
+        origin: AppendOrigin,
+    ) -> Result<Append, AppendError> {
         if records.is_empty() {
             return Ok(Append::durable());
         }
@@ -232,7 +239,7 @@ impl Journal for EmbeddedJournal {
             return Err(AppendError::TooLarge { limit });
         }
         let mut pending = self.shared.pending.lock();
-        let group = pending.add(partition, records)?;
+        let group = pending.add(partition, records, origin)?;
         let wake = std::mem::take(&mut pending.sleeping);
         drop(pending);
         if wake {
@@ -241,17 +248,21 @@ impl Journal for EmbeddedJournal {
         Ok(Append::of(group))
     }
 
-    async fn ready(&self) {
+    async fn ready(&self, origin: AppendOrigin) {
+        let room = match origin {
+            AppendOrigin::Device => &self.shared.room,
+            AppendOrigin::Internal(_) => &self.shared.internal_room,
+        };
         loop {
-            let notified = self.shared.room.notified();
+            let notified = room.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
             {
                 let mut pending = self.shared.pending.lock();
-                if pending.is_ready() {
+                if pending.is_ready(origin) {
                     return;
                 }
-                pending.hold_back();
+                pending.hold_back(origin);
             }
             let _waiting = Waiting::among(&self.shared.waiting);
             notified.await;

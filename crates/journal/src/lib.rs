@@ -19,7 +19,8 @@
 //!   [`Options::discard_damaged`] for the way out.
 //! - Segments are deleted when every group that ever consumed has committed past them.
 //! - Memory is bounded by [`Options::max_pending`], disk space by [`Options::max_bytes`]; at either limit appends are
-//!   refused as busy until there is room.
+//!   refused as busy until there is room. What the platform itself appends may go beyond by [`Options::internal_reserve`],
+//!   because the log often shrinks only after that.
 
 mod committer;
 mod consumer;
@@ -27,6 +28,7 @@ mod disk;
 mod embedded;
 mod error;
 pub mod format;
+mod hand_file;
 mod log;
 pub mod metrics;
 mod options;
@@ -34,6 +36,7 @@ mod pending;
 mod pressure;
 mod recovery;
 mod registry;
+mod reserve;
 mod shared;
 mod textfile;
 mod walk;
@@ -42,4 +45,5 @@ mod walk;
 mod tests;
 
 pub use embedded::EmbeddedJournal;
+pub use hand_file::HandFile;
 pub use options::{Durability, Options};

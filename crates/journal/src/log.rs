@@ -98,6 +98,11 @@ impl Log {
         self.bytes
     }
 
+    /// Durable length of the last segment.
+    pub(crate) fn last_length(&self) -> u64 {
+        self.segments.back().map_or(0, |segment| segment.length)
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }

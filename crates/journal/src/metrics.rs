@@ -18,6 +18,8 @@ pub const FSYNC_SECONDS: &str = "fieldline_journal_fsync_seconds";
 pub const PENDING_BYTES: &str = "fieldline_journal_pending_bytes";
 /// Size of all files of the log.
 pub const LOG_BYTES: &str = "fieldline_journal_log_bytes";
+/// Bytes that were appended out of the reserve, beyond what devices may fill.
+pub const RESERVE_BYTES: &str = "fieldline_journal_reserve_bytes";
 /// Senders, connections and posts, that wait until the journal takes their records.
 pub const WAITING_SENDERS: &str = "fieldline_journal_waiting_senders";
 /// Time in which senders had to wait, milliseconds; the label `setting` names the limit that was reached.
@@ -40,6 +42,7 @@ pub(crate) struct Meters {
     pub(crate) fsync_seconds: Histogram,
     pub(crate) pending_bytes: Gauge,
     pub(crate) log_bytes: Gauge,
+    pub(crate) reserve_bytes: Gauge,
     pub(crate) waiting_senders: Gauge,
     /// In the order of [`Cause::ALL`].
     pub(crate) held_back: [Counter; Cause::ALL.len()],
@@ -65,6 +68,11 @@ impl Meters {
         metrics::describe_histogram!(FSYNC_SECONDS, Unit::Seconds, "Time of the fdatasync calls");
         metrics::describe_gauge!(PENDING_BYTES, Unit::Bytes, "Appends that wait for the disk");
         metrics::describe_gauge!(LOG_BYTES, Unit::Bytes, "Size of all files of the log");
+        metrics::describe_gauge!(
+            RESERVE_BYTES,
+            Unit::Bytes,
+            "Messages of the platform beyond what devices may fill"
+        );
         metrics::describe_gauge!(
             WAITING_SENDERS,
             "Senders that wait until the journal takes their records"
@@ -100,6 +108,7 @@ impl Meters {
             fsync_seconds: metrics::histogram!(FSYNC_SECONDS),
             pending_bytes: metrics::gauge!(PENDING_BYTES),
             log_bytes: metrics::gauge!(LOG_BYTES),
+            reserve_bytes: metrics::gauge!(RESERVE_BYTES),
             waiting_senders: metrics::gauge!(WAITING_SENDERS),
             held_back: Cause::ALL.map(|cause| metrics::counter!(HELD_BACK, "setting" => cause.setting())),
             commit_age: metrics::gauge!(COMMIT_AGE),

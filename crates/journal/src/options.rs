@@ -91,13 +91,19 @@ pub struct Options {
     pub max_pending: ByteSize,
     /// Largest single append; at most half of `max-pending`.
     pub max_append: ByteSize,
-    /// Appends are refused while the disk has less room than this, which keeps the stores working.
+    /// Appends of devices are refused while the disk has less room than this, those of the platform itself at half of it,
+    /// which keeps the stores working.
     pub min_free_disk: ByteSize,
     /// How much of what all consumers have consumed is kept nevertheless.
     pub retain_bytes: ByteSize,
     /// Size of the whole log at which senders are slowed down until consumers have caught up; at least twice
     /// `segment-bytes` plus `max-pending`.
     pub max_bytes: ByteSize,
+    /// How far the log may grow beyond `max-bytes` by what rule chains, alarms and calculated fields put into queues: what it
+    /// holds often cannot be consumed without. A tenant gets at most three quarters of it. At least twice `max-append`;
+    /// four times `max-bytes` where it is not given, because a message in a queue takes several times the bytes of the telemetry
+    /// that it is made of.
+    pub internal_reserve: Option<ByteSize>,
     /// Gives up damaged parts of the log at start instead of refusing to start. Only for one start, after the journal was
     /// reported as corrupt and no copy of its files is at hand: the records in the damaged blocks are lost.
     pub discard_damaged: bool,
@@ -113,6 +119,7 @@ impl Default for Options {
             min_free_disk: ByteSize::mib(128),
             retain_bytes: ByteSize(0),
             max_bytes: ByteSize::gib(16),
+            internal_reserve: None,
             discard_damaged: false,
         }
     }
@@ -122,6 +129,12 @@ impl Default for Options {
 const MAX_PENDING: ByteSize = ByteSize::gib(1);
 
 impl Options {
+    /// How far the log may grow beyond its largest size.
+    pub(crate) fn reserve_bytes(&self) -> u64 {
+        let reserve = self.internal_reserve.map(|reserve| reserve.0);
+        reserve.unwrap_or(self.max_bytes.0.saturating_mul(4))
+    }
+
     /// Checks that the values make sense together; the error names the key and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         if self.segment_bytes < ByteSize::kib(4) || self.segment_bytes > ByteSize::gib(64) {
@@ -135,6 +148,9 @@ impl Options {
         }
         if self.max_bytes.0 < 2 * self.segment_bytes.0 + self.max_pending.0 {
             return Err("max-bytes must be at least twice segment-bytes plus max-pending".to_owned());
+        }
+        if self.reserve_bytes() < 2 * self.max_append.0 {
+            return Err("internal-reserve must be at least twice max-append".to_owned());
         }
         Ok(())
     }

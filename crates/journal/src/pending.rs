@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fieldline_core::ports::{AppendError, CommitGroup, Partition, QueueId};
+use fieldline_core::ports::{AppendError, AppendOrigin, CommitGroup, Partition, QueueId};
 use fieldline_model::record::RecordBatch;
 
+use crate::options::Options;
 use crate::pressure::{Cause, Held};
+use crate::reserve::Reserve;
 
 /// A section of the log is ended at this size, so that a reader never has to read much more than it wants.
 const SECTION_BYTES: usize = 256 << 10;
@@ -69,6 +71,8 @@ pub(crate) struct Fill {
     pub(crate) used: Vec<u32>,
     pub(crate) bytes: usize,
     pub(crate) appends: u64,
+    /// Some of it is of devices, which may not use the last of the disk.
+    pub(crate) has_devices: bool,
     pub(crate) group: Arc<CommitGroup>,
 }
 
@@ -79,6 +83,7 @@ impl Default for Fill {
             used: Vec::new(),
             bytes: 0,
             appends: 0,
+            has_devices: false,
             group: CommitGroup::new(),
         }
     }
@@ -104,6 +109,7 @@ impl Fill {
         }
         self.bytes = 0;
         self.appends = 0;
+        self.has_devices = false;
         self.group = CommitGroup::new();
     }
 
@@ -145,6 +151,14 @@ impl Slots {
     }
 }
 
+/// Who is to try again.
+#[derive(Debug, Clone, Copy, Default)]
+#[must_use = "nobody tries again without being woken"]
+pub(crate) struct Woken {
+    pub(crate) devices: bool,
+    pub(crate) internal: bool,
+}
+
 /// The gate and the buffer of appends.
 #[derive(Debug)]
 pub(crate) struct Pending {
@@ -157,19 +171,29 @@ pub(crate) struct Pending {
     pub(crate) waiting: usize,
     /// The log has reached its largest size.
     pub(crate) capped: bool,
-    /// Somebody was told to come back later.
+    /// Size of the log when the disk was found full.
+    pub(crate) full_from: u64,
+    /// What the platform itself may append beyond what devices may.
+    pub(crate) reserve: Reserve,
+    /// Some device was told to come back later.
     refused: bool,
     /// For how long that is so.
     pub(crate) held: Held,
+    /// Some append of the platform was told so, because too much waits for the disk.
+    refused_for_memory: bool,
+    /// The same, because the reserve has no room for it.
+    refused_for_reserve: bool,
     /// Since when the block that is being written keeps its appends waiting.
     pub(crate) committing_since: Option<Instant>,
     /// The committer wants to be woken.
     pub(crate) sleeping: bool,
     limit: usize,
+    largest: usize,
+    max_bytes: u64,
 }
 
 impl Pending {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub(crate) fn new(options: &Options) -> Self {
         Self {
             state: State::Open,
             closing: false,
@@ -177,28 +201,80 @@ impl Pending {
             fill: Fill::default(),
             waiting: 0,
             capped: false,
+            full_from: 0,
+            reserve: Reserve::new(options),
             refused: false,
             held: Held::default(),
+            refused_for_memory: false,
+            refused_for_reserve: false,
             committing_since: None,
             sleeping: false,
-            limit,
+            limit: options.max_pending.as_usize(),
+            largest: options.max_append.as_usize(),
+            max_bytes: options.max_bytes.0,
         }
     }
 
-    /// Why no append is taken now.
+    /// Why no append of a device is taken now.
     pub(crate) fn refusal(&self) -> Option<AppendError> {
+        self.closed().or(match self.state {
+            State::Full => Some(AppendError::DiskFull),
+            _ if self.capped => Some(AppendError::Busy),
+            _ => None,
+        })
+    }
+
+    /// Why nobody's append is taken any more.
+    fn closed(&self) -> Option<AppendError> {
         match &self.state {
             _ if self.closing => Some(AppendError::Closed),
-            State::Open if self.capped => Some(AppendError::Busy),
-            State::Open => None,
-            State::Full => Some(AppendError::DiskFull),
             State::Failed(why) => Some(AppendError::Failed(Arc::clone(why))),
+            State::Open | State::Full => None,
         }
     }
 
-    /// Whether an append that was refused as busy is worth another try.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.closing || self.state != State::Open || (!self.capped && self.waiting <= self.limit / 2)
+    /// Why no append of this origin and size is taken now.
+    fn refusal_of(&self, origin: AppendOrigin, bytes: usize) -> Option<AppendError> {
+        let (tenant, limit) = match origin {
+            AppendOrigin::Device => {
+                let refusal = self.refusal();
+                return refusal.or((self.waiting + bytes > self.limit).then_some(AppendError::Busy));
+            }
+            AppendOrigin::Internal(tenant) => (tenant, self.limit + self.limit / 4),
+        };
+        let refusal = self.closed();
+        refusal.or_else(|| match self.state {
+            _ if !self.is_tight() || self.reserve.has_room(tenant, bytes as u64, self.is_full()) => {
+                (self.waiting + bytes > limit).then_some(AppendError::Busy)
+            }
+            State::Full => Some(AppendError::DiskFull),
+            _ => Some(AppendError::Busy),
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        self.state == State::Full
+    }
+
+    /// Whether devices are refused, so that what comes is taken out of the reserve.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.capped || self.is_full()
+    }
+
+    /// Whether an append of this origin that was refused as busy is worth another try.
+    pub(crate) fn is_ready(&self, origin: AppendOrigin) -> bool {
+        let is_over = self.closed().is_some() || self.is_full();
+        let has_memory = self.waiting <= self.limit / 2;
+        match origin {
+            AppendOrigin::Device => is_over || (!self.capped && has_memory),
+            // For the largest one: who has been told to try again is not to find that it was too early for him.
+            AppendOrigin::Internal(tenant) => {
+                let largest = self.largest as u64;
+                self.closed().is_some()
+                    || (has_memory
+                        && (is_over || !self.capped || self.reserve.has_room(tenant, largest, false)))
+            }
+        }
     }
 
     /// Takes the records into the buffer of their partition.
@@ -206,23 +282,21 @@ impl Pending {
         &mut self,
         partition: Partition,
         records: &RecordBatch,
+        origin: AppendOrigin,
     ) -> Result<Arc<CommitGroup>, AppendError> {
         let bytes = records.as_bytes().len();
-        if let Some(refusal) = self.refusal() {
+        if let Some(refusal) = self.refusal_of(origin, bytes) {
             if refusal == AppendError::Busy {
-                self.hold_back();
+                self.hold_back(origin);
             }
             return Err(refusal);
-        }
-        if self.waiting + bytes > self.limit {
-            self.hold_back();
-            return Err(AppendError::Busy);
         }
         let Some(slot) = self.slots.slot(partition) else {
             return Err(AppendError::Failed(
                 format!("there is no partition {partition}").into(),
             ));
         };
+        let is_tight = self.is_tight();
         let fill = &mut self.fill;
         if fill.buffers.len() <= slot as usize {
             fill.buffers
@@ -237,17 +311,30 @@ impl Pending {
         fill.bytes += bytes;
         fill.appends += 1;
         self.waiting += bytes;
+        match origin {
+            AppendOrigin::Device => fill.has_devices = true,
+            AppendOrigin::Internal(tenant) if is_tight => self.reserve.charge(tenant, bytes as u64),
+            AppendOrigin::Internal(_) => {}
+        }
         Ok(Arc::clone(&fill.group))
     }
 
     /// Notes that somebody has to wait, who is woken once that is over.
-    pub(crate) fn hold_back(&mut self) {
-        self.refused = true;
-        self.held.begin(if self.capped {
-            Cause::Consumers
-        } else {
-            Cause::Disk
-        });
+    pub(crate) fn hold_back(&mut self, origin: AppendOrigin) {
+        match origin {
+            AppendOrigin::Device => {
+                self.refused = true;
+                self.held.begin(if self.capped {
+                    Cause::Consumers
+                } else {
+                    Cause::Disk
+                });
+            }
+            AppendOrigin::Internal(_) => {
+                self.refused_for_memory |= self.waiting > self.limit / 2;
+                self.refused_for_reserve |= self.is_tight();
+            }
+        }
     }
 
     /// Nobody waits from here on: all are told why not.
@@ -267,19 +354,45 @@ impl Pending {
         taken
     }
 
-    /// Says that so many bytes wait no longer; returns whether those who were refused should be woken.
-    pub(crate) fn settle(&mut self, bytes: usize) -> bool {
+    /// Says that so many bytes wait no longer; returns who should be woken.
+    pub(crate) fn settle(&mut self, bytes: usize) -> Woken {
         self.waiting -= bytes;
         self.committing_since = None;
         self.wake()
     }
 
-    /// Whether those who were refused should be woken.
-    pub(crate) fn wake(&mut self) -> bool {
-        let is_over = self.is_ready();
+    /// Says how large the log is; returns who should be woken.
+    pub(crate) fn log_is(&mut self, bytes: u64) -> Woken {
+        self.capped = bytes >= self.max_bytes;
+        let from = if self.is_full() {
+            self.full_from.min(self.max_bytes)
+        } else {
+            self.max_bytes
+        };
+        let is_tight = self.is_tight();
+        let beyond = if is_tight {
+            bytes.saturating_sub(from) + self.waiting as u64
+        } else {
+            0
+        };
+        // Who was refused for want of room is woken when some was given back, not at each write: many may wait.
+        let has_more = self.reserve.shrink_to(beyond) || !is_tight;
+        let woken = self.wake();
+        Woken {
+            internal: woken.internal || (has_more && std::mem::take(&mut self.refused_for_reserve)),
+            ..woken
+        }
+    }
+
+    /// Who of those that were refused should be woken.
+    pub(crate) fn wake(&mut self) -> Woken {
+        let is_over = self.is_ready(AppendOrigin::Device);
         if is_over {
             self.held.end();
         }
-        is_over && std::mem::take(&mut self.refused)
+        Woken {
+            devices: is_over && std::mem::take(&mut self.refused),
+            internal: self.waiting <= self.limit / 2 && std::mem::take(&mut self.refused_for_memory),
+        }
     }
 }

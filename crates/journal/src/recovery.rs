@@ -5,6 +5,9 @@
 //!
 //! A bad block in the last segment is an unfinished write unless a later block says that it was durable. In every other
 //! segment all blocks were durable before the next segment was begun, so there a bad block is damage.
+//!
+//! Good blocks that no later one calls durable may be in the page cache only, and after an fsync that has failed the kernel does
+//! not try to write them again. They count as durable from here on, so they are written anew first.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -12,7 +15,7 @@ use std::sync::Arc;
 
 use fieldline_core::ports::JournalError;
 
-use crate::disk::{Disk, DiskFile, read_exact_at, write_all_at};
+use crate::disk::{Disk, DiskFile, is_full, read_exact_at, write_all_at};
 use crate::error::{Damage, ReadError, failed};
 use crate::format::{BadBlock, Entry, HEADER_BYTES, Header, MAGIC};
 use crate::log::{Segment, segment_id, segment_name};
@@ -48,6 +51,8 @@ struct Found {
 /// How far a segment is good.
 struct Scan {
     position: u64,
+    /// Everything before it was durable when a later block was written.
+    proven: u64,
     next_sequence: u64,
     starts: Option<Offsets>,
     bad: Option<BadBlock>,
@@ -167,6 +172,7 @@ impl Recovery<'_> {
         let mut length = segment.length;
         let mut scan = Scan {
             position: 0,
+            proven: 0,
             next_sequence: segment.id,
             starts: None,
             bad: None,
@@ -215,6 +221,7 @@ impl Recovery<'_> {
             });
         }
         if next.is_none() {
+            self.write_again(segment, scan.proven, scan.position)?;
             recovered.active = Some((segment.id, Arc::clone(&self.file), length.min(scan.position)));
         }
         Ok(())
@@ -246,6 +253,9 @@ impl Recovery<'_> {
                     }
                     for entry in &entries {
                         ends.insert(entry.partition, entry.next());
+                    }
+                    if header.synced_through + 1 >= header.sequence {
+                        scan.proven = scan.position;
                     }
                     scan.position += header.block_bytes();
                     scan.next_sequence = header.sequence + 1;
@@ -326,6 +336,31 @@ impl Recovery<'_> {
             start += (want - HEADER_BYTES + 1) as u64;
         }
         Ok(later)
+    }
+
+    /// Writes good blocks once more as they are, so that the next fsync does not pass them over.
+    fn write_again(&self, segment: &Found, from: u64, to: u64) -> Result<(), JournalError> {
+        let mut chunk = Vec::new();
+        let mut position = from;
+        while position < to {
+            chunk.resize((to - position).min(CHUNK_BYTES as u64) as usize, 0);
+            let written = read_exact_at(self.file.as_ref(), &mut chunk, position)
+                .and_then(|()| write_all_at(self.file.as_ref(), &mut [IoSlice::new(&chunk)], position));
+            match written {
+                // Only where a file system needs room to write in place. Not to start at all would help nobody.
+                Err(error) if is_full(&error) => {
+                    let file = self.disk.describe(&segment.name);
+                    tracing::warn!(file, %error, "no room to write the end of the journal again");
+                    return Ok(());
+                }
+                written => written.map_err(failed(format!(
+                    "write the end of {} again",
+                    self.disk.describe(&segment.name)
+                )))?,
+            }
+            position += chunk.len() as u64;
+        }
+        Ok(())
     }
 
     /// Cuts an unfinished write off.

@@ -13,7 +13,7 @@ use crate::disk::Disk;
 use crate::log::{Log, segment_name};
 use crate::metrics::Meters;
 use crate::options::Options;
-use crate::pending::Pending;
+use crate::pending::{Pending, Woken};
 use crate::registry::Registry;
 
 pub(crate) struct Shared {
@@ -25,8 +25,10 @@ pub(crate) struct Shared {
     pub(crate) pending: Mutex<Pending>,
     /// Wakes the committer.
     pub(crate) work: Condvar,
-    /// Wakes those whose append was refused as busy.
+    /// Wakes devices whose append was refused as busy.
     pub(crate) room: Notify,
+    /// Wakes others whose append was.
+    pub(crate) internal_room: Notify,
     /// How many wait for that.
     pub(crate) waiting: AtomicUsize,
     /// True once the committer has ended.
@@ -68,18 +70,33 @@ impl Shared {
         }
     }
 
-    /// Slows appends down while the log has its largest size.
+    /// Slows appends down while the log has its largest size, and takes note of what was given back of the reserve.
     pub(crate) fn update_cap(&self) {
         let log = self.log.lock();
-        let capped = log.bytes() >= self.options.max_bytes.0;
         self.meters.log_bytes.set(log.bytes() as f64);
         let mut pending = self.pending.lock();
-        pending.capped = capped;
-        let wake = pending.wake();
+        let woken = pending.log_is(log.bytes());
+        self.meters.reserve_bytes.set(pending.reserve.used() as f64);
         drop(pending);
         drop(log);
-        if wake {
+        self.wake(woken);
+    }
+
+    /// Lets those try again whose append was refused as busy.
+    pub(crate) fn wake(&self, woken: Woken) {
+        if woken.devices {
             self.room.notify_waiters();
         }
+        if woken.internal {
+            self.internal_room.notify_waiters();
+        }
+    }
+
+    /// Lets all try again, who are told then why they cannot.
+    pub(crate) fn wake_all(&self) {
+        self.wake(Woken {
+            devices: true,
+            internal: true,
+        });
     }
 }

@@ -19,6 +19,7 @@ mod queue;
 mod relation;
 mod rpc;
 mod rule_chain;
+mod set_aside;
 mod settings;
 mod user;
 
@@ -59,6 +60,7 @@ pub use rule_chain::{
     ChainConnection, NodeConnection, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType, RuleNode,
 };
+pub use set_aside::{SetAsideInfo, SetAsideReason};
 pub use settings::{AdminSettings, PasswordPolicy, SecuritySettings, UserSettingsType};
 pub use user::{Authority, PastPassword, User, UserCredentials};
 

@@ -77,6 +77,8 @@ macro_rules! functions {
         enum Function { $($variant,)* }
 
         impl Function {
+            const ALL: &[Self] = &[$(Self::$variant,)*];
+
             fn from_name(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$variant),)* _ => None }
             }

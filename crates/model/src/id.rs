@@ -288,6 +288,7 @@ row_ids! {
     AdminSettingsId Some("ADMIN_SETTINGS"), "Id of settings of the installation.";
     AuditLogId None, "Id of an entry of the audit log.";
     ApiKeyId Some("API_KEY"), "Id of an API key.";
+    SetAsideId None, "Id of a record that was set aside.";
 }
 
 impl utoipa::PartialSchema for EntityId {

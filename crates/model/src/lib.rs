@@ -20,5 +20,5 @@ pub use id::{
     AdminSettingsId, AlarmId, ApiKeyId, ApiUsageStateId, AssetId, AssetProfileId, AuditLogId,
     CalculatedFieldId, CustomerId, DashboardId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId,
     EntityType, EntityViewId, NULL_UUID, OtaPackageId, QueueId, QueueStatsId, RpcId, RuleChainId, RuleNodeId,
-    Subject, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
+    SetAsideId, Subject, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
 };

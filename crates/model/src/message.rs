@@ -1,5 +1,6 @@
 //! Messages of the rule engine: what a record of a device becomes, and what the platform itself tells about its entities.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -171,17 +172,34 @@ impl Metadata {
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Metadata {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut metadata = Self::new();
-        for (key, value) in entries {
-            metadata.set(key, value);
-        }
+        metadata.extend(entries);
         metadata
     }
 }
 
+/// Entries from which on names are looked up by their hash when many are set.
+const MANY_ENTRIES: usize = 32;
+
 impl<K: Into<String>, V: Into<String>> Extend<(K, V)> for Metadata {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        for (key, value) in entries {
+        let mut entries = entries.into_iter();
+        while self.0.len() < MANY_ENTRIES {
+            let Some((key, value)) = entries.next() else {
+                return;
+            };
             self.set(key, value);
+        }
+        let known = self.0.iter().enumerate();
+        let mut places: HashMap<String, usize> = known.map(|(at, (name, _))| (name.clone(), at)).collect();
+        for (key, value) in entries {
+            let (key, value) = (key.into(), value.into());
+            match places.get(&key).and_then(|at| self.0.get_mut(*at)) {
+                Some((_, old)) => *old = value,
+                None => {
+                    places.insert(key.clone(), self.0.len());
+                    self.0.push((key, value));
+                }
+            }
         }
     }
 }

@@ -5,12 +5,14 @@
 //! telemetry  := ttl seconds u32 · row*          row := ts i64 · count u32 · length u32 · packed key-values
 //! attributes := scope u8 · packed key-values
 //! message    := see [`message`]
+//! diverted   := see [`diverted`]
 //! ```
 //!
 //! Numbers are little-endian. A program that cannot read all of a record must not read any of it, so the version grows
 //! with every new kind, scope or entity type as well. Records of one append travel in a [`RecordBatch`], each behind its `u32` length.
 
 mod cut;
+pub mod diverted;
 pub mod message;
 
 use uuid::Uuid;
@@ -23,9 +25,12 @@ use crate::{EntityId, EntityType, Subject, TenantId};
 const VERSION: u8 = 1;
 /// Messages came later; what holds none can still be read by programs that know only the first version.
 const MESSAGE_VERSION: u8 = 2;
+/// So did records that go another way.
+const DIVERTED_VERSION: u8 = 3;
 const KIND_TELEMETRY: u8 = 1;
 const KIND_ATTRIBUTES: u8 = 2;
 const KIND_MESSAGE: u8 = 3;
+const KIND_DIVERTED: u8 = 4;
 const HEADER_BYTES: usize = 3 + 16 + 16 + 8;
 const ROW_HEADER_BYTES: usize = 8 + 4 + 4;
 
@@ -330,6 +335,8 @@ pub enum RecordBody<'a> {
     },
     /// A message of the rule engine, to be read with [`message::decode`].
     Message(&'a [u8]),
+    /// A record that was taken out of its queue, to be read with [`diverted::decode`].
+    Diverted(&'a [u8]),
 }
 
 /// The values of one time.
@@ -347,31 +354,46 @@ impl<'a> Record<'a> {
     /// Decodes a record.
     pub fn decode(mut bytes: &'a [u8]) -> Result<Self, Corrupt> {
         let [version, kind, entity_type] = take_array::<3>(&mut bytes)?;
-        if !is_known(version) || (version == MESSAGE_VERSION) != (kind == KIND_MESSAGE) {
+        if version != version_of(kind) {
             return Err(Corrupt("unknown record version"));
         }
         let entity_type = EntityType::from_code(entity_type).ok_or(Corrupt("unknown entity type"))?;
         let tenant = TenantId(Uuid::from_bytes(take_array(&mut bytes)?));
         let entity = EntityId::new(entity_type, Uuid::from_bytes(take_array(&mut bytes)?));
         let received_ms = i64::from_le_bytes(take_array(&mut bytes)?);
-        let body = match kind {
-            KIND_TELEMETRY => RecordBody::Telemetry {
+        Ok(Self {
+            subject: Subject { tenant, entity },
+            received_ms,
+            body: RecordBody::decode(kind, bytes)?,
+        })
+    }
+}
+
+impl<'a> RecordBody<'a> {
+    fn decode(kind: u8, mut bytes: &'a [u8]) -> Result<Self, Corrupt> {
+        Ok(match kind {
+            KIND_TELEMETRY => Self::Telemetry {
                 ttl_seconds: u32::from_le_bytes(take_array(&mut bytes)?),
                 rows: bytes,
             },
             KIND_ATTRIBUTES => {
                 let [scope] = take_array::<1>(&mut bytes)?;
                 let scope = AttributeScope::from_code(scope).ok_or(Corrupt("unknown attribute scope"))?;
-                RecordBody::Attributes { scope, values: bytes }
+                Self::Attributes { scope, values: bytes }
             }
-            KIND_MESSAGE => RecordBody::Message(bytes),
+            KIND_MESSAGE => Self::Message(bytes),
+            KIND_DIVERTED => Self::Diverted(bytes),
             _ => return Err(Corrupt("unknown record kind")),
-        };
-        Ok(Self {
-            subject: Subject { tenant, entity },
-            received_ms,
-            body,
         })
+    }
+}
+
+/// The version that writes records of a kind.
+const fn version_of(kind: u8) -> u8 {
+    match kind {
+        KIND_MESSAGE => MESSAGE_VERSION,
+        KIND_DIVERTED => DIVERTED_VERSION,
+        _ => VERSION,
     }
 }
 
@@ -381,7 +403,7 @@ pub fn foreign_version(record: &[u8]) -> Option<u8> {
 }
 
 const fn is_known(version: u8) -> bool {
-    matches!(version, VERSION | MESSAGE_VERSION)
+    matches!(version, VERSION | MESSAGE_VERSION | DIVERTED_VERSION)
 }
 
 /// The rows of a telemetry record.

@@ -11,6 +11,13 @@ pub struct Point {
     pub value: Value,
 }
 
+impl Point {
+    /// Bytes that it takes in memory, its text included.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.value.heap_bytes()
+    }
+}
+
 /// The newest value of a named series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatestValue {

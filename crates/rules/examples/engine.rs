@@ -269,6 +269,7 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
                 activity: activity.clone(),
                 usage: ApiUsage::new(world.stores.clone(), series.clone(), clock.clone()),
                 uplink: uplink.clone(),
+                egress: Default::default(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: "bench".into(),
             };

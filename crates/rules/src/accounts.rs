@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_connectors::NodeConfig as _;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::mail::{Email, MailAccess, MailClient, SmtpConfig};
 use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
 use fieldline_core::ports::{
@@ -56,7 +57,7 @@ impl MailSender for SmtpMails {
     async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String> {
         let server = self.0.with_password(server).await?;
         let config = SmtpConfig::from_json(&server).map_err(|error| error.to_string())?;
-        let client = MailClient::new(&config).map_err(|error| error.to_string())?;
+        let client = MailClient::new(&config, &Egress::open()).map_err(|error| error.to_string())?;
         let email = Email {
             to: mail.to.clone(),
             subject: mail.subject.clone(),
@@ -100,7 +101,7 @@ impl SmsSender for ProviderSms {
 
     async fn send(&self, provider: &Value, number: &str, message: &str) -> Result<(), String> {
         let client = SmsProviderConfig::from_json(provider)
-            .and_then(|config| SmsClient::with_endpoint(&config, self.endpoint.as_deref()))
+            .and_then(|config| SmsClient::with_endpoint(&config, self.endpoint.as_deref(), &Egress::open()))
             .map_err(|error| error.to_string())?;
         match client.send(number, message).await {
             Ok(_) => Ok(()),

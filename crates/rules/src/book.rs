@@ -1,10 +1,14 @@
 //! The compiled chains of all tenants, and the nodes among them that work by themselves.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::in_hand::{InHand, LoadInHand, LoadNote};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::{RuleChain, RuleChainType};
 use fieldline_model::page::PageLink;
@@ -20,7 +24,7 @@ use crate::fields::FieldBook;
 use crate::gone::{Gone, GoneLog};
 use crate::node::Source;
 use crate::services::Services;
-use crate::tenants::{Load, Stale, Tenants};
+use crate::tenants::{Epoch, Load, Stale, Tenants};
 
 const PAGE: u32 = 1000;
 
@@ -94,6 +98,7 @@ pub struct Book {
     sources: Mutex<HashMap<RuleNodeId, (usize, JoinHandle<()>)>>,
     fields: Arc<FieldBook>,
     gone: Arc<GoneLog>,
+    in_hand: OnceLock<Arc<InHand>>,
 }
 
 impl Book {
@@ -108,7 +113,17 @@ impl Book {
             gone,
             tenants: Tenants::default(),
             sources: Mutex::default(),
+            in_hand: OnceLock::new(),
         })
+    }
+
+    /// Has it noted what is compiled and started, and leaves out what the process has died of. To be called before
+    /// anything is.
+    pub fn note_loads(&self, in_hand: &Arc<InHand>) {
+        // Whoever calls it twice changes nothing.
+        let _ = self.in_hand.set(in_hand.clone());
+        self.fields.note_loads(in_hand);
+        self.services.originators.note_loads(in_hand);
     }
 
     /// The calculated fields in force.
@@ -121,9 +136,9 @@ impl Book {
         &self.gone
     }
 
-    /// Grows with every change: whoever keeps the chains of a tenant asks again when it has grown.
-    pub fn generation(&self) -> u64 {
-        self.tenants.generation()
+    /// What is known of a tenant's chains now; whoever keeps them asks again once it no longer holds.
+    pub fn epoch(&self, tenant: TenantId) -> Epoch {
+        self.tenants.epoch(tenant)
     }
 
     /// The chains of a tenant as they are now.
@@ -146,6 +161,39 @@ impl Book {
         for id in before.into_iter().flat_map(|before| before.nodes.keys()) {
             if !now.nodes.contains_key(id) {
                 self.gone.note(Gone::Keeper(id.0));
+            }
+        }
+    }
+
+    /// Notes that a chain is compiled; an error says why it must not be.
+    async fn begin_load(
+        &self,
+        tenant: TenantId,
+        chain: RuleChainId,
+        version: Option<i64>,
+    ) -> Result<Option<LoadNote>, Box<str>> {
+        let Some(in_hand) = self.in_hand.get() else {
+            return Ok(None);
+        };
+        let load = LoadInHand {
+            tenant,
+            id: chain.0,
+            version: version.unwrap_or_default(),
+        };
+        in_hand.begin_load(load).await.map(Some)
+    }
+
+    /// Ends the scripts of nodes that are no longer in force: whoever repairs a chain does not wait for what was wrong.
+    fn end_scripts(&self, tenant: TenantId, before: Option<&TenantChains>, now: &TenantChains) {
+        let address = |chains: &TenantChains, id| {
+            let (chain, at) = chains.node(id)?;
+            let node = chain.nodes.get(at)?.node.as_ref().ok()?;
+            Some(Arc::as_ptr(node).addr())
+        };
+        for id in before.into_iter().flat_map(|before| before.nodes.keys()) {
+            let was = before.and_then(|before| address(before, *id));
+            if was.is_some() && was != address(now, *id) {
+                self.services.scripts.end_owner(tenant, (*id).into());
             }
         }
     }
@@ -235,8 +283,16 @@ impl Book {
                     node: node.id,
                     queue: node.queue.as_deref().map(str::to_owned),
                 };
+                let note = self.in_hand.get().map(|in_hand| {
+                    in_hand.note_start(LoadInHand {
+                        tenant,
+                        id: chain.id.0,
+                        version: chain.version,
+                    })
+                });
                 if let Some(work) = Arc::clone(compiled).run(source, self.events.clone()) {
                     let address = Arc::as_ptr(compiled).addr();
+                    let work = noted_first(work, note);
                     sources.insert(node.id, (address, self.services.runtime.spawn(work)));
                 }
             }
@@ -283,7 +339,9 @@ impl Book {
     fn forget(&self, tenant: TenantId) {
         if let Some(known) = self.tenants.forget(tenant) {
             self.end_sources(|id| known.node(*id).is_some());
+            self.end_scripts(tenant, Some(&known), &TenantChains::default());
         }
+        self.services.scripts.ledger().forget(tenant);
         self.gone.note(Gone::Tenant(tenant));
     }
 
@@ -317,7 +375,17 @@ impl Load<TenantChains, RuleChainId> for Book {
             let Some(metadata) = stores.rule_chains.metadata(tenant, id).await? else {
                 continue;
             };
-            let compiled = Chain::compile(&self.services, tenant, &chain, &metadata, before.map(Arc::as_ref));
+            let before = before.map(Arc::as_ref);
+            let compiled = match self.begin_load(tenant, id, metadata.version).await {
+                Ok(note) => {
+                    let compiled = Chain::compile(&self.services, tenant, &chain, &metadata, before);
+                    if let Some(note) = note {
+                        note.done();
+                    }
+                    compiled
+                }
+                Err(why) => Chain::inactive(&chain, &metadata, &why),
+            };
             self.tell(tenant, &compiled, before.is_some());
             chains.push(Arc::new(compiled));
         }
@@ -330,7 +398,18 @@ impl Load<TenantChains, RuleChainId> for Book {
 
     fn in_force(&self, tenant: TenantId, before: Option<&TenantChains>, now: &Arc<TenantChains>) {
         self.note_gone(before, now);
+        self.end_scripts(tenant, before, now);
         self.start_sources(tenant, now);
+    }
+}
+
+/// Work whose first step is noted.
+async fn noted_first(work: impl Future<Output = ()>, note: Option<LoadNote>) {
+    let mut work = pin!(work);
+    let first = poll_fn(|context| Poll::Ready(work.as_mut().poll(context)));
+    if first.await.is_pending() {
+        drop(note);
+        work.await;
     }
 }
 
@@ -354,3 +433,6 @@ impl EntityListener for BookListener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

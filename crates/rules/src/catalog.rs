@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    FieldScriptTest, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTester, ScriptUse,
+    FieldScriptTest, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTestError, ScriptTester, ScriptUse,
 };
 use fieldline_model::TenantId;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
@@ -12,12 +12,14 @@ use fieldline_model::entity::{
     CalculatedField, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ConfigurationDescriptor,
     NodeDefinition, RuleChainMetaData, RuleNode,
 };
-use fieldline_script::{Arg, Host, Lang, Limits, Script};
+use fieldline_script::{Arg, Host, Lang, Script};
 use serde_json::Value;
 
+use crate::bounds::CompileAllowance;
 use crate::calculated_fields;
 use crate::chain;
 use crate::registry::{self, NodeType};
+use crate::script_pool::{Refusal, ScriptPool};
 use crate::services::Services;
 
 /// The node types of the engine.
@@ -48,7 +50,13 @@ impl RuleNodeCatalog for Catalog {
             configuration: configuration.clone(),
             ..RuleNode::default()
         };
-        chain::make(&self.services, TenantId::NULL, &node).map(drop)
+        chain::make(
+            &self.services,
+            TenantId::NULL,
+            &node,
+            &CompileAllowance::default(),
+        )
+        .map(drop)
     }
 
     fn upgrade(&self, class: &str, version: i32, configuration: Value) -> Result<(i32, Value), String> {
@@ -99,35 +107,61 @@ fn describe(node: &NodeType) -> ComponentDescriptor {
     }
 }
 
-/// Tries scripts out, each on a host of its own.
+/// Tries scripts out, in their tenants' turns.
 pub struct Tester {
-    limits: Limits,
+    pool: Arc<ScriptPool>,
 }
 
 impl Tester {
-    /// A tester within these limits.
-    pub const fn new(limits: Limits) -> Self {
-        Self { limits }
+    /// A tester that has scripts run by a pool.
+    pub const fn new(pool: Arc<ScriptPool>) -> Self {
+        Self { pool }
+    }
+
+    async fn run<R: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        bytes: usize,
+        test: impl FnOnce(&mut Host) -> Result<R, String> + Send + 'static,
+    ) -> Result<R, ScriptTestError> {
+        match self.pool.test(tenant, bytes, test).await {
+            Ok(tested) => tested.map_err(ScriptTestError::Script),
+            Err(refusal) if refusal.is_own_limit() => Err(ScriptTestError::TooMany(refusal.to_string())),
+            Err(refusal @ (Refusal::Full { .. } | Refusal::Stopped)) => {
+                Err(ScriptTestError::Unavailable(refusal.to_string()))
+            }
+            Err(refusal) => Err(ScriptTestError::Script(refusal.to_string())),
+        }
     }
 }
 
 #[async_trait]
 impl ScriptTester for Tester {
-    async fn test(&self, request: ScriptTest) -> Result<String, String> {
-        let limits = self.limits.clone();
-        let tested = tokio::task::spawn_blocking(move || test(&request, limits)).await;
-        tested.unwrap_or_else(|_| Err("the script engine has failed".to_owned()))
+    async fn test(&self, request: ScriptTest) -> Result<String, ScriptTestError> {
+        let metadata: usize = request
+            .metadata
+            .iter()
+            .map(|(key, value)| key.len() + value.len())
+            .sum();
+        let bytes = request.script.len() + request.msg.len() + metadata;
+        let tenant = request.tenant;
+        self.run(tenant, bytes, move |host| test(&request, host)).await
     }
 
-    async fn test_field(&self, request: FieldScriptTest) -> Result<Value, String> {
-        let limits = self.limits.clone();
-        let tested =
-            tokio::task::spawn_blocking(move || calculated_fields::test_script(&request, limits)).await;
-        tested.unwrap_or_else(|_| Err("the script engine has failed".to_owned()))
+    async fn test_field(&self, request: FieldScriptTest) -> Result<Value, ScriptTestError> {
+        let arguments = request
+            .arguments
+            .values()
+            .map(|value| value.to_string().len())
+            .sum::<usize>();
+        let bytes = request.expression.len() + arguments;
+        let tenant = request.tenant;
+        let work = move |host: &mut Host| calculated_fields::test_script(&request, host);
+        self.run(tenant, bytes, work).await
     }
 }
 
-fn test(request: &ScriptTest, limits: Limits) -> Result<String, String> {
+fn test(request: &ScriptTest, host: &mut Host) -> Result<String, String> {
     let lang = match request.language {
         ScriptLanguage::Js => Lang::JavaScript,
         ScriptLanguage::Tbel => Lang::Tbel,
@@ -144,8 +178,10 @@ fn test(request: &ScriptTest, limits: Limits) -> Result<String, String> {
         Arg::Map(&metadata),
         Arg::Text(&request.msg_type),
     ];
-    let mut host = Host::new(limits);
-    let output = host.call(&script, &args).map_err(|error| error.to_string())?;
+    let output = host.call(&script, &args).map_err(|error| error.to_string());
+    // It is not called again.
+    host.forget(script.id());
+    let output = output?;
     let value = output.to_value();
     let wrong = |wanted: &str| {
         Err(format!(

@@ -1,11 +1,13 @@
 //! Rule chains, compiled: an index graph that messages walk in place.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use fieldline_model::entity::{DebugSettings, RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Map, Value};
 
+use crate::bounds::CompileAllowance;
 use crate::node::{CONFIGURATION, Label, Node, NodeConfig};
 use crate::registry::{self, NodeType};
 use crate::services::Services;
@@ -17,6 +19,8 @@ pub(crate) type MakeNode<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<st
 pub struct Chain {
     /// Its id.
     pub id: RuleChainId,
+    /// Version that it was compiled from.
+    pub version: i64,
     /// Its name.
     pub name: Box<str>,
     /// Where messages enter.
@@ -110,8 +114,14 @@ impl Chain {
         metadata: &RuleChainMetaData,
         before: Option<&Self>,
     ) -> Self {
-        let make = |node: &RuleNode| make(services, tenant, node).map_err(Into::into);
+        let allowance = CompileAllowance::default();
+        let make = |node: &RuleNode| make(services, tenant, node, &allowance).map_err(Into::into);
         Self::compile_with(chain, metadata, before, &make)
+    }
+
+    /// The chain with nodes none of which runs, for a reason.
+    pub(crate) fn inactive(chain: &RuleChain, metadata: &RuleChainMetaData, why: &str) -> Self {
+        Self::compile_with(chain, metadata, None, &|_| Err(why.into()))
     }
 
     /// The same with nodes that `make` makes.
@@ -121,13 +131,18 @@ impl Chain {
         before: Option<&Self>,
         make: &MakeNode<'_>,
     ) -> Self {
+        let before: HashMap<RuleNodeId, &Compiled> = before
+            .into_iter()
+            .flat_map(|before| &before.nodes)
+            .map(|node| (node.id, node))
+            .collect();
         let mut nodes: Vec<Compiled> = metadata
             .nodes
             .iter()
             .map(|node| {
                 let id = node.id.unwrap_or_default();
                 let kept = before
-                    .and_then(|before| before.nodes.iter().find(|it| it.id == id))
+                    .get(&id)
                     .filter(|kept| kept.is_same(node) && kept.node.is_ok());
                 Compiled {
                     id,
@@ -163,6 +178,7 @@ impl Chain {
         }
         Self {
             id: chain.id.unwrap_or_default(),
+            version: metadata.version.unwrap_or_default(),
             name: chain.name.as_str().into(),
             first: metadata
                 .first_node_index
@@ -195,6 +211,7 @@ impl Chain {
         });
         Self {
             id,
+            version: 0,
             name: "made up".into(),
             first: Some(0),
             nodes: nodes.collect(),
@@ -216,13 +233,21 @@ pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Val
     }
 }
 
-/// Makes a node.
+/// Makes a node of what its chain may still compile.
 ///
 /// # Errors
 /// Why it cannot run, with the field's name.
-pub fn make(services: &Arc<Services>, tenant: TenantId, node: &RuleNode) -> Result<Arc<dyn Node>, String> {
+pub(crate) fn make(
+    services: &Arc<Services>,
+    tenant: TenantId,
+    node: &RuleNode,
+    allowance: &CompileAllowance,
+) -> Result<Arc<dyn Node>, String> {
     let node_type =
         registry::find(&node.node_type).ok_or_else(|| format!("unknown node type `{}`", node.node_type))?;
+    allowance
+        .take(&node.configuration)
+        .map_err(|error| error.to_string())?;
     let configuration = match upgrade(node_type, node.configuration_version, &node.configuration) {
         Value::Null => Value::Object(Map::new()),
         configuration @ Value::Object(_) => configuration,
@@ -235,6 +260,7 @@ pub fn make(services: &Arc<Services>, tenant: TenantId, node: &RuleNode) -> Resu
         queue: node.queue_name.as_deref().filter(|name| !name.is_empty()),
         services,
         tenant,
+        regexes: &allowance.regexes,
     };
     (node_type.make)(&config).map_err(|error| error.to_string())
 }
@@ -275,8 +301,9 @@ pub fn check(services: &Arc<Services>, metadata: &RuleChainMetaData) -> Result<(
             "Can't create circling relations in rule chain: node '{name}' leads back to itself!"
         ));
     }
+    let allowance = CompileAllowance::default();
     for node in &metadata.nodes {
-        make(services, TenantId::NULL, node)
+        make(services, TenantId::NULL, node, &allowance)
             .map_err(|error| format!("Rule node '{}': {error}", node.name))?;
     }
     Ok(())

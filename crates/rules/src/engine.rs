@@ -4,19 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use fieldline_connectors::egress::EgressRules;
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
 use fieldline_core::ingest::{IngestService, MAIN_QUEUE, Processors, StartError, Uplink};
-use fieldline_core::options::Span;
+use fieldline_core::options::{ByteSize, Span};
 use fieldline_core::ports::{
-    AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, RestCalls, TimeSeriesStore,
+    AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, Partition, RestCalls, TimeSeriesStore,
 };
 use fieldline_core::services::{Context, Services as Rules};
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
-use fieldline_model::entity::Queue;
+use fieldline_model::entity::{ProcessingStrategyType, Queue};
 use parking_lot::{Mutex, RwLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,10 +26,13 @@ use tracing::{error, info};
 
 use crate::accounts::{MailTokens, StoredAccounts};
 use crate::book::{Book, BookListener};
+use crate::egress::EgressBook;
 use crate::events::{DebugLimit, Events};
 use crate::external::External;
+use crate::lanes::{LANE_QUEUE, LaneOptions, Lanes};
 use crate::originators::Originators;
 use crate::push::Pusher;
+use crate::script_pool::ScriptPool;
 use crate::services::Services;
 use crate::stats::QueueCounts;
 use crate::strategy::Strategy;
@@ -46,6 +50,27 @@ pub struct Options {
     pub debug_events_per_hour: u32,
     /// How often the statistics of queues are written.
     pub statistics_interval: Span,
+    /// Threads that scripts run on; a tenant may use all but one. 0 stands for one more than the machine has processors.
+    pub script_threads: u16,
+    /// Longest run of a script of JavaScript, and of all scripts of one evaluation together.
+    pub script_time_limit: Span,
+    /// Memory that a script of JavaScript may take. Together they take at most this for each thread, and for each of the
+    /// four at most that may have been abandoned.
+    pub script_memory: ByteSize,
+    /// Calls of scripts of one tenant that may wait for a thread; further ones fail.
+    pub script_waiting: usize,
+    /// Bytes of the arguments of one tenant's calls that wait.
+    pub script_waiting_bytes: ByteSize,
+    /// Calls of scripts of all tenants that may wait for a thread.
+    pub script_waiting_total: usize,
+    /// Bytes of the arguments of all calls that wait.
+    pub script_waiting_total_bytes: ByteSize,
+    /// Scripts of one tenant that are tried out at the same time.
+    pub script_tests: usize,
+    /// Scripts of one tenant that wait to be tried out; further ones are answered with 429.
+    pub script_tests_waiting: usize,
+    /// Where messages go that would hold up other tenants.
+    pub lanes: LaneOptions,
 }
 
 impl Default for Options {
@@ -55,6 +80,16 @@ impl Default for Options {
             queue_workers: 1,
             debug_events_per_hour: 50_000,
             statistics_interval: Span::secs(60),
+            script_threads: 0,
+            script_time_limit: Span::secs(8),
+            script_memory: ByteSize::mib(64),
+            script_waiting: 16_384,
+            script_waiting_bytes: ByteSize::mib(64),
+            script_waiting_total: 65_536,
+            script_waiting_total_bytes: ByteSize::mib(256),
+            script_tests: 2,
+            script_tests_waiting: 8,
+            lanes: LaneOptions::default(),
         }
     }
 }
@@ -81,6 +116,8 @@ pub struct Deps {
     pub activity: Arc<ActivityTracker>,
     /// How much tenants use, and may use.
     pub usage: Arc<ApiUsage>,
+    /// What external nodes of all tenants may connect to beyond public addresses.
+    pub egress: EgressRules,
     /// The journal's queues.
     pub uplink: Uplink,
     /// Where what waits is run.
@@ -97,8 +134,29 @@ pub struct Common {
     pub book: Arc<Book>,
     /// Takes events.
     pub events: Arc<Events>,
-    /// Limits of each worker's scripts.
-    pub script_limits: fieldline_script::Limits,
+}
+
+/// Whose messages a queue holds.
+#[derive(Clone)]
+pub enum Role {
+    /// One tenant's: nobody else waits for them.
+    Own,
+    /// Those of all tenants; what would hold up others goes to the lanes.
+    Shared(Arc<Lanes>),
+    /// It is the queue of the lanes.
+    Lane(Arc<Lanes>),
+}
+
+impl Role {
+    /// Whether all messages are one tenant's.
+    pub const fn is_own(&self) -> bool {
+        matches!(self, Self::Own)
+    }
+
+    /// Whether it is the queue of the lanes.
+    pub const fn is_lane(&self) -> bool {
+        matches!(self, Self::Lane(_))
+    }
 }
 
 /// A queue as its workers see it.
@@ -111,16 +169,39 @@ pub struct QueueHandle {
     pub strategy: RwLock<Strategy>,
     /// What has happened since the statistics were last written.
     pub counts: Mutex<QueueCounts>,
+    pub(crate) role: Role,
 }
 
 impl QueueHandle {
-    /// A queue.
+    /// A queue of one tenant.
     pub fn new(name: &str, partitions: u16, strategy: Strategy) -> Arc<Self> {
+        Self::of(name, partitions, strategy, Role::Own)
+    }
+
+    /// A queue that tenants share.
+    pub fn shared(name: &str, partitions: u16, strategy: Strategy, lanes: &Arc<Lanes>) -> Arc<Self> {
+        let queue = Self::of(name, partitions, strategy, Role::Shared(lanes.clone()));
+        lanes.know_queue(&queue);
+        queue
+    }
+
+    /// The queue of the lanes.
+    pub fn lane(partitions: u16, lanes: &Arc<Lanes>) -> Arc<Self> {
+        // Strategies are those of the queues that its messages come from; what is late is over.
+        let strategy = Strategy {
+            processing: ProcessingStrategyType::SkipAllFailuresAndTimedOut,
+            ..Strategy::default()
+        };
+        Self::of(LANE_QUEUE, partitions, strategy, Role::Lane(lanes.clone()))
+    }
+
+    fn of(name: &str, partitions: u16, strategy: Strategy, role: Role) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
             partitions: partitions.max(1),
             strategy: RwLock::new(strategy),
             counts: Mutex::default(),
+            role,
         })
     }
 
@@ -143,6 +224,7 @@ pub struct Engine {
     /// Queues that were deleted: their workers go on with what is in them, and with what comes if they return.
     retired: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
     opening: tokio::sync::Mutex<()>,
+    lanes: Arc<Lanes>,
     mail_tokens: Arc<MailTokens>,
     options: Options,
 }
@@ -176,11 +258,14 @@ impl Engine {
             &deps.runtime,
         );
         let mail_tokens = MailTokens::new(deps.stores.settings.clone(), deps.clock.clone());
+        let egress = EgressBook::new(deps.egress, deps.stores.clone());
+        deps.events.listen(egress.clone());
         let external = External {
             accounts: Arc::new(StoredAccounts {
                 settings: deps.stores.settings.clone(),
                 tokens: mail_tokens.clone(),
             }),
+            egress: Some(egress),
             ..External::default()
         };
         let services = Arc::new(Services {
@@ -195,6 +280,7 @@ impl Engine {
             activity: deps.activity,
             usage: deps.usage,
             external,
+            scripts: script_pool(options, &events),
             originators: originators.clone(),
             clock: deps.clock,
             runtime: deps.runtime,
@@ -203,13 +289,14 @@ impl Engine {
         let book = Book::new(services.clone(), events.clone());
         deps.events.listen(originators);
         deps.events.listen(Arc::new(BookListener(book.clone())));
-        let main = QueueHandle::new(MAIN_QUEUE, deps.uplink.partitions(), Strategy::default());
+        let lanes = Lanes::new(&options.lanes);
+        let partitions = deps.uplink.partitions();
+        let main = QueueHandle::shared(MAIN_QUEUE, partitions, Strategy::default(), &lanes);
         Arc::new(Self {
             common: Arc::new(Common {
                 services,
                 book,
                 events,
-                script_limits: fieldline_script::Limits::default(),
             }),
             pusher,
             queues: Mutex::new(HashMap::from([(
@@ -220,6 +307,7 @@ impl Engine {
             retired: Mutex::default(),
             uplink: deps.uplink,
             opening: tokio::sync::Mutex::default(),
+            lanes,
             mail_tokens,
             options: options.clone(),
         })
@@ -252,6 +340,7 @@ impl Engine {
     /// The stores or the journal failed.
     pub async fn open_queues(&self, ingest: &IngestService) -> Result<(), StartError> {
         let _one = self.opening.lock().await;
+        self.open_lanes(ingest).await?;
         let configured = self.common.services.stores.queues.of_all_tenants().await?;
         let mut gone: Vec<QueueKey> = self.queues.lock().keys().cloned().collect();
         for queue in configured {
@@ -276,6 +365,39 @@ impl Engine {
         Ok(())
     }
 
+    /// What the lanes know of tenants.
+    pub fn lanes(&self) -> &Arc<Lanes> {
+        &self.lanes
+    }
+
+    /// Starts the lanes, if there are to be any or there is something in them, and lets messages be diverted from here on.
+    async fn open_lanes(&self, ingest: &IngestService) -> Result<(), StartError> {
+        let count = self.options.lanes.count;
+        let is_stored = self.uplink.stored().iter().any(|key| *key == lane_key());
+        if self.lanes.are_open() || (count == 0 && !is_stored) {
+            return Ok(());
+        }
+        let uplink = self
+            .uplink
+            .open_unrouted(TenantId::NULL, LANE_QUEUE, count.clamp(1, 64))?;
+        let handle = QueueHandle::lane(uplink.partitions(), &self.lanes);
+        let (processors, workers) = (handle.processors(&self.common), uplink.partitions());
+        ingest
+            .add_slow_queue("lane", &uplink, processors, workers)
+            .await?;
+        if count > 0 {
+            let partitions = (0..uplink.partitions()).map(|index| Partition {
+                queue: uplink.queue(),
+                index,
+            });
+            let ends = partitions
+                .map(|partition| uplink.journal().end(partition))
+                .collect();
+            self.lanes.open(uplink, ends);
+        }
+        Ok(())
+    }
+
     /// Routes messages to the queues that are configured, before anybody processes them: what workers begin with goes where
     /// it always went.
     ///
@@ -289,23 +411,24 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets what is left in queues that were deleted be processed, by rules of no queue's own. To be called once, after the
-    /// queues there are have been opened.
+    /// Lets what is left in queues that were deleted be processed, by rules of no queue's own, and the journal forget those
+    /// that are empty. To be called once, after the queues there are have been opened.
     ///
     /// # Errors
     /// The stores or the journal failed.
     pub async fn drain_deleted_queues(&self, ingest: &IngestService) -> Result<(), StartError> {
         let _one = self.opening.lock().await;
         for key in self.uplink.stored() {
-            if self.queues.lock().contains_key(&key) {
+            if key == lane_key() || self.queues.lock().contains_key(&key) {
                 continue;
             }
             let uplink = self.uplink.open_unrouted(key.0, &key.1, 1)?;
             if !ingest.holds_something(&uplink).await? {
+                ingest.release(&uplink).await?;
                 continue;
             }
             info!(tenant = %key.0, queue = key.1, "queue is gone and not empty, it is emptied");
-            let handle = QueueHandle::new(&key.1, uplink.partitions(), Strategy::default());
+            let handle = self.handle(&key, uplink.partitions(), Strategy::default());
             let processors = handle.processors(&self.common);
             ingest
                 .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
@@ -313,6 +436,14 @@ impl Engine {
             self.retired.lock().insert(key, handle);
         }
         Ok(())
+    }
+
+    fn handle(&self, (tenant, name): &QueueKey, partitions: u16, strategy: Strategy) -> Arc<QueueHandle> {
+        if tenant.is_null() {
+            QueueHandle::shared(name, partitions, strategy, &self.lanes)
+        } else {
+            QueueHandle::new(name, partitions, strategy)
+        }
     }
 
     async fn open_queue(
@@ -327,7 +458,7 @@ impl Engine {
             self.queues.lock().insert(key, handle);
             return Ok(());
         }
-        let handle = QueueHandle::new(&key.1, uplink.partitions(), Strategy::of(queue));
+        let handle = self.handle(&key, uplink.partitions(), Strategy::of(queue));
         let processors = handle.processors(&self.common);
         ingest
             .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
@@ -350,10 +481,22 @@ impl Engine {
             .collect()
     }
 
-    /// Ends what works by itself; the queues end with the journal.
+    /// Ends what works by itself, and scripts; the queues end with the journal.
     pub fn stop(&self) {
         self.common.book.stop();
+        self.common.services.scripts.stop();
     }
+}
+
+fn script_pool(options: &Options, events: &Arc<Events>) -> Arc<ScriptPool> {
+    let events = events.clone();
+    let switched_off = move |tenant, owner, time| events.switched_off(tenant, owner, time);
+    ScriptPool::start(options, Arc::default(), Box::new(switched_off))
+}
+
+/// The lanes' queue in the journal.
+fn lane_key() -> QueueKey {
+    (TenantId::NULL, LANE_QUEUE.to_owned())
 }
 
 fn partitions_of(queue: &Queue) -> u16 {
@@ -375,6 +518,9 @@ impl EntityListener for QueueListener {
             EntityChange::QueueChanged(_) | EntityChange::TenantDeleted(_)
         ) {
             return;
+        }
+        if let EntityChange::TenantDeleted(tenant) = change {
+            self.engine.lanes.forget(tenant);
         }
         let (engine, ingest) = (self.engine.clone(), self.ingest.clone());
         self.engine.common.services.runtime.spawn(async move {

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::rest::RestSettings;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::TenantId;
 use serde_json::Value;
 use uuid::Uuid;
+
+use crate::egress::EgressBook;
 
 /// Settings of external nodes, and what they share with the rest of the platform.
 #[derive(Clone)]
@@ -20,6 +23,18 @@ pub struct External {
     pub accounts: Arc<dyn Accounts>,
     /// Where cloud services are.
     pub endpoints: Endpoints,
+    /// What nodes may connect to; everything where there is none, as in tests.
+    pub egress: Option<Arc<EgressBook>>,
+}
+
+impl External {
+    /// The way out for what a tenant has configured. What the operator has goes through [`Egress::open`].
+    pub fn way_out(&self, tenant: TenantId) -> Egress {
+        match &self.egress {
+            Some(book) => book.way_out(tenant),
+            None => Egress::open(),
+        }
+    }
 }
 
 /// Where cloud services are, if not at their own addresses.
@@ -38,6 +53,7 @@ impl Default for External {
             rest: RestSettings::default(),
             accounts: Arc::new(NoAccounts),
             endpoints: Endpoints::default(),
+            egress: None,
         }
     }
 }

@@ -7,12 +7,14 @@
 pub mod entry;
 pub mod news;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use fieldline_core::events::EntityChange;
+use fieldline_core::in_hand::{InHand, LoadInHand, LoadNote};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{CalculatedFieldFilter, StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::entity::CalculatedField;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
@@ -25,7 +27,7 @@ pub use self::news::{Change, FIELD_MESSAGE, News, Page, Task};
 use crate::events::{Events, Life};
 use crate::gone::{Gone, GoneLog};
 use crate::services::Services;
-use crate::tenants::{Load, Stale, Tenants};
+use crate::tenants::{Epoch, Load, Stale, Tenants};
 
 const PAGE: u32 = 1000;
 static GATE: LogGate = LogGate::new(1);
@@ -152,6 +154,7 @@ pub struct FieldBook {
     events: Arc<Events>,
     tenants: Tenants<TenantFields, CalculatedFieldId>,
     gone: Arc<GoneLog>,
+    in_hand: OnceLock<Arc<InHand>>,
 }
 
 impl FieldBook {
@@ -162,12 +165,19 @@ impl FieldBook {
             events,
             tenants: Tenants::default(),
             gone,
+            in_hand: OnceLock::new(),
         })
     }
 
-    /// Grows with every change: whoever keeps the fields of a tenant asks again when it has grown.
-    pub fn generation(&self) -> u64 {
-        self.tenants.generation()
+    /// Has it noted what is compiled, and leaves out what the process has died of.
+    pub(crate) fn note_loads(&self, in_hand: &Arc<InHand>) {
+        // Whoever calls it twice changes nothing.
+        let _ = self.in_hand.set(in_hand.clone());
+    }
+
+    /// What is known of a tenant's fields now; whoever keeps them asks again once it no longer holds.
+    pub fn epoch(&self, tenant: TenantId) -> Epoch {
+        self.tenants.epoch(tenant)
     }
 
     /// The fields of a tenant as they are now.
@@ -187,15 +197,25 @@ impl FieldBook {
         }
     }
 
-    fn add(
+    async fn add(
         &self,
         tenant: TenantId,
-        field: &fieldline_model::entity::CalculatedField,
+        field: &CalculatedField,
         limits: &CalculatedFieldLimits,
         is_new: bool,
         fields: &mut FxHashMap<CalculatedFieldId, Arc<Entry>>,
     ) {
-        let Some(entry) = Entry::new(field, limits) else {
+        let entry = match self.begin_load(tenant, field).await {
+            Ok(note) => {
+                let entry = Entry::new(field, limits);
+                if let Some(note) = note {
+                    note.done();
+                }
+                entry
+            }
+            Err(why) => return self.leave_out(tenant, field, &why),
+        };
+        let Some(entry) = entry else {
             return;
         };
         if let Some(problem) = entry.problem() {
@@ -205,6 +225,29 @@ impl FieldBook {
                 .lifecycle(tenant, entry.id.into(), life, Some(problem));
         }
         fields.insert(entry.id, Arc::new(entry));
+    }
+
+    /// Notes that a field is compiled; an error says why it must not be.
+    async fn begin_load(
+        &self,
+        tenant: TenantId,
+        field: &CalculatedField,
+    ) -> Result<Option<LoadNote>, Box<str>> {
+        let Some((in_hand, id)) = self.in_hand.get().zip(field.id) else {
+            return Ok(None);
+        };
+        let load = LoadInHand {
+            tenant,
+            id: id.0,
+            version: field.version.unwrap_or_default(),
+        };
+        in_hand.begin_load(load).await.map(Some)
+    }
+
+    fn leave_out(&self, tenant: TenantId, field: &CalculatedField, why: &str) {
+        let Some(id) = field.id else { return };
+        warn!(%tenant, field = %id, name = %field.name, why, "calculated field is left out");
+        self.events.lifecycle(tenant, id.into(), Life::Started, Some(why));
     }
 
     async fn limits(&self, tenant: TenantId) -> StoreResult<(CalculatedFieldLimits, u32)> {
@@ -298,7 +341,7 @@ impl Load<TenantFields, CalculatedFieldId> for FieldBook {
                 for info in found.data {
                     let is_new =
                         before.is_none_or(|before| info.field.id.is_none_or(|id| before.get(id).is_none()));
-                    self.add(tenant, &info.field, &limits, is_new, &mut fields);
+                    self.add(tenant, &info.field, &limits, is_new, &mut fields).await;
                 }
                 if !found.has_next {
                     break;
@@ -310,14 +353,19 @@ impl Load<TenantFields, CalculatedFieldId> for FieldBook {
         for id in &stale.parts {
             let is_new = fields.remove(id).is_none();
             if let Some(field) = stores.calculated_fields.get(tenant, *id).await? {
-                self.add(tenant, &field, &limits, is_new, &mut fields);
+                self.add(tenant, &field, &limits, is_new, &mut fields).await;
             }
         }
         Ok(TenantFields::of(fields, ttl_seconds))
     }
 
-    fn in_force(&self, _: TenantId, before: Option<&TenantFields>, now: &Arc<TenantFields>) {
+    fn in_force(&self, tenant: TenantId, before: Option<&TenantFields>, now: &Arc<TenantFields>) {
         self.note_gone(before, now);
+        for entry in before.into_iter().flat_map(TenantFields::all) {
+            if now.get(entry.id).is_none_or(|other| !Arc::ptr_eq(entry, other)) {
+                self.services.scripts.end_owner(tenant, entry.id.into());
+            }
+        }
     }
 }
 
@@ -340,10 +388,10 @@ pub async fn push(
 ) -> StoreResult<()> {
     use futures::{StreamExt as _, TryStreamExt as _};
     const AT_ONCE: usize = 64;
-    const TRIES: u32 = 300;
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     let one = |message: fieldline_model::message::Message| async move {
-        let mut left = TRIES;
         loop {
             match services.engine.push(tenant, message.clone()).await {
                 Ok(()) => return Ok::<(), StoreError>(()),
@@ -353,8 +401,8 @@ pub async fn push(
                     }
                     return Ok(());
                 }
-                Err(error) if left == 0 => return Err(error),
-                Err(_) => left -= 1,
+                Err(error) if tokio::time::Instant::now() >= deadline => return Err(error),
+                Err(_) => {}
             }
             tokio::time::sleep(PAUSE).await;
         }

@@ -4,10 +4,13 @@
 //! |---|---|
 //! | `message`, `originators` | a message on its way, and whom it is about |
 //! | `node`, `registry`, `nodes` | what a node is, which there are, and what each does |
+//! | `budget`, `bounds` | what the evaluation of one message by one node may cost; how large what is compiled may be |
 //! | `chain`, `book`, `gone` | chains compiled into index graphs; those of all tenants, swapped as they are saved; what is no more |
 //! | `worker` | takes packs of records through the chains, and stores what they do |
+//! | `lanes` | where messages of slow tenants go, so that others do not wait for them |
 //! | `strategy`, `stats`, `events` | retries of queues; what is counted; what people who look for mistakes are shown |
 //! | `alarm_rules`, `calculated_fields` | evaluators of alarm rules and of fields, without I/O |
+//! | `script_pool`, `script_ledger` | scripts of all tenants on threads of their own, in turn; what each tenant has used |
 //! | `fields`, `feed` | the fields in force of all tenants; how they learn of changed values |
 //! | `accounts` | what is set for outside services; the platform's own mails and text messages |
 //! | `push`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
@@ -17,15 +20,21 @@
 pub mod accounts;
 pub mod alarm_rules;
 pub mod book;
+pub mod bounds;
+pub mod budget;
 pub mod calculated_fields;
 pub mod catalog;
 pub mod chain;
+pub mod egress;
 pub mod engine;
 pub mod events;
 pub mod external;
 pub mod feed;
 pub mod fields;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod gone;
+pub mod lanes;
 pub mod message;
 pub mod node;
 pub mod nodes;
@@ -33,9 +42,11 @@ pub mod originators;
 pub mod push;
 pub mod registry;
 pub mod replay;
+pub mod script_ledger;
+pub mod script_pool;
 pub mod services;
 pub mod stats;
 pub mod strategy;
-mod tenants;
+pub mod tenants;
 mod values;
 pub mod worker;

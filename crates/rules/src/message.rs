@@ -10,6 +10,7 @@ use fieldline_model::{CustomerId, EntityId, RuleChainId, RuleNodeId, Subject, Te
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::budget::{BudgetOverrun, EvaluationBudget, MAX_MESSAGE_BYTES, within};
 use crate::node::NodeError;
 use crate::originators::Originator;
 
@@ -48,6 +49,8 @@ pub struct Msg {
     pub callers: Option<Arc<Caller>>,
     /// Calculated fields that have led to it, so that they do not go round in circles.
     pub fields: Option<Arc<[Uuid]>>,
+    /// What the node that it is at has used for it.
+    pub budget: EvaluationBudget,
 }
 
 /// Where a chain was called from.
@@ -89,7 +92,29 @@ impl Msg {
             hops,
             callers,
             fields: fields.map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect()),
+            budget: EvaluationBudget::new(),
         }
+    }
+
+    /// Whether a node takes a message of this size. Of a body that is JSON already each evaluator has counted its part.
+    ///
+    /// # Errors
+    /// It is larger than [`MAX_MESSAGE_BYTES`].
+    pub(crate) fn check_size(&self) -> Result<(), BudgetOverrun> {
+        let meta = match &self.meta {
+            Meta::Device { .. } => 0,
+            Meta::Own(own) => own.iter().map(|(key, value)| key.len() + value.len()).sum(),
+        };
+        let body = match &self.data {
+            Data::Packed(bytes) => bytes.len(),
+            Data::Text(text) => text.len(),
+            Data::Json(_) => 0,
+        };
+        within(
+            "bytes of a message",
+            (meta + body) as u64,
+            MAX_MESSAGE_BYTES as u64,
+        )
     }
 
     /// The message as it waits in a queue.
@@ -211,6 +236,19 @@ impl Meta {
             },
             Self::Own(own) => own.get(key).map(Cow::Borrowed),
         }
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Device { .. } => 3,
+            Self::Own(own) => own.len(),
+        }
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The entries, to be changed.

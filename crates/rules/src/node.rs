@@ -12,11 +12,16 @@ use fieldline_core::usage::{Feature, UsageKey, storage_points};
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
+use fieldline_script::Host;
 use serde_json::Value;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::budget::BudgetOverrun;
 use crate::events::Events;
 use crate::message::Msg;
+use crate::nodes::regex::RegexAllowance;
+use crate::script_pool::{Caller, Refusal, ScriptPool};
 use crate::services::Services;
 use crate::worker::parts::Parts;
 
@@ -61,13 +66,44 @@ impl From<String> for Label {
 
 /// Why a node could not do what it does, for the person who reads its debug events.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NodeError(Cow<'static, str>);
+#[error("{text}")]
+pub struct NodeError {
+    text: Cow<'static, str>,
+    over_budget: bool,
+}
 
 impl NodeError {
     /// An error of that text.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        Self(text.into())
+        Self {
+            text: text.into(),
+            over_budget: false,
+        }
+    }
+
+    /// An evaluation would have gone beyond a limit; the text names the limit, what it would have come to, and what is
+    /// allowed.
+    pub fn over_budget(limit: &'static str, figure: u64, allowed: u64) -> Self {
+        BudgetOverrun {
+            limit,
+            figure,
+            allowed,
+        }
+        .into()
+    }
+
+    /// Whether an evaluation would have gone beyond a limit.
+    pub const fn is_over_budget(&self) -> bool {
+        self.over_budget
+    }
+}
+
+impl From<BudgetOverrun> for NodeError {
+    fn from(overrun: BudgetOverrun) -> Self {
+        Self {
+            text: overrun.to_string().into(),
+            over_budget: true,
+        }
     }
 }
 
@@ -92,6 +128,50 @@ pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Work that needs the context of the worker.
 pub type Then = Box<dyn FnOnce(&mut Ctx<'_>) -> Step + Send>;
 
+/// What a script makes of a message.
+type CallWork = Box<dyn FnOnce(&mut Host, Msg) -> Step + Send>;
+
+/// A call of a script on a message.
+pub struct ScriptCall {
+    /// The message; it fails where the call is refused.
+    pub(crate) msg: Msg,
+    /// Bytes of the arguments.
+    pub(crate) bytes: usize,
+    pub(crate) work: CallWork,
+}
+
+impl ScriptCall {
+    /// Has it made. `deliver` takes what has come of it, or why nothing has.
+    pub(crate) fn submit(
+        self,
+        pool: &ScriptPool,
+        caller: Caller,
+        deliver: impl FnOnce(Result<Step, Refusal>) + Send + 'static,
+    ) {
+        let Self { msg, bytes, work } = self;
+        pool.submit(caller, bytes, msg, work, move |result| {
+            deliver(match result {
+                Ok(step) => Ok(step),
+                Err((refusal, Some(msg))) => Ok(Step::Fail(msg, refusal.into())),
+                Err((refusal, None)) => Err(refusal),
+            });
+        });
+    }
+
+    /// The same, waiting for it.
+    ///
+    /// # Errors
+    /// The message is lost in a call that was abandoned or has panicked.
+    pub(crate) async fn wait(self, pool: &ScriptPool, caller: Caller) -> Result<Step, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        self.submit(pool, caller, move |result| {
+            // Whoever asked may be gone.
+            let _ = answer.send(result);
+        });
+        answered.await.unwrap_or(Err(Refusal::Stopped))
+    }
+}
+
 /// What a node makes of a message.
 pub enum Step {
     /// It goes on through a connection.
@@ -106,7 +186,12 @@ pub enum Step {
     Fail(Msg, NodeError),
     /// The rest has to wait. What is ready at once is not suspended.
     Wait(Waiting),
-    /// The rest needs the context again: what a wait leads to where the node then saves, keeps or calls a script.
+    /// The same for what must not be done twice lightly, such as a call of another service: it is not begun anew elsewhere
+    /// because it takes its time.
+    Outside(Waiting),
+    /// The rest is made by a script, on a thread for scripts.
+    Call(Box<ScriptCall>),
+    /// The rest needs the context again: what a wait leads to where the node then saves or keeps something.
     Then(Then),
     /// The rest has to wait, and nothing that comes after it may overtake it: the worker does nothing else meanwhile. For
     /// short reads of what a later message will change.
@@ -147,6 +232,17 @@ impl Step {
         Self::Wait(Box::pin(work))
     }
 
+    /// Has a script called on a message, with arguments of so many bytes.
+    pub fn call(msg: Msg, bytes: usize, work: impl FnOnce(&mut Host, Msg) -> Self + Send + 'static) -> Self {
+        let work = Box::new(work);
+        Self::Call(Box::new(ScriptCall { msg, bytes, work }))
+    }
+
+    /// Waits for a future that must not be begun anew lightly.
+    pub fn outside(work: impl Future<Output = Step> + Send + 'static) -> Self {
+        Self::Outside(Box::pin(work))
+    }
+
     /// Goes on with the context of the worker.
     pub fn then(work: impl FnOnce(&mut Ctx<'_>) -> Self + Send + 'static) -> Self {
         Self::Then(Box::new(work))
@@ -162,7 +258,9 @@ impl fmt::Debug for Step {
             Self::Acknowledge(_) => f.write_str("Acknowledge"),
             Self::Fail(_, error) => write!(f, "Fail({error})"),
             Self::Wait(_) => f.write_str("Wait"),
+            Self::Outside(_) => f.write_str("Outside"),
             Self::InOrder(_) => f.write_str("InOrder"),
+            Self::Call(_) => f.write_str("Call"),
             Self::Then(_) => f.write_str("Then"),
             Self::Home(_) => f.write_str("Home"),
             Self::Enter(_, chain) => write!(f, "Enter({chain})"),
@@ -282,11 +380,6 @@ impl Ctx<'_> {
         self.parts.meter.add(self.tenant, key, count);
     }
 
-    /// Calls a script. The host belongs to the worker's thread.
-    pub fn scripts(&mut self) -> &mut fieldline_script::Host {
-        &mut self.parts.scripts
-    }
-
     /// What the node keeps under a number for an entity.
     pub fn kept(&self, subject: Subject, number: u64) -> Option<Bytes> {
         self.parts.states.get(&self.key(subject, number))
@@ -362,6 +455,8 @@ pub struct NodeConfig<'a> {
     pub services: &'a Arc<Services>,
     /// Its tenant.
     pub tenant: TenantId,
+    /// Regular expressions that its chain may still compile.
+    pub(crate) regexes: &'a RegexAllowance,
 }
 
 impl NodeConfig<'_> {

@@ -14,6 +14,7 @@ mod later;
 pub(crate) mod part;
 pub(crate) mod pattern;
 mod profile;
+pub(crate) mod regex;
 pub(crate) mod relations;
 pub(crate) mod script;
 pub(crate) mod text;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::in_hand::{InHand, LoadInHand};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::{
     AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId,
@@ -44,6 +45,8 @@ pub struct Profile {
     /// Alarm rules and whatever else the profile says, as JSON.
     pub data: Value,
     alarm_rules: OnceLock<Option<Arc<Rules>>>,
+    /// Where it is noted that they are compiled.
+    load: Option<(Arc<InHand>, LoadInHand)>,
 }
 
 impl Profile {
@@ -58,7 +61,18 @@ impl Profile {
             {
                 return None;
             }
+            let noted = self
+                .load
+                .as_ref()
+                .map(|(in_hand, load)| in_hand.begin_load_now(*load));
+            // A refusal was logged, and there is nobody else to tell.
+            let Ok(note) = noted.transpose() else {
+                return None;
+            };
             let compiled = Rules::from_device_profile(&self.data);
+            if let Some(note) = note {
+                note.done();
+            }
             compiled
                 .inspect_err(
                     |error| warn!(profile = %self.id, %error, "the alarm rules of a profile cannot be used"),
@@ -74,6 +88,7 @@ pub struct Originators {
     stores: EntityStores,
     known: Cache<Subject, Arc<Originator>>,
     profiles: Cache<(TenantId, Uuid), (Arc<str>, Arc<Profile>)>,
+    in_hand: OnceLock<Arc<InHand>>,
 }
 
 impl Originators {
@@ -83,7 +98,14 @@ impl Originators {
             stores,
             known: Cache::new(cached.max(64)),
             profiles: Cache::new(4096),
+            in_hand: OnceLock::new(),
         })
+    }
+
+    /// Has it noted whose alarm rules are compiled, and leaves out those that the process has died of.
+    pub(crate) fn note_loads(&self, in_hand: &Arc<InHand>) {
+        // Whoever calls it twice changes nothing.
+        let _ = self.in_hand.set(in_hand.clone());
     }
 
     /// The originator, if it is in memory.
@@ -165,6 +187,14 @@ impl Originators {
                     .map(Into::into),
                 data: profile.profile_data,
                 alarm_rules: OnceLock::new(),
+                load: self.in_hand.get().map(|in_hand| {
+                    let load = LoadInHand {
+                        tenant,
+                        id: id.0,
+                        version: profile.version.unwrap_or_default(),
+                    };
+                    (in_hand.clone(), load)
+                }),
             }),
         );
         self.profiles.insert((tenant, id.0), found.clone());
@@ -187,6 +217,7 @@ impl Originators {
                 .map(Into::into),
             data: Value::Null,
             alarm_rules: OnceLock::new(),
+            load: None,
         });
         self.profiles
             .insert((tenant, id.0), (Arc::from(profile.name.as_str()), found.clone()));

@@ -1,15 +1,17 @@
 //! Messages from inside the platform into the queues.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use fieldline_core::ingest::Uplink;
+use fieldline_core::ingest::{PUSH_PATIENCE, Uplink};
 use fieldline_core::ports::{Append, AppendError, RuleEngine, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::message::Message;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
+use tokio::time::Instant;
 
 use crate::originators::Originators;
 
@@ -30,8 +32,12 @@ impl Pusher {
         }
     }
 
-    /// Hands a message to the journal; the result resolves when it is durable.
-    async fn append(&self, tenant: TenantId, message: &Message) -> StoreResult<Append> {
+    /// The queue that a message belongs to, and its record.
+    async fn address(
+        &self,
+        tenant: TenantId,
+        message: &Message,
+    ) -> StoreResult<(Cow<'_, Uplink>, Subject, RecordBatch)> {
         let subject = Subject {
             tenant,
             entity: message.originator,
@@ -46,11 +52,14 @@ impl Pusher {
         let queue = message.queue.as_deref().or(of_profile);
         let mut batch = RecordBatch::new();
         batch.message(tenant, message);
-        let uplink = self.uplink.to(tenant, queue);
-        uplink
-            .append(subject, &batch)
-            .await
-            .map_err(|error| self.refused(error))
+        Ok((self.uplink.to(tenant, queue), subject, batch))
+    }
+
+    /// Hands a message to the journal; the result resolves when it is durable.
+    async fn append(&self, deadline: Instant, tenant: TenantId, message: &Message) -> StoreResult<Append> {
+        let (uplink, subject, record) = self.address(tenant, message).await?;
+        let taken = uplink.push(deadline, subject, &record).await;
+        taken.map_err(|error| self.refused(error))
     }
 
     fn refused(&self, error: AppendError) -> StoreError {
@@ -88,10 +97,10 @@ impl Pusher {
 #[async_trait]
 impl RuleEngine for Pusher {
     async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
-        self.append(tenant, &message)
-            .await?
-            .await
-            .map_err(|error| self.refused(error))
+        let (uplink, subject, record) = self.address(tenant, &message).await?;
+        let deadline = Instant::now() + PUSH_PATIENCE;
+        let done = uplink.push_durably(deadline, subject, &record).await;
+        done.map_err(|error| self.refused(error))
     }
 
     fn is_closed(&self) -> bool {
@@ -102,14 +111,20 @@ impl RuleEngine for Pusher {
         let mut result = self.load_devices(&messages).await;
         // The journal gathers what is appended while it writes: all of them wait for few syncs.
         let mut appends = Vec::with_capacity(messages.len());
+        // All of them together are as patient as one.
+        let deadline = Instant::now() + PUSH_PATIENCE;
         for (tenant, message) in &messages {
-            match self.append(*tenant, message).await {
-                Ok(append) => appends.push(append),
+            match self.append(deadline, *tenant, message).await {
+                Ok(append) => appends.push((append, *tenant, message)),
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        for append in appends {
-            result = result.and(append.await.map_err(|error| self.refused(error)));
+        for (append, tenant, message) in appends {
+            result = result.and(match append.await {
+                // Devices have used up their part of the disk just then: there is a part that only these messages have.
+                Err(AppendError::DiskFull) => self.push(tenant, message.clone()).await,
+                other => other.map_err(|error| self.refused(error)),
+            });
         }
         result
     }

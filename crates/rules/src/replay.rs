@@ -41,6 +41,7 @@ use self::play::{Play, PlayError, Progress};
 use self::record::Record;
 pub use self::reprocess::Reprocessor;
 use crate::book::TenantChains;
+use crate::bounds::CompileAllowance;
 use crate::chain::{self, Chain};
 use crate::engine::Common;
 use crate::message::Msg;
@@ -123,7 +124,6 @@ impl RuleReplay for Replayer {
                 replayed: plan.series.keys().copied().collect(),
                 // What is tried out uses nothing up.
                 usage: None,
-                script_limits: self.common.script_limits.clone(),
             },
         );
         let chains = self.chains(&plan, &dry.common.services).await?;
@@ -216,14 +216,15 @@ impl Replayer {
     /// The chains of the tenant, compiled for a replay, with the draft in its place.
     async fn chains(&self, plan: &Plan, services: &Arc<Services>) -> ServiceResult<TenantChains> {
         let tenant = plan.tenant;
-        let make = |node: &RuleNode| -> Result<Arc<dyn Node>, Box<str>> {
-            if is_executed(&node.node_type) {
-                chain::make(services, tenant, node).map_err(Into::into)
-            } else {
-                Ok(Arc::new(Passes))
-            }
-        };
         let compile = |chain: &RuleChain, metadata: &RuleChainMetaData| {
+            let allowance = CompileAllowance::default();
+            let make = |node: &RuleNode| -> Result<Arc<dyn Node>, Box<str>> {
+                if is_executed(&node.node_type) {
+                    chain::make(services, tenant, node, &allowance).map_err(Into::into)
+                } else {
+                    Ok(Arc::new(Passes))
+                }
+            };
             Arc::new(Chain::compile_with(chain, metadata, None, &make))
         };
         if plan.is_draft {

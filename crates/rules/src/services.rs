@@ -14,6 +14,7 @@ use tokio::runtime::Handle;
 
 use crate::external::External;
 use crate::originators::Originators;
+use crate::script_pool::ScriptPool;
 
 /// Everything that is the same for all nodes of the program.
 #[derive(Clone)]
@@ -40,6 +41,8 @@ pub struct Services {
     pub usage: Arc<ApiUsage>,
     /// What nodes need that send messages out.
     pub external: External,
+    /// Runs scripts.
+    pub scripts: Arc<ScriptPool>,
     /// Names, profiles and customers of originators.
     pub originators: Arc<Originators>,
     /// The time.

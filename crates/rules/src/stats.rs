@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use fieldline_core::ports::{EntityStores, RowParts, StoreResult, TelemetryRow};
 use fieldline_core::queue_stats::stats_id;
+use fieldline_core::usage::usage_subject;
 use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::{Subject, TenantId};
 use serde_json::json;
 use tracing::warn;
 
 use crate::engine::Engine;
+use crate::strategy::Outcome;
 
 /// Counts of one tenant in one queue since they were last taken. The names are those of the stored series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -79,6 +81,31 @@ impl QueueCounts {
     }
 }
 
+impl QueueCounts {
+    /// Counts a single message that has ended, or is tried again.
+    pub fn count_one(
+        &mut self,
+        tenant: TenantId,
+        outcome: Outcome,
+        again: bool,
+        failure: Option<&LastFailure>,
+    ) {
+        let (counts, last) = self.of(tenant);
+        counts.total += u64::from(!again);
+        let count = match (outcome, again) {
+            (Outcome::Done, _) => &mut counts.successful,
+            (Outcome::Failed, false) => &mut counts.failed,
+            (Outcome::Open, false) => &mut counts.timeout,
+            (Outcome::Failed, true) => &mut counts.tmp_failed,
+            (Outcome::Open, true) => &mut counts.tmp_timeout,
+        };
+        *count += 1;
+        if let Some(failure) = failure {
+            *last = Some(failure.clone());
+        }
+    }
+}
+
 /// Longest text of a failure, characters.
 const MAX_FAILURE: usize = 4096;
 
@@ -92,12 +119,43 @@ pub async fn report(engine: Arc<Engine>) {
 
 /// Writes what was counted since the last time.
 pub async fn write(engine: &Engine) {
+    write_use(engine).await;
     for (_, queue) in engine.queues() {
         let counted = std::mem::take(&mut queue.counts.lock().tenants);
         for (tenant, (counts, failure)) in counted {
             if let Err(error) = write_tenant(engine, tenant, &queue.name, &counts, failure).await {
                 warn!(%tenant, queue = %queue.name, %error, "cannot write the statistics of a queue");
             }
+        }
+    }
+}
+
+/// What tenants have used of the rule engine, as time series beside the rest of their usage.
+async fn write_use(engine: &Engine) {
+    let services = &engine.common().services;
+    let ts = services.now_ms();
+    for (tenant, used) in services.scripts.ledger().take_new() {
+        let ttl_seconds = match ttls(&services.stores, tenant).await {
+            Ok([stats, _]) => stats,
+            Err(error) => {
+                warn!(%tenant, %error, "cannot write what a tenant has used of the rule engine");
+                continue;
+            }
+        };
+        let mut values = Vec::new();
+        for (name, count) in used.series() {
+            let count = ValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX));
+            pack(name, count, &mut values);
+        }
+        let row = TelemetryRow {
+            subject: usage_subject(tenant),
+            ts,
+            ttl_seconds,
+            parts: RowParts::ALL,
+            values: values.as_slice(),
+        };
+        if let Err(error) = services.series.save(&[row]).await {
+            warn!(%tenant, %error, "cannot write what a tenant has used of the rule engine");
         }
     }
 }

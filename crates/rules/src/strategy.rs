@@ -66,6 +66,36 @@ impl Strategy {
         matches!(self.processing, Type::RetryAll | Type::RetryFailedAndTimedOut)
     }
 
+    /// Whether messages that ended so are tried again; `Open` means too late.
+    pub fn retries_of(&self, outcome: Outcome) -> bool {
+        use ProcessingStrategyType as Type;
+        let (failed, late) = match self.processing {
+            Type::SkipAllFailures | Type::SkipAllFailuresAndTimedOut => (false, false),
+            Type::RetryFailed => (true, false),
+            Type::RetryTimedOut => (false, true),
+            Type::RetryAll | Type::RetryFailedAndTimedOut => (true, true),
+        };
+        match outcome {
+            Outcome::Open => late,
+            Outcome::Failed => failed,
+            Outcome::Done => false,
+        }
+    }
+
+    /// How long a message waits that was tried again so often.
+    pub fn pause_after(&self, retries: u32) -> Duration {
+        let pause = self.pause.saturating_mul(1 << retries.min(16));
+        pause.min(self.max_pause)
+    }
+
+    /// Whether all messages of a tenant follow each other, not only those of an originator.
+    pub fn is_one_by_one(&self) -> bool {
+        matches!(
+            self.submit,
+            SubmitStrategyType::Sequential | SubmitStrategyType::SequentialByTenant
+        )
+    }
+
     /// Whether messages that were too late go on in the background.
     pub fn keeps_late(&self) -> bool {
         self.processing == ProcessingStrategyType::SkipAllFailures
@@ -117,17 +147,7 @@ impl Attempts {
         outcomes: impl Iterator<Item = Outcome> + Clone,
     ) -> Verdict {
         use ProcessingStrategyType as Type;
-        let (failed, late) = match strategy.processing {
-            Type::SkipAllFailures | Type::SkipAllFailuresAndTimedOut => return Verdict::Commit,
-            Type::RetryFailed => (true, false),
-            Type::RetryTimedOut => (false, true),
-            Type::RetryAll | Type::RetryFailedAndTimedOut => (true, true),
-        };
-        let is_wanted = |outcome: Outcome| match outcome {
-            Outcome::Open => late,
-            Outcome::Failed => failed,
-            Outcome::Done => false,
-        };
+        let is_wanted = |outcome| strategy.retries_of(outcome);
         let unsuccessful = outcomes
             .clone()
             .filter(|outcome| *outcome != Outcome::Done)

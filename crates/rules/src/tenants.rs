@@ -20,7 +20,21 @@ use parking_lot::{Mutex, RwLock};
 /// - What is loaded of a tenant that was forgotten meanwhile does not come into force.
 pub(crate) struct Tenants<T, P> {
     slots: RwLock<HashMap<TenantId, Arc<Slot<T, P>>>>,
-    generation: AtomicU64,
+}
+
+/// What was known of a tenant's value at a time: whoever keeps the value keeps this with it, and asks again once it no longer
+/// holds. Changes of other tenants do not touch it.
+#[derive(Debug, Clone)]
+pub struct Epoch {
+    of: Arc<AtomicU64>,
+    seen: u64,
+}
+
+impl Epoch {
+    /// Whether nothing has changed since.
+    pub fn is_current(&self) -> bool {
+        self.of.load(Ordering::Acquire) == self.seen
+    }
 }
 
 /// What of a tenant's value is no longer true.
@@ -57,6 +71,8 @@ pub(crate) trait Load<T, P>: Send + Sync {
 struct Slot<T, P> {
     state: Mutex<State<T, P>>,
     loading: tokio::sync::Mutex<()>,
+    /// Grows with every change.
+    epoch: Arc<AtomicU64>,
 }
 
 struct State<T, P> {
@@ -78,7 +94,15 @@ impl<T, P> Default for Slot<T, P> {
                 is_gone: false,
             }),
             loading: tokio::sync::Mutex::default(),
+            epoch: Arc::default(),
         }
+    }
+}
+
+impl<T, P> Slot<T, P> {
+    /// Lets those who keep the value ask again.
+    fn turn(&self) {
+        self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -92,20 +116,16 @@ impl<T, P> Default for Tenants<T, P> {
     fn default() -> Self {
         Self {
             slots: RwLock::default(),
-            generation: AtomicU64::new(1),
         }
     }
 }
 
 impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
-    /// Grows with every change: whoever keeps a value asks again when it has grown.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// Lets everybody ask again.
-    fn turn(&self) {
-        self.generation.fetch_add(1, Ordering::AcqRel);
+    /// What is known of a tenant's value now. To be asked for before the value is: a change in between is then noticed.
+    pub(crate) fn epoch(&self, tenant: TenantId) -> Epoch {
+        let of = self.slot(tenant).epoch.clone();
+        let seen = of.load(Ordering::Acquire);
+        Epoch { of, seen }
     }
 
     /// The value of a tenant as it is now.
@@ -149,20 +169,20 @@ impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
 
     /// Puts a value in force that was not loaded; returns the one before.
     pub(crate) fn put(&self, tenant: TenantId, value: Arc<T>) -> Option<Arc<T>> {
+        let slot = self.slot(tenant);
         let before = {
-            let slot = self.slot(tenant);
             let mut state = slot.state.lock();
             state.stale = None;
             state.value.replace(value)
         };
-        self.turn();
+        slot.turn();
         before
     }
 
     /// A part of a tenant's value is no longer true, or all of it where no part is named.
     pub(crate) fn mark(&self, tenant: TenantId, part: Option<P>) {
+        let slot = self.slot(tenant);
         {
-            let slot = self.slot(tenant);
             let mut state = slot.state.lock();
             state.marks += 1;
             let stale = state.stale.get_or_insert_default();
@@ -173,7 +193,7 @@ impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
                 None => stale.everything = true,
             }
         }
-        self.turn();
+        slot.turn();
     }
 
     /// The tenants whose values have been asked for.
@@ -183,13 +203,13 @@ impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
 
     /// Drops the value of a tenant that is no more, and returns it.
     pub(crate) fn forget(&self, tenant: TenantId) -> Option<Arc<T>> {
-        let slot = self.slots.write().remove(&tenant);
-        let value = slot.and_then(|slot| {
+        let slot = self.slots.write().remove(&tenant)?;
+        let value = {
             let mut state = slot.state.lock();
             state.is_gone = true;
             state.value.take()
-        });
-        self.turn();
+        };
+        slot.turn();
         value
     }
 
@@ -324,9 +344,10 @@ mod tests {
         let second = loader.ask(tenant);
         let asked = next(&mut asks).await;
         assert_eq!((asked.before, asked.stale), (Some(1), Some((false, vec![7]))));
-        let generation = loader.numbers.generation();
+        let epoch = loader.numbers.epoch(tenant);
+        assert!(epoch.is_current());
         loader.numbers.mark(tenant, Some(8));
-        assert!(loader.numbers.generation() > generation);
+        assert!(!epoch.is_current());
         let meanwhile = loader.ask(tenant);
         asked.answer.send(Ok(2)).unwrap();
         let again = next(&mut asks).await;
@@ -380,5 +401,25 @@ mod tests {
         next(&mut asks).await.answer.send(Ok(2)).unwrap();
         assert_eq!(second.await.unwrap().unwrap(), 2);
         assert_eq!(loader.numbers.forget(tenant).as_deref(), Some(&2));
+    }
+
+    #[tokio::test]
+    async fn whatever_changes_of_a_tenant_costs_the_others_no_question() {
+        let (loader, _asks) = Loader::new();
+        let numbers = &loader.numbers;
+        let [changed, other] = [TenantId::new(), TenantId::new()];
+        let of_other = numbers.epoch(other);
+        let changes: [&dyn Fn(); 4] = [
+            &|| drop(numbers.put(changed, Arc::new(1))),
+            &|| numbers.mark(changed, Some(1)),
+            &|| numbers.mark(changed, None),
+            &|| drop(numbers.forget(changed)),
+        ];
+        for change in changes {
+            let before = numbers.epoch(changed);
+            change();
+            assert!(!before.is_current());
+            assert!(of_other.is_current());
+        }
     }
 }

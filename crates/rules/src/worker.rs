@@ -6,20 +6,26 @@
 
 mod alarms;
 mod build;
+mod divert;
 pub mod effects;
 mod failures;
+mod field_calls;
 mod field_results;
 #[cfg(test)]
 mod field_tests;
 mod field_values;
 pub mod fields;
 mod gate;
+mod lane;
+mod lane_book;
 mod pack;
 pub mod parts;
 mod paths;
 mod replay;
 mod rounds;
+mod shares;
 pub mod states;
+mod suspended;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -38,20 +44,25 @@ use fieldline_core::ingest::{Applier, Delivered, Processor, Stopping};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{AlarmTouch, Offset, Partition, QueueId, StoreResult};
 use fieldline_model::TenantId;
-use fieldline_script::Host;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use tracing::{error, warn};
 use uuid::Uuid;
 
+use self::field_calls::FieldCalls;
+use self::lane_book::LaneBook;
 use self::pack::{Due, Origin, Pack};
 use self::parts::Parts;
+use self::shares::Shares;
+use self::suspended::Suspended;
 use self::waits::Resumed;
 use self::walk::Move;
 use self::watch::Watch;
 use crate::book::{Book, TenantChains};
-use crate::engine::{Common, QueueHandle};
+use crate::engine::{Common, QueueHandle, Role};
+use crate::gone::Gone;
+use crate::tenants::Epoch;
 
 /// Nodes that a message may go through, whatever its tenant's profile says.
 const MAX_HOPS: u32 = 10_000;
@@ -64,16 +75,23 @@ pub struct Worker {
     common: Arc<Common>,
     queue: Arc<QueueHandle>,
     parts: Parts,
-    tenants: FxHashMap<TenantId, Arc<TenantChains>>,
-    generation: u64,
+    tenants: FxHashMap<TenantId, (Epoch, Arc<TenantChains>)>,
     inbox: mpsc::UnboundedReceiver<Resumed>,
     outbox: mpsc::UnboundedSender<Resumed>,
     /// What has come back while nobody was processing.
     ready: VecDeque<Resumed>,
-    suspended: usize,
+    suspended: Suspended,
     /// More may wait than usually do, until one of those that have come back goes on.
     is_crowded: bool,
     pack: Pack,
+    /// Nothing leaves the pack any more: the journal has not taken it.
+    refuses_to_leave: bool,
+    /// The message that walks was taken away.
+    is_cut: bool,
+    /// How tenants share its time.
+    shares: Shares,
+    /// What its lane holds, if it works on one.
+    lane: LaneBook,
     due: Vec<(Partition, Due)>,
     /// Alarms whose end has moved, until that is stored.
     touches: FxHashMap<Uuid, AlarmTouch>,
@@ -89,6 +107,8 @@ pub struct Worker {
     swept: u64,
     /// A pack has begun and not come to its end: what is kept is ahead of the stored position.
     is_midway: bool,
+    /// Calculated fields whose scripts run.
+    field_calls: FieldCalls,
     /// Who watches the nodes, in a replay.
     watch: Option<Arc<Mutex<Watch>>>,
 }
@@ -97,8 +117,7 @@ impl Worker {
     /// A worker of a queue.
     pub fn new(common: Arc<Common>, queue: Arc<QueueHandle>) -> Self {
         let (outbox, inbox) = mpsc::unbounded_channel();
-        let parts = Parts::new(
-            Host::new(common.script_limits.clone()),
+        let mut parts = Parts::new(
             queue.partitions,
             Partition {
                 queue: QueueId(0),
@@ -106,19 +125,23 @@ impl Worker {
             },
             &common,
         );
+        parts.is_lane = queue.role.is_lane();
         let swept = common.book.gone().count();
         Self {
             common,
             queue,
             parts,
             tenants: FxHashMap::default(),
-            generation: 0,
             inbox,
             outbox,
             ready: VecDeque::new(),
-            suspended: 0,
+            suspended: Suspended::default(),
             is_crowded: false,
             pack: Pack::default(),
+            refuses_to_leave: false,
+            is_cut: false,
+            shares: Shares::new(),
+            lane: LaneBook::default(),
             due: Vec::new(),
             touches: FxHashMap::default(),
             partitions: Vec::new(),
@@ -127,6 +150,7 @@ impl Worker {
             moves: Vec::new(),
             swept,
             is_midway: false,
+            field_calls: FieldCalls::default(),
             watch: None,
         }
     }
@@ -150,7 +174,7 @@ impl Worker {
             _ => self
                 .tenants
                 .get(&tenant)
-                .map_or(MAX_HOPS, |chains| max_hops_of(chains)),
+                .map_or(MAX_HOPS, |(_, chains)| max_hops_of(chains)),
         }
     }
 
@@ -159,19 +183,17 @@ impl Worker {
         tenant: TenantId,
         store: &Applier,
     ) -> Result<Arc<TenantChains>, Stopping> {
-        let generation = self.common.book.generation();
-        if generation != self.generation {
-            self.tenants.clear();
-            self.generation = generation;
-        }
-        if let Some(chains) = self.tenants.get(&tenant) {
+        if let Some((epoch, chains)) = self.tenants.get(&tenant)
+            && epoch.is_current()
+        {
             return Ok(chains.clone());
         }
+        let epoch = self.common.book.epoch(tenant);
         let load = |book: Arc<Book>| async move { book.tenant(tenant).await };
         let loaded = self.load(tenant, "rule chains", load, store).await?;
         // Without them, the tenant's messages fail.
         let chains = loaded.unwrap_or_default();
-        self.tenants.insert(tenant, chains.clone());
+        self.tenants.insert(tenant, (epoch, chains.clone()));
         Ok(chains)
     }
 
@@ -279,8 +301,11 @@ impl Worker {
         if count == self.swept {
             return Ok(());
         }
-        let gone = log.since(self.swept).into_iter().collect();
+        let gone: FxHashSet<Gone> = log.since(self.swept).into_iter().collect();
         self.swept = count;
+        let stays = |tenant: &TenantId| !gone.contains(&Gone::Tenant(*tenant));
+        self.tenants.retain(|tenant, _| stays(tenant));
+        self.parts.feeding.tenants.retain(|tenant, _| stays(tenant));
         self.parts.states.sweep(&gone);
         self.apply_everywhere(store).await
     }
@@ -306,10 +331,12 @@ impl Processor for Worker {
         let states = store.states(partition).await?;
         self.parts.states.load(partition, states);
         self.partitions.push(partition);
+        self.find_lane(partition);
         Ok(())
     }
 
     fn revoked(&mut self, partition: Partition) {
+        self.leave_lane(partition);
         self.parts.states.drop_partition(partition);
         self.partitions.retain(|it| *it != partition);
     }
@@ -317,6 +344,10 @@ impl Processor for Worker {
     async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
         let partition = delivered.records.partition;
         self.parts.partition = partition;
+        if self.queue.role.is_lane() {
+            self.fill_lane(&delivered);
+            return self.apply(partition, delivered.next, store).await;
+        }
         self.is_midway = true;
         self.pack.begin();
         self.pack.fill(&delivered);
@@ -334,7 +365,10 @@ impl Processor for Worker {
         if !self.ready.is_empty() {
             return;
         }
-        let due = self.next_due_in();
+        let due = match self.queue.role {
+            Role::Lane(_) => self.next_of_lane(),
+            _ => self.next_due_in(),
+        };
         if due.is_some_and(|left| left.is_zero()) {
             return;
         }
@@ -355,7 +389,11 @@ impl Processor for Worker {
         while let Some(resumed) = self.ready.pop_front() {
             self.resume(resumed, store).await?;
         }
+        if self.queue.role.is_lane() {
+            self.run_lane(store).await?;
+        }
         self.run_due(store).await?;
+        self.note_inline();
         self.is_midway = false;
         self.apply_everywhere(store).await
     }

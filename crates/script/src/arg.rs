@@ -56,7 +56,7 @@ const OBJECT_SIZE: usize = 32;
 
 impl Arg<'_> {
     /// Characters that count towards the limit of arguments; a closure's object counts when it is built.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Self::Null => 4,
             Self::Bool(_) => 5,

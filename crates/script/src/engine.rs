@@ -13,7 +13,7 @@ use crate::arg::{Arg, BuildError};
 use crate::error::{ScriptError, SyntaxError};
 use crate::globals;
 use crate::json;
-use crate::limits::{Clock, LangLimits};
+use crate::limits::{Clock, Interrupt, LangLimits};
 use crate::script::{Lang, Script};
 use crate::tbel;
 use crate::values::Dialect;
@@ -42,6 +42,8 @@ pub(crate) struct Hooks {
     single: Persistent<Function<'static>>,
     rolling: Persistent<Function<'static>>,
     well_formed: Persistent<Function<'static>>,
+    /// That of the realm, which can be interrupted; the library of TBEL has none.
+    stringify: Option<Persistent<Function<'static>>>,
     pub(crate) dialect: Rc<Dialect>,
 }
 
@@ -54,6 +56,7 @@ impl Hooks {
             single: save("single")?,
             rolling: save("rolling")?,
             well_formed: save("wellFormed")?,
+            stringify: save("stringify").ok(),
             dialect,
         })
     }
@@ -80,6 +83,17 @@ impl Hooks {
             .call((window.0, window.1, times, values))
     }
 
+    /// A value as JSON, or no text where JSON cannot say it.
+    pub(crate) fn stringify<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Value<'js>> {
+        match &self.stringify {
+            Some(stringify) => stringify.clone().restore(ctx)?.call((value,)),
+            None => Ok(match ctx.json_stringify(value)? {
+                Some(text) => text.into_value(),
+                None => Value::new_undefined(ctx.clone()),
+            }),
+        }
+    }
+
     /// A text with lone surrogates replaced, which UTF-8 cannot carry.
     pub(crate) fn well_formed<'js>(
         &self,
@@ -96,17 +110,26 @@ impl Hooks {
 /// What the interrupt handler looks at.
 struct Watch {
     clock: Clock,
+    interrupt: Interrupt,
+    time: Cell<Duration>,
     deadline: Cell<Option<Instant>>,
     fired: Cell<bool>,
+    ended: Cell<bool>,
 }
 
 impl Watch {
     fn start(&self, time: Duration) {
         self.fired.set(false);
+        self.ended.set(false);
+        self.time.set(time);
         self.deadline.set(Some(self.clock.now() + time));
     }
 
     fn check(&self) -> bool {
+        if self.interrupt.is_set() {
+            self.ended.set(true);
+            return true;
+        }
         let over = self
             .deadline
             .get()
@@ -115,6 +138,15 @@ impl Watch {
             self.fired.set(true);
         }
         over
+    }
+
+    /// Why it has stopped the script, where it has.
+    fn stopped(&self) -> Option<ScriptError> {
+        if self.ended.get() {
+            return Some(ScriptError::Ended);
+        }
+        let limit = self.time.get();
+        self.fired.get().then_some(ScriptError::Time { limit })
     }
 }
 
@@ -143,13 +175,18 @@ impl Engine {
         lang: Lang,
         limits: LangLimits,
         capacity: usize,
-        clock: Clock,
+        watched: (Clock, Interrupt),
     ) -> Result<Self, ScriptError> {
-        Self::make(lang, limits, capacity, clock)
+        Self::make(lang, limits, capacity, watched)
             .map_err(|error| ScriptError::runtime(format!("the script engine cannot start: {error}")))
     }
 
-    fn make(lang: Lang, limits: LangLimits, capacity: usize, clock: Clock) -> rquickjs::Result<Self> {
+    fn make(
+        lang: Lang,
+        limits: LangLimits,
+        capacity: usize,
+        (clock, interrupt): (Clock, Interrupt),
+    ) -> rquickjs::Result<Self> {
         let runtime = Runtime::new()?;
         runtime.set_max_stack_size(STACK);
         let context = Context::custom::<Realm>(&runtime)?;
@@ -160,8 +197,11 @@ impl Engine {
         })?;
         let watch = Rc::new(Watch {
             clock,
+            interrupt,
+            time: Cell::new(limits.time),
             deadline: Cell::new(None),
             fired: Cell::new(false),
+            ended: Cell::new(false),
         });
         let seen = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || seen.check())));
@@ -246,9 +286,17 @@ impl Engine {
         &mut self,
         script: &Script,
         args: &[Arg<'_>],
+        time: Duration,
         finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
     ) -> Result<R, ScriptError> {
-        self.watch.start(self.limits.time);
+        self.watch.start(time);
+        // A call that is over before it begins needs no look at the clock by the script.
+        if self.watch.check()
+            && let Some(stopped) = self.watch.stopped()
+        {
+            self.watch.deadline.set(None);
+            return Err(stopped);
+        }
         // Cycles that the call before left must be collected before they cost this one its memory.
         self.runtime.set_gc_threshold(self.base + self.base / 2 + GARBAGE);
         let result = self.function(script).and_then(|function| {
@@ -269,36 +317,28 @@ impl Engine {
     /// Runs what the script left in the queue of promises, so that nothing of it outlives the call.
     fn drain(&self) -> Result<(), ScriptError> {
         while self.runtime.is_job_pending() {
-            if self.watch.check() {
-                return Err(ScriptError::Time {
-                    limit: self.limits.time,
-                });
+            if self.watch.check()
+                && let Some(stopped) = self.watch.stopped()
+            {
+                return Err(stopped);
             }
             // What a job throws reaches nobody; only running out of time or memory matters.
             if self.runtime.execute_pending_job().is_err() {
                 let thrown = self.context.with(|ctx| thrown(&ctx, &self.hooks));
-                if matches!(thrown, Thrown::OutOfMemory) && !self.watch.fired.get() {
+                if matches!(thrown, Thrown::OutOfMemory) && self.watch.stopped().is_none() {
                     return Err(ScriptError::Memory {
                         limit: self.limits.memory,
                     });
                 }
             }
         }
-        if self.watch.fired.get() {
-            Err(ScriptError::Time {
-                limit: self.limits.time,
-            })
-        } else {
-            Ok(())
-        }
+        self.watch.stopped().map_or(Ok(()), Err)
     }
 
     fn failure(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> ScriptError {
         let thrown = matches!(error, rquickjs::Error::Exception).then(|| thrown(ctx, &self.hooks));
-        if self.watch.fired.get() {
-            return ScriptError::Time {
-                limit: self.limits.time,
-            };
+        if let Some(stopped) = self.watch.stopped() {
+            return stopped;
         }
         match (thrown, error) {
             (Some(Thrown::OutOfMemory), _) | (None, rquickjs::Error::Allocation) => ScriptError::Memory {

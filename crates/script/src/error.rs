@@ -52,6 +52,9 @@ pub enum ScriptError {
         /// The limit, characters.
         limit: usize,
     },
+    /// The call was ended from outside.
+    #[error("script was ended before it was done")]
+    Ended,
     /// The script made too many errors of time, memory or size and does not run for a while.
     #[error("script is blocked because of repeated errors")]
     Blocked {

@@ -1,13 +1,13 @@
 //! The scripts of one worker thread.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rquickjs::{Ctx, Value};
 
 use crate::arg::Arg;
 use crate::engine::{Engine, Hooks, Stop};
 use crate::error::ScriptError;
-use crate::limits::{Clock, Limits};
+use crate::limits::{Clock, Interrupt, Limits};
 use crate::output::{self, Output, Parts};
 use crate::script::{Lang, Script};
 
@@ -18,6 +18,10 @@ pub struct Host {
     javascript: Option<Engine>,
     tbel: Option<Engine>,
     has_blocked: bool,
+    overruns: u32,
+    interrupt: Interrupt,
+    /// When all calls have to have ended, whatever time each of them has.
+    deadline: Option<Instant>,
 }
 
 impl Host {
@@ -34,13 +38,32 @@ impl Host {
             javascript: None,
             tbel: None,
             has_blocked: false,
+            overruns: 0,
+            interrupt: Interrupt::default(),
+            deadline: None,
         }
+    }
+
+    /// What ends its calls from another thread.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+
+    /// Lets the calls from here on last that long together, besides the time that each of them has; `None` for as long as
+    /// they like.
+    pub fn allow(&mut self, time: Option<Duration>) {
+        self.deadline = time.map(|time| self.clock.now() + time);
     }
 
     /// How long the script does not run that a call since the last question has blocked. Of several hosts that run a script,
     /// the one whose call was one too many is told.
     pub fn take_blocked(&mut self) -> Option<Duration> {
         std::mem::take(&mut self.has_blocked).then_some(self.limits.blocked_for)
+    }
+
+    /// How many calls since the last question have broken a limit.
+    pub fn take_overruns(&mut self) -> u32 {
+        std::mem::take(&mut self.overruns)
     }
 
     /// The limits.
@@ -123,11 +146,12 @@ impl Host {
         if let Err(error) = &result
             && error.counts()
         {
+            self.overruns = self.overruns.saturating_add(1);
             self.has_blocked |= script.count_error(self.clock.now(), &self.limits);
-            if matches!(error, ScriptError::Memory { .. } | ScriptError::Time { .. }) {
-                // What the script left half done, or keeps in its closure, goes with the runtime.
-                *self.slot(script.lang()) = None;
-            }
+        }
+        if let Err(ScriptError::Memory { .. } | ScriptError::Time { .. } | ScriptError::Ended) = &result {
+            // What the script left half done, or keeps in its closure, goes with the runtime.
+            *self.slot(script.lang()) = None;
         }
         result
     }
@@ -143,17 +167,21 @@ impl Host {
             return Err(ScriptError::ArgsTooLarge { limit });
         }
         let lang = script.lang();
+        let mut time = self.limits.of(lang).time;
+        if let Some(deadline) = self.deadline {
+            time = time.min(deadline.saturating_duration_since(self.clock.now()));
+        }
         if self.slot(lang).is_none() {
             let made = Engine::new(
                 lang,
                 self.limits.of(lang),
                 self.limits.cached_scripts,
-                self.clock.clone(),
+                (self.clock.clone(), self.interrupt.clone()),
             )?;
             *self.slot(lang) = Some(made);
         }
         match self.slot(lang) {
-            Some(engine) => engine.call(script, args, finish),
+            Some(engine) => engine.call(script, args, time, finish),
             None => Err(ScriptError::runtime("the script engine is gone")),
         }
     }

@@ -55,9 +55,10 @@ pub(crate) fn stringify<'js>(
     max: usize,
 ) -> Result<String, Stop> {
     if hooks.dialect.lang == Lang::JavaScript && hooks.dialect.exact.is_empty() {
-        return match ctx.json_stringify(value.clone())? {
-            Some(string) => text(ctx, hooks, string.as_value()),
-            None => Ok("null".to_owned()),
+        let json = hooks.stringify(ctx, value.clone())?;
+        return match json.is_string() {
+            true => text(ctx, hooks, &json),
+            false => Ok("null".to_owned()),
         };
     }
     let mut writer = Writer {

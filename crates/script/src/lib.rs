@@ -22,6 +22,6 @@ mod zones;
 pub use arg::{Arg, ObjectBuilder};
 pub use error::{ScriptError, SyntaxError};
 pub use host::Host;
-pub use limits::{Clock, LangLimits, Limits, MAX_BODY};
+pub use limits::{Clock, Interrupt, LangLimits, Limits, MAX_BODY};
 pub use output::{Output, Parts};
 pub use script::{Lang, Script};

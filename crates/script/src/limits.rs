@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::script::Lang;
@@ -63,6 +64,27 @@ impl Limits {
             Lang::JavaScript => self.javascript,
             Lang::Tbel => self.tbel,
         }
+    }
+}
+
+/// Ends the call that a host is at, from another thread. Clones share the switch.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Ends the call that is under way, and every one that is begun before [`Self::clear`].
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets calls be made again.
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether calls are to end.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

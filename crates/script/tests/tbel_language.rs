@@ -2,6 +2,7 @@
 
 mod support;
 
+use fieldline_script::{Lang, Script};
 use support::{fails, gives, gives_with};
 
 #[test]
@@ -204,9 +205,7 @@ fn collections() {
 
 #[test]
 fn errors_name_the_line_of_the_source() {
-    let fail = |body: &str| {
-        fieldline_script::Script::new(fieldline_script::Lang::Tbel, support::PARAMS, body).unwrap_err()
-    };
+    let fail = |body: &str| Script::new(Lang::Tbel, support::PARAMS, body).unwrap_err();
     assert_eq!(
         fail("var a = 1;\nvar b = [1, 2;").to_string(),
         "line 2, column 9: unbalanced braces [ ... ]"
@@ -243,4 +242,41 @@ fn errors_name_the_line_of_the_source() {
     fails("nothing(1)", "function not found: nothing");
     fails("msg.foo()", "unable to resolve method");
     fails("new StringBuilder()", "could not resolve class: StringBuilder");
+}
+
+#[test]
+fn scripts_of_the_greatest_length_are_translated_in_one_go() {
+    let most = fieldline_script::MAX_BODY;
+    let names = |count: usize| (0..count).map(|at| format!("n{at}")).collect::<Vec<_>>();
+    for body in [
+        "a;".repeat(most / 2),
+        "[a,".repeat(most / 3),
+        format!("x is a{}", ".a".repeat(most / 2 - 10)),
+        format!("def f({}) {{ 1 }}", names(7_000).join(",")),
+        format!(
+            "def f({}) {{ {} }}",
+            names(3_500).join(","),
+            names(3_000).join("=1;")
+        ),
+        format!("return \"{}\";", "é".repeat(most / 2)),
+        "(".repeat(most),
+        "a?b:".repeat(most / 4),
+        "/*".repeat(most / 2),
+        "'".repeat(most),
+    ] {
+        // Whether it is a script or not.
+        let _ = Script::new(Lang::Tbel, &["a"], &body);
+    }
+}
+
+#[test]
+fn places_of_mistakes_are_counted_in_characters_of_their_line() {
+    for (body, place) in [
+        ("é = 1; \u{20ac}", (1, 8)),
+        ("var a = 1;\n  é = 'x'; §", (2, 12)),
+        ("/* é\n é */ §", (2, 7)),
+    ] {
+        let error = Script::new(Lang::Tbel, &[], body).unwrap_err();
+        assert_eq!((error.line, error.column), place, "{body}: {error}");
+    }
 }

@@ -12,12 +12,14 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
-use fieldline_core::ports::{AppendError, Consumer, Journal, Partition};
+use fieldline_core::ports::{AppendError, AppendOrigin, Consumer, Journal, Partition};
 use fieldline_journal::{EmbeddedJournal, Options};
 use fieldline_loadgen::BenchCommand;
 use fieldline_loadgen::error::LoadError;
 use fieldline_model::record::RecordBatch;
 use tokio::signal::unix::{SignalKind, signal};
+
+use crate::logging;
 
 /// Exit code for options that make no sense, as for those that do not exist.
 const EXIT_USAGE: u8 = 2;
@@ -33,14 +35,14 @@ pub(crate) fn run(command: &BenchCommand) -> ExitCode {
     // What becomes another program has nothing to leave behind.
     let is_passing = matches!(command, BenchCommand::WithParent(_));
     if !is_passing && let Err(error) = end_at_signals() {
-        eprintln!("fieldline bench: waiting for signals: {error}");
+        logging::complain(format_args!("fieldline bench: waiting for signals: {error}"));
         return ExitCode::FAILURE;
     }
     match fieldline_loadgen::run(command, serve_bare) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(EXIT_WRONG),
         Err(error) => {
-            eprintln!("fieldline bench: {error}");
+            logging::complain(format_args!("fieldline bench: {error}"));
             match error {
                 LoadError::InvalidOption(_) => ExitCode::from(EXIT_USAGE),
                 _ => ExitCode::FAILURE,
@@ -120,12 +122,12 @@ async fn append(State(bare): State<Bare>, body: Bytes) -> StatusCode {
     let mut batch = RecordBatch::new();
     batch.push(&body);
     loop {
-        match bare.journal.append(bare.partition, &batch) {
+        match bare.journal.append(bare.partition, &batch, AppendOrigin::Device) {
             Ok(append) => match append.await {
                 Ok(()) => return StatusCode::OK,
                 Err(_) => return StatusCode::SERVICE_UNAVAILABLE,
             },
-            Err(AppendError::Busy) => bare.journal.ready().await,
+            Err(AppendError::Busy) => bare.journal.ready(AppendOrigin::Device).await,
             Err(_) => return StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -138,7 +140,7 @@ async fn forget(bare: Bare, mut consumers: Vec<Box<dyn Consumer>>) {
         for consumer in &mut consumers {
             let end = bare.journal.end(bare.partition);
             if let Err(error) = consumer.commit(bare.partition, end).await {
-                eprintln!("the journal of the bare handler: {error}");
+                logging::complain(format_args!("the journal of the bare handler: {error}"));
                 return;
             }
         }

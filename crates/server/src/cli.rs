@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use fieldline_api::Access;
@@ -64,7 +65,7 @@ impl Settings {
             .collect();
         let environment = std::env::vars_os().filter(|(name, _)| name != "FIELDLINE_CONFIG");
         config::load(self.config.as_deref(), environment, &flags).map_err(|error| {
-            eprintln!("fieldline: {error}");
+            logging::complain(format_args!("fieldline: {error}"));
             ExitCode::from(EXIT_CONFIG)
         })
     }
@@ -72,6 +73,9 @@ impl Settings {
 
 /// Exit code for a configuration that cannot be used.
 const EXIT_CONFIG: u8 = 2;
+
+/// How long the end of the program waits for its last lines to be written.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
@@ -87,13 +91,15 @@ pub(crate) fn run() -> ExitCode {
 
 fn run_platform(loaded: &Loaded, demo: bool) -> ExitCode {
     logging::start(&loaded.config);
-    match serve::run(loaded, demo) {
+    let code = match serve::run(loaded, demo) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error}");
             ExitCode::FAILURE
         }
-    }
+    };
+    logging::flush(LAST_LINES);
+    code
 }
 
 fn print_config(loaded: &Loaded) -> ExitCode {

@@ -15,6 +15,7 @@ use fieldline_core::options::{ByteSize, Span};
 use fieldline_core::services::ClaimOptions;
 use fieldline_core::{activity, address_guard, calls, devices, ingest, ota};
 use fieldline_rules::engine as rules;
+use fieldline_transport::proxies::TrustedProxies;
 use fieldline_transport::{coap, mqtt, mqtts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,10 @@ pub(crate) struct Config {
     pub ingest: ingest::Options,
     /// The rule engine.
     pub rules: rules::Options,
+    /// What external nodes may connect to.
+    pub egress: fieldline_rules::egress::Options,
+    /// Records that are set aside because the process died of them.
+    pub set_aside: fieldline_core::set_aside::Options,
     /// How the use of tenants is counted.
     pub usage: fieldline_core::usage::Options,
     /// How long events are kept.
@@ -102,6 +107,8 @@ impl Default for Config {
             ota: ota::Options::default(),
             ingest: ingest::Options::default(),
             rules: rules::Options::default(),
+            egress: fieldline_rules::egress::Options::default(),
+            set_aside: fieldline_core::set_aside::Options::default(),
             usage: fieldline_core::usage::Options::default(),
             events: housekeeping::Options::default(),
             series: fieldline_storage::series::Options::default(),
@@ -131,6 +138,13 @@ pub(crate) struct HttpOptions {
     /// while all connections of `listen` are taken. Not set: only `listen` answers them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_listen: Option<SocketAddr>,
+    /// Addresses and ranges of the operator's own proxies, such as `10.0.0.5` or `10.0.0.0/24`. Only their `Forwarded`,
+    /// `X-Forwarded-For` and PROXY headers say who is behind them, for lock-outs, limits and the audit log; the connections of
+    /// those whose headers count have no limit per address.
+    pub trusted_proxies: Vec<String>,
+    /// Whether the trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2. Without it
+    /// their connections are closed; those of others are taken as they are.
+    pub proxy_protocol: bool,
     /// Origins of web pages that may use the API from a browser, such as `https://shop.example`, separated by commas; `*`
     /// for all, empty for none.
     pub cors_origins: String,
@@ -150,7 +164,8 @@ pub(crate) struct HttpOptions {
     pub write_timeout: Span,
     /// Largest body of a telemetry or attributes post of a device.
     pub max_device_body: ByteSize,
-    /// Memory that all device posts being read may take together; beyond it posts are answered with 503.
+    /// Memory that all device posts being read may take together, three eighths of it those of one tenant that is alone;
+    /// beyond it posts are answered with 503. At least 8/3 of `max-device-body`.
     pub device_body_memory: ByteSize,
 }
 
@@ -159,6 +174,8 @@ impl Default for HttpOptions {
         Self {
             listen: SocketAddr::from(([0, 0, 0, 0], 8080)),
             probe_listen: None,
+            trusted_proxies: Vec::new(),
+            proxy_protocol: false,
             cors_origins: "*".to_owned(),
             max_connections: 4_096,
             max_connections_per_address: 1_024,
@@ -168,6 +185,24 @@ impl Default for HttpOptions {
             write_timeout: Span::secs(30),
             max_device_body: ByteSize(52_428_800),
             device_body_memory: ByteSize::mib(256),
+        }
+    }
+}
+
+impl HttpOptions {
+    /// The proxies that are trusted; nobody where that cannot be read, which [`Self::problem`] says.
+    pub(crate) fn proxies(&self) -> TrustedProxies {
+        TrustedProxies::parse(&self.trusted_proxies).unwrap_or_default()
+    }
+
+    /// What is wrong with the proxies.
+    fn problem(&self) -> Option<String> {
+        match TrustedProxies::parse(&self.trusted_proxies) {
+            Err(problem) => Some(format!("`trusted-proxies`: {problem}")),
+            Ok(proxies) if self.proxy_protocol && proxies.is_empty() => {
+                Some("`proxy-protocol` needs `trusted-proxies`, nobody else is believed".to_owned())
+            }
+            Ok(_) => None,
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use fieldline_core::directory::create_durably;
 use serde::Serialize;
 
 /// A data directory that this process has to itself.
@@ -33,10 +33,7 @@ impl DataDir {
     /// Creates the directory if needed and locks it until the process ends, however it ends.
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
         // What devices and people say is nobody else's business on the machine.
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(root)?;
+        create_durably(root, 0o700)?;
         let lock = File::options()
             .create(true)
             .truncate(false)

@@ -3,6 +3,7 @@
 mod addresses;
 mod body;
 pub(crate) mod cors;
+mod forwarded;
 mod stream;
 mod timer;
 
@@ -18,6 +19,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::ConnectInfo;
 use fieldline_core::logging::LogGate;
+use fieldline_transport::proxies::TrustedProxies;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, EXPECT, HeaderValue};
@@ -42,6 +44,7 @@ const REFUSED: &str = "fieldline_http_refused_connections_total";
 
 static ACCEPT_GATE: LogGate = LogGate::new(1);
 static ADDRESS_GATE: LogGate = LogGate::new(1);
+static PROXY_GATE: LogGate = LogGate::new(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What waits to be accepted, as far as the operating system allows it.
@@ -62,6 +65,9 @@ pub(crate) struct Limits {
     header_timeout: Duration,
     write_timeout: Duration,
     body: Patience,
+    proxies: TrustedProxies,
+    /// Whether they begin with a header of the PROXY protocol.
+    proxy_protocol: bool,
 }
 
 impl Limits {
@@ -76,6 +82,8 @@ impl Limits {
                 silence: options.body_timeout.0,
                 whole: options.request_timeout.0,
             },
+            proxies: options.proxies(),
+            proxy_protocol: options.proxy_protocol,
         }
     }
 
@@ -84,6 +92,7 @@ impl Limits {
         Self {
             max_connections: PROBE_CONNECTIONS,
             max_connections_per_address: 0,
+            proxy_protocol: false,
             ..self
         }
     }
@@ -177,17 +186,26 @@ impl Drop for Held {
     }
 }
 
-struct Acceptor {
+/// What serves the connections of a listener.
+struct Serving {
     routes: Router,
     protocol: http1::Builder,
-    permits: Arc<Semaphore>,
     addresses: Arc<Addresses>,
+    proxies: TrustedProxies,
+    proxy_protocol: bool,
+    header_timeout: Duration,
     write_timeout: Duration,
     body: Patience,
     ending: watch::Sender<bool>,
-    alive: mpsc::Sender<()>,
-    left: mpsc::Receiver<()>,
+    /// Ends with the last connection.
+    _alive: mpsc::Sender<()>,
     open: Gauge,
+}
+
+struct Acceptor {
+    serving: Arc<Serving>,
+    permits: Arc<Semaphore>,
+    left: mpsc::Receiver<()>,
 }
 
 impl Acceptor {
@@ -198,17 +216,23 @@ impl Acceptor {
             .header_read_timeout(limits.header_timeout)
             .max_buf_size(CONNECTION_BUFFER);
         let (alive, left) = mpsc::channel(1);
-        Self {
+        let serving = Serving {
             routes,
             protocol,
-            permits: Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS))),
             addresses: Addresses::new(limits.max_connections_per_address),
+            proxies: limits.proxies.clone(),
+            proxy_protocol: limits.proxy_protocol,
+            header_timeout: limits.header_timeout,
             write_timeout: limits.write_timeout,
             body: limits.body,
             ending: watch::Sender::new(false),
-            alive,
-            left,
+            _alive: alive,
             open: gauge!(CONNECTIONS),
+        };
+        Self {
+            serving: Arc::new(serving),
+            permits: Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS))),
+            left,
         }
     }
 
@@ -223,13 +247,13 @@ impl Acceptor {
                 accepted = accepted => accepted,
                 _ = stop.wait_for(|stop| *stop) => {
                     return Open {
-                        ending: self.ending,
+                        ending: self.serving.ending.clone(),
                         left: self.left,
                     };
                 }
             };
             match accepted {
-                Ok((socket, peer)) => self.admit(socket, peer, permit.ok()),
+                Ok((socket, peer)) => self.serving.clone().admit(socket, peer, permit.ok()),
                 Err(error) => {
                     if let Some(suppressed) = ACCEPT_GATE.open() {
                         warn!(%error, suppressed, "cannot accept a connection");
@@ -239,26 +263,69 @@ impl Acceptor {
             }
         }
     }
+}
 
-    fn admit(&self, socket: TcpStream, peer: SocketAddr, permit: Option<OwnedSemaphorePermit>) {
-        let Some(visit) = self.addresses.enter(peer.ip()) else {
+impl Serving {
+    fn admit(self: Arc<Self>, mut socket: TcpStream, peer: SocketAddr, permit: Option<OwnedSemaphorePermit>) {
+        if !self.proxy_protocol || !self.proxies.hold(peer.ip()) {
+            if let Some(visit) = self.enter(peer) {
+                let held = self.hold(visit, permit);
+                tokio::spawn(self.serve(socket, peer, held));
+            }
+            return;
+        }
+        tokio::spawn(async move {
+            let mut ending = self.ending.subscribe();
+            let introduced =
+                tokio::time::timeout(self.header_timeout, self.proxies.introduce(&mut socket, peer));
+            let introduced = tokio::select! {
+                introduced = introduced => introduced.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+                _ = ending.wait_for(|ending| *ending) => return,
+            };
+            match introduced {
+                Ok(caller) => {
+                    if let Some(visit) = self.enter(caller) {
+                        let held = self.hold(visit, permit);
+                        self.serve(socket, caller, held).await;
+                    }
+                }
+                Err(error) => {
+                    if let Some(suppressed) = PROXY_GATE.open() {
+                        warn!(%peer, %error, suppressed, "closed a connection of a trusted proxy");
+                    }
+                }
+            }
+        });
+    }
+
+    /// Counts a connection of an address, unless it has as many as it may have. Behind a trusted proxy is everybody.
+    fn enter(&self, peer: SocketAddr) -> Option<Visit> {
+        let visit = self.addresses.enter(peer.ip(), self.proxies.hold(peer.ip()));
+        if visit.is_none() {
             counter!(REFUSED).increment(1);
             if let Some(suppressed) = ADDRESS_GATE.open() {
                 warn!(address = %peer.ip(), suppressed, "refused a connection, its address has as many as it may have");
             }
-            return;
-        };
+        }
+        visit
+    }
+
+    fn hold(&self, visit: Visit, permit: Option<OwnedSemaphorePermit>) -> Held {
         self.open.increment(1);
-        let held = Held {
+        Held {
             _permit: permit,
             _visit: visit,
             open: self.open.clone(),
-        };
+        }
+    }
+
+    async fn serve(self: Arc<Self>, socket: TcpStream, peer: SocketAddr, held: Held) {
         let _ = socket.set_nodelay(true);
-        let (routes, patience) = (self.routes.clone(), self.body);
+        let (routes, patience, proxies) = (self.routes.clone(), self.body, self.proxies.clone());
         let service = TowerToHyperService::new(tower::service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(|body| TimedBody::new(body, patience));
-            request.extensions_mut().insert(ConnectInfo(peer));
+            let caller = forwarded::caller(&proxies, peer, request.headers_mut());
+            request.extensions_mut().insert(ConnectInfo(caller));
             // Who asks first whether to send the body is told to send it by reading it.
             let unread = match request.headers().contains_key(EXPECT) {
                 true => None,
@@ -278,27 +345,24 @@ impl Acceptor {
         }));
         let socket = TokioIo::new(MustRead::new(socket, self.write_timeout, held));
         let connection = self.protocol.serve_connection(socket, service).with_upgrades();
-        let (mut ending, alive) = (self.ending.subscribe(), self.alive.clone());
-        tokio::spawn(async move {
-            let mut connection = std::pin::pin!(connection);
-            let stopping = async {
-                let _ = ending.wait_for(|ending| *ending).await;
-            };
-            let ended = tokio::select! {
-                ended = connection.as_mut() => Some(ended),
-                () = stopping => None,
-            };
-            let ended = match ended {
-                Some(ended) => ended,
-                None => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                debug!(%peer, %error, "HTTP connection ended");
+        let mut ending = self.ending.subscribe();
+        let mut connection = std::pin::pin!(connection);
+        let stopping = async {
+            let _ = ending.wait_for(|ending| *ending).await;
+        };
+        let ended = tokio::select! {
+            ended = connection.as_mut() => Some(ended),
+            () = stopping => None,
+        };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
             }
-            drop(alive);
-        });
+        };
+        if let Err(error) = ended {
+            debug!(%peer, %error, "HTTP connection ended");
+        }
     }
 }

@@ -1,19 +1,58 @@
 //! Log lines on standard error.
 
-use std::io::IsTerminal as _;
+mod lines;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, LogFormat};
+use lines::Lines;
+
+/// The lines of this process, once logging has started.
+static LINES: OnceLock<Lines> = OnceLock::new();
+/// How long a thread that panics waits for the lines before, in case that the process ends with it.
+const LAST_LINES: Duration = Duration::from_millis(50);
 
 /// Starts logging as configured. The configuration was checked, so its directives can be read.
+///
+/// Whoever logs neither waits for the reader of standard error nor fails with it: lines that do not fit into the memory for
+/// them are left out and counted.
 pub(crate) fn start(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let Some(out) = lines::standard_error() else {
+        // Without standard error there is nobody to tell anything.
+        return;
+    };
+    let lines = LINES.get_or_init(|| Lines::start(out));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        // It would be told on standard error, by a macro that panics where that cannot be written.
+        .log_internal_errors(false)
+        .with_writer(|| lines.writer());
     match config.log_format {
         LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => builder.json().init(),
     }
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("without a message");
+        tracing::error!(thread = thread.name(), place, "panicked: {message}");
+        flush(LAST_LINES);
+    }));
+}
+
+/// Waits until what was logged is written, for so long at most.
+pub(crate) fn flush(patience: Duration) {
+    if let Some(lines) = LINES.get() {
+        lines.flush(patience);
+    }
+}
+
+/// Tells whoever has called a command what went wrong. Where he has closed standard error, nobody is told.
+pub(crate) fn complain(message: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "{message}");
 }

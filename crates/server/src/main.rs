@@ -10,6 +10,7 @@ mod http;
 mod limits;
 mod logging;
 mod machine;
+mod memory_budget;
 mod probes;
 mod rules;
 mod serve;

@@ -31,6 +31,8 @@ pub(crate) struct Probes {
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) series: Arc<SeriesStore>,
     pub(crate) ingest_failure: Box<dyn Fn() -> Option<String> + Send + Sync>,
+    /// Whether values may be older than before the start, for a moment.
+    pub(crate) replaying: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Starts to collect metrics.
@@ -64,7 +66,7 @@ pub(crate) fn router(probes: Arc<Probes>) -> Router {
         .with_state(probes)
 }
 
-/// Ready as long as device messages can be taken.
+/// Ready as long as device messages can be taken, once a short replay is over.
 async fn ready(State(probes): State<Arc<Probes>>) -> Response {
     if *probes.stopping.borrow() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
@@ -81,6 +83,10 @@ async fn ready(State(probes): State<Arc<Probes>>) -> Response {
     }
     if let Some(failure) = (probes.ingest_failure)() {
         return (StatusCode::SERVICE_UNAVAILABLE, format!("{failure}\n")).into_response();
+    }
+    if (probes.replaying)() {
+        let reason = "what was received before the start is being stored\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, reason).into_response();
     }
     "ready\n".into_response()
 }

@@ -16,6 +16,8 @@ use fieldline_model::replay::ReplayReport;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use crate::logging;
+
 /// Exit code for options that make no sense.
 const EXIT_USAGE: u8 = 2;
 /// What the server needs besides playing: looking up, comparing, answering.
@@ -111,7 +113,7 @@ pub(crate) fn run(command: &RulesCommand) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("fieldline rules: {error}");
+            logging::complain(format_args!("fieldline rules: {error}"));
             match error {
                 RulesError::Usage(_) => ExitCode::from(EXIT_USAGE),
                 RulesError::Server(_) | RulesError::Answer(_) => ExitCode::FAILURE,

@@ -16,7 +16,7 @@ use crate::data_dir::{DataDir, Listening};
 use crate::servers::{self, Addresses, Certificates, Servers};
 use crate::shutdown::{self, Stop};
 use crate::wiring::{Core, Stores};
-use crate::{banner, limits, probes};
+use crate::{banner, limits, memory_budget, probes};
 
 /// What is left to calls that block a thread when everything else has stopped.
 const LAST_CALLS: Duration = Duration::from_millis(200);
@@ -88,6 +88,7 @@ async fn serve(loaded: &Loaded, demo: bool, stop: &Stop) -> Result<(), ServeErro
     }
     let addresses = Addresses::of(loaded, is_demo, certificates);
     let metrics = probes::install_metrics().map_err(ServeError::start)?;
+    memory_budget::announce(config);
 
     let stores = Stores::open(&dir, config).await?;
     let platform = Platform {
@@ -124,11 +125,7 @@ impl Platform<'_> {
         let config = &self.loaded.config;
         self.stores.seed(config, self.demo).await?;
         let core = Core::start(self.stores, config).await?;
-        let result = if core.replay(self.stop).await {
-            self.serve(&core, addresses).await
-        } else {
-            Ok(())
-        };
+        let result = self.serve(&core, addresses).await;
         core.finish(self.stores, self.stop.deadline()).await;
         result
     }
@@ -145,12 +142,15 @@ impl Platform<'_> {
             stopping: stopping.subscribe(),
             series: self.stores.series.clone(),
             ingest_failure: Box::new(core.ingest_failure()),
+            replaying: Box::new(core.replaying()),
         };
         let api = self.stores.api(core, self.dir, config).await?;
         let mut servers = Servers::new(core.device_services(self.stores, config), config);
         let opened = servers.open(addresses, api, probes, config).await;
         let result = match opened.and_then(|listening| self.announce(&listening)) {
             Ok(()) => {
+                // Not before: whatever the journal holds, people can get at what is broken meanwhile.
+                core.begin_ingest();
                 let signal = self.stop.requested().await;
                 info!(signal, "stopping");
                 Ok(())

@@ -93,7 +93,7 @@ impl Servers {
         crate::http::describe_metrics();
         let services = Arc::new(services);
         Self {
-            mqtt: mqtt::MqttServer::new(services.clone(), &config.mqtt),
+            mqtt: mqtt::MqttServer::new(services.clone(), &config.mqtt, &config.http.proxies()),
             coap: coap::CoapServer::new(
                 services.clone(),
                 &config.coap,

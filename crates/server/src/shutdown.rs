@@ -8,6 +8,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::logging;
+
 /// Exit code of a stop that was cut short.
 const EXIT_CUT_SHORT: i32 = 1;
 /// How long the last word may take: whoever reads the log may be what hangs.
@@ -74,8 +76,8 @@ async fn watch_over(mut signals: Signals, tell: watch::Sender<Option<Told>>, pat
         () = tokio::time::sleep(patience) => "not everything has stopped in time, exiting without it",
     };
     // Leaving at any moment is safe, the next start replays what is not stored.
-    std::thread::spawn(move || warn!("{why}"));
-    std::thread::sleep(LAST_WORD);
+    warn!("{why}");
+    logging::flush(LAST_WORD);
     std::process::exit(EXIT_CUT_SHORT);
 }
 

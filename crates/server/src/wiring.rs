@@ -1,7 +1,7 @@
 //! What the platform is made of, put together: the stores, and the path of messages between them.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::address_guard::{self, AddressGuard};
@@ -10,8 +10,10 @@ use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::entity_query::{self, EntityQueries};
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
+use fieldline_core::in_hand::InHand;
+use fieldline_core::ingest::{Crashes, IngestService, IngestStores, Uplink};
 use fieldline_core::live::LiveStore;
+use fieldline_core::memory_pool;
 use fieldline_core::ota::{self, Downloads, Rollouts};
 use fieldline_core::password::Passwords;
 use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine};
@@ -19,8 +21,9 @@ use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
 use fieldline_core::services::{self, DeviceMoves, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
+use fieldline_core::set_aside::SetAside;
 use fieldline_core::usage::ApiUsage;
-use fieldline_journal::EmbeddedJournal;
+use fieldline_journal::{EmbeddedJournal, HandFile};
 use fieldline_model::json::JsonRules;
 use fieldline_rules::accounts::{ProviderSms, SmtpMails};
 use fieldline_rules::catalog::{Catalog, Tester};
@@ -30,7 +33,7 @@ use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql::Database;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tracing::{info, warn};
+use tracing::warn;
 
 use crate::banner;
 use crate::config::Config;
@@ -38,12 +41,12 @@ use crate::data_dir::DataDir;
 use crate::housekeeping::Housekeeping;
 use crate::machine::LocalMachine;
 use crate::serve::ServeError;
-use crate::shutdown::{Deadline, Stop};
+use crate::shutdown::Deadline;
 
-/// How long the start waits for what the journal held. A short replay is waited for, so that nobody sees values older
-/// than before a crash; a long lag is no reason to turn devices away.
+/// How long after its start the program says that it is not ready because of what the journal held. A short replay is
+/// worth waiting for, so that nobody who is sent here sees values older than before a crash; a long lag is no reason to
+/// turn devices away.
 const REPLAY_PATIENCE: Duration = Duration::from_secs(10);
-const REPLAY_CHECK: Duration = Duration::from_millis(5);
 
 /// Everything that holds data, and who is told when it changes.
 pub(crate) struct Stores {
@@ -52,6 +55,8 @@ pub(crate) struct Stores {
     /// The way to the series for everything that writes.
     live: Arc<LiveStore>,
     database: Database,
+    /// Where it is noted what is worked on, if it can be.
+    hands: Option<Arc<HandFile>>,
     events: Arc<EntityEvents>,
     clock: SharedClock,
 }
@@ -63,9 +68,13 @@ impl Stores {
         let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
         let database = Database::sqlite(&dir.entities(), &config.sql).await?;
         let live = LiveStore::new(series.clone(), series.clone(), series.clone(), series.clone());
+        let hands = HandFile::open(dir.root())
+            .inspect_err(|error| warn!(%error, "cannot open the notes of what is in hand, going on without"))
+            .ok();
         Ok(Self {
             journal,
             live,
+            hands: hands.map(Arc::new),
             series,
             database,
             events: Arc::default(),
@@ -129,6 +138,7 @@ impl Stores {
             machine: Arc::new(LocalMachine::new(dir.root())),
             rule_engine: core.rules.pusher(),
             rest_calls: core.rest_calls.clone(),
+            set_aside: core.set_aside.clone(),
             devices: core.sessions.clone(),
             calls: core.calls.clone(),
             onboarding: core.onboarding.clone(),
@@ -137,7 +147,8 @@ impl Stores {
             rule_nodes: core.catalog.clone(),
             live: self.live.clone(),
             queries: self.queries(config),
-            scripts: Arc::new(Tester::new(core.rules.common().script_limits.clone())),
+            rule_usage: core.rules.common().services.scripts.ledger().clone(),
+            scripts: Arc::new(Tester::new(core.rules.common().services.scripts.clone())),
             replays: Arc::new(Replayer::new(core.rules.common().clone())),
             reprocess: Arc::new(Reprocessor::new(core.rules.common().clone())),
         };
@@ -187,6 +198,7 @@ pub(crate) struct Core {
     uplink: Uplink,
     rules: Arc<Engine>,
     rest_calls: Arc<RestCallers>,
+    set_aside: Arc<SetAside>,
     catalog: Arc<Catalog>,
     ingest: Arc<IngestService>,
     /// Ends the activity tracker. Not before ingest has ended, or what is heard last is never written.
@@ -208,6 +220,7 @@ impl Core {
         fieldline_core::ingest::describe_metrics();
         fieldline_transport::describe_metrics();
         address_guard::describe_metrics();
+        memory_pool::describe_metrics();
         let entities = stores.database.entity_stores();
         let directory = DeviceDirectory::new(
             entities.clone(),
@@ -269,6 +282,8 @@ impl Core {
                 rest_calls: rest_calls.clone(),
                 activity: activity.clone(),
                 usage: usage.clone(),
+                // The configuration was looked at before the start.
+                egress: config.egress.rules().unwrap_or_default(),
                 uplink: uplink.clone(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: SERVICE_ID.into(),
@@ -284,8 +299,23 @@ impl Core {
             activity: activity.clone(),
             processors: rules.main_processors(),
         };
+        let set_aside = SetAside::new(
+            stores.database.entity_stores().set_aside,
+            Arc::new(uplink.clone()),
+            stores.clock.clone(),
+            &config.set_aside,
+        );
+        let crashes = Crashes {
+            in_hand: match &stores.hands {
+                Some(hands) => InHand::start(hands.clone()),
+                None => InHand::nowhere(),
+            },
+            set_aside: Some(set_aside.clone()),
+        };
+        rules.common().book.note_loads(&crashes.in_hand);
         rules.route_queues().await?;
-        let ingest = Arc::new(IngestService::start(&uplink, ingest_stores, &config.ingest).await?);
+        let ingest = IngestService::start_after(crashes, &uplink, ingest_stores, &config.ingest).await?;
+        let ingest = Arc::new(ingest);
         rules.open_queues(&ingest).await?;
         rules.drain_deleted_queues(&ingest).await?;
         stores.events.listen(Arc::new(QueueListener {
@@ -332,6 +362,7 @@ impl Core {
             uplink,
             rules,
             rest_calls,
+            set_aside,
             catalog,
             ingest,
             stop_activity,
@@ -375,24 +406,15 @@ impl Core {
         self.ingest.failure()
     }
 
-    /// Waits until what the journal held at the start is stored, for a while. Returns false when the program was told to
-    /// stop meanwhile.
-    pub(crate) async fn replay(&self, stop: &Stop) -> bool {
-        let has_replayed = self.ingest.has_replayed();
-        let replayed = async {
-            while !has_replayed() {
-                tokio::time::sleep(REPLAY_CHECK).await;
-            }
-        };
-        tokio::select! {
-            done = tokio::time::timeout(REPLAY_PATIENCE, replayed) => {
-                if done.is_err() {
-                    info!("the journal holds more than is stored in a moment, serving meanwhile");
-                }
-                true
-            }
-            _ = stop.requested() => false,
-        }
+    /// Lets the journal be processed: the ports are open.
+    pub(crate) fn begin_ingest(&self) {
+        self.ingest.begin();
+    }
+
+    /// Asks whether it is worth waiting for what the journal held at the start.
+    pub(crate) fn replaying(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (has_replayed, started) = (self.ingest.has_replayed(), Instant::now());
+        move || started.elapsed() < REPLAY_PATIENCE && !has_replayed()
     }
 
     /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.

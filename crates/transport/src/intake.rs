@@ -2,7 +2,7 @@
 
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{Append, AppendError, StoreError};
+use fieldline_core::ports::{Append, AppendError, AppendOrigin, StoreError};
 use fieldline_model::record::{CutError, RecordBatch};
 use tracing::warn;
 
@@ -86,7 +86,7 @@ impl Intake<'_> {
             }
             match uplink.try_append(device.subject, records) {
                 Ok(append) => return Ok(append),
-                Err(AppendError::Busy) => uplink.journal().ready().await,
+                Err(AppendError::Busy) => uplink.journal().ready(AppendOrigin::Device).await,
                 Err(AppendError::TooLarge { .. }) => return Err(NotTaken::TooLarge),
                 Err(error) => return Err(self.not_taken(&error)),
             }

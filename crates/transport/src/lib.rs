@@ -8,6 +8,7 @@ mod metrics;
 pub mod mqtt;
 pub mod mqtts;
 mod payload;
+pub mod proxies;
 mod x509;
 
 use std::sync::Arc;

@@ -40,10 +40,16 @@ pub struct Options {
     /// Memory that packets may take of which only a part has arrived, over all connections; one that would take more is
     /// closed.
     pub partial_memory: ByteSize,
+    /// Memory for chunks of packages that are larger than 64 KiB and on their way to devices. A tenant's devices may hold
+    /// a part, three eighths where it is alone; who finds none for ten seconds is closed. At least 96 MiB.
+    pub chunk_memory: ByteSize,
     /// How long a device may take to read a chunk of a package that is larger than 64 KiB, besides what `chunk-pace` gives it.
     pub chunk_grace: Span,
     /// Bytes a second at which such a chunk has to be read at least.
     pub chunk_pace: ByteSize,
+    /// Whether the proxies of `http.trusted-proxies` say with the PROXY protocol, version 1 or 2, who is behind them, for
+    /// MQTT with TLS, too. A connection of theirs without its header is closed; that of others is taken as it is.
+    pub proxy_protocol: bool,
     /// A device that has not logged in by then is cut off, TLS handshake included.
     pub connect_timeout: Span,
     /// A device that asked for no keep-alive is cut off when it was silent for this long.
@@ -65,8 +71,10 @@ impl Default for Options {
             max_connections: 1_000_000,
             max_packet: ByteSize(65_536),
             partial_memory: ByteSize::mib(256),
+            chunk_memory: ByteSize::mib(128),
             chunk_grace: Span::secs(30),
             chunk_pace: ByteSize(32 << 10),
+            proxy_protocol: false,
             connect_timeout: Span::secs(10),
             inactivity_timeout: Span::secs(600),
             sessions_per_device: 1,

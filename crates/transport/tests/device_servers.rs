@@ -88,14 +88,14 @@ async fn a_body_without_a_length_is_cut_off_at_the_limit() {
 #[tokio::test]
 async fn a_post_is_refused_while_there_is_no_memory_for_its_body() {
     let limits = Limits {
-        max_body: 96 << 10,
-        body_memory: 128 << 10,
+        max_body: 384 << 10,
+        body_memory: 1 << 20,
         ..LIMITS
     };
     let world = World::new(limits).await;
     let slow = world.begin(TELEMETRY);
-    slow.send(vec![b' '; 80 << 10]).await;
-    let large = vec![b' '; 64 << 10];
+    slow.send(vec![b' '; 320 << 10]).await;
+    let large = vec![b' '; 256 << 10];
     let refused = world.post(OF_SECOND, large.clone()).await;
     assert_eq!(refused, empty(StatusCode::SERVICE_UNAVAILABLE));
     let small = world.post(OF_SECOND, r#"{"a":1}"#).await;

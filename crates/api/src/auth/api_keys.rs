@@ -8,6 +8,7 @@ use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 use super::Ticket;
+use super::tokens::ISSUED_BY_KEY;
 use crate::error::{ApiError, ApiResult};
 
 const CACHED_KEYS: usize = 10_000;
@@ -44,8 +45,7 @@ impl KeyRing {
             // Nobody logs a key out.
             session: Uuid::new_v4(),
             public: false,
-            // A change of password ends sessions, and not keys.
-            issued: i64::MAX / 1_000,
+            issued: ISSUED_BY_KEY,
         })
     }
 

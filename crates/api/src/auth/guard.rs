@@ -1,10 +1,10 @@
 //! Keeps guessing passwords slow: a lock-out per user and address, and a rate per address, both in bounded memory.
 //!
-//! Whoever guesses locks out their own address first, so that nobody keeps others out of their accounts with a few wrong
-//! passwords; only where so many come from many addresses, the user is locked out from everywhere. Not even then from where
-//! the user has logged in before: strangers who keep at it lock themselves out, and newcomers.
+//! Whoever guesses locks out their own address first, for longer each time, so that nobody keeps others out of their accounts
+//! with wrong passwords. Where so many come from many addresses, newcomers have one try a network, and where still more come
+//! none; but never those who come from where the user has logged in before: strangers who keep at it lock themselves out.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
@@ -15,14 +15,30 @@ use crate::options::Options;
 /// Users and addresses that are remembered; beyond so many the least recently used are forgotten.
 const REMEMBERED: usize = 20_000;
 const MINUTE_MS: i64 = 60_000;
-/// From how many addresses a user may be guessed at as often as one may within one time of lock-out, before it is locked out
-/// for all.
+/// Who came first may be answered last: times that lie so little ahead are no sign of a clock that was set back.
+const SLACK_MS: i64 = 60_000;
+/// From how many addresses a user may be guessed at as often as one may within one time of lock-out, before newcomers have
+/// one try a network.
 const ADDRESSES: u32 = 10;
+/// The same before newcomers have none.
+const MANY_ADDRESSES: u32 = 100;
 /// Addresses that are remembered of a user who has logged in from there.
-const PROVEN: usize = 8;
+pub(crate) const PROVEN: u32 = 8;
+/// Longest lock-out of an address, however often it comes back; one that is set to be longer stays.
+const LONGEST_LOCKOUT_MS: i64 = 86_400_000;
 
-/// A lower-case login name, and the address that it was tried from; `None` for all addresses together.
-type Attempted = (String, Option<IpAddr>);
+/// What wrong passwords of a user are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Origin {
+    Address(IpAddr),
+    /// The addresses around one.
+    Network(IpAddr),
+    /// All together, and those of unknown address.
+    Everywhere,
+}
+
+/// A lower-case login name, and what it is counted by.
+type Attempted = (String, Origin);
 
 /// Wrong passwords that count together, and when the first and the last of them came.
 #[derive(Clone, Copy)]
@@ -30,6 +46,8 @@ struct Failures {
     count: u32,
     first: i64,
     last: i64,
+    /// How many lock-outs there were, one soon after the other.
+    lockouts: u32,
 }
 
 /// Counts failed and attempted logins.
@@ -63,38 +81,40 @@ impl LoginGuard {
     /// Counts an attempt, and refuses it where its address has made too many or the user is locked out. Whether the user
     /// exists makes no difference.
     pub(crate) fn attempt(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
-        let _turn = self.turn.lock();
-        if let Some(peer) = peer.filter(|_| self.per_minute > 0).map(network) {
-            let (count, started) = match self.attempts.get(&peer) {
-                Some((count, started)) if (0..MINUTE_MS).contains(&(now_ms - started)) => (count, started),
-                _ => (0, now_ms),
-            };
-            if count >= self.per_minute {
-                return Err(ApiError::new(
-                    ErrorCode::TooManyRequests,
-                    "Too many login attempts from this address!",
-                ));
-            }
-            self.attempts.insert(peer, (count + 1, started));
-        }
-        self.check(&attempted(peer, login), now_ms)
+        self.count(peer, now_ms)?;
+        self.check(peer, login, now_ms)
     }
 
-    /// Refuses where too many wrong passwords have come: from this address, or, unless the user is known to come from there,
-    /// from all together.
-    fn check(&self, attempted: &[Attempted], now_ms: i64) -> ApiResult<()> {
-        let counted = if self.is_proven(attempted) {
-            1
-        } else {
-            attempted.len()
+    /// Counts an attempt, and refuses it where its address has made too many.
+    pub(crate) fn count(&self, peer: Option<IpAddr>, now_ms: i64) -> ApiResult<()> {
+        let Some(peer) = peer.filter(|_| self.per_minute > 0).map(network) else {
+            return Ok(());
         };
-        let locked = attempted.iter().take(counted).any(|key| {
-            let most = self.most(key, attempted.len());
-            self.failures.get(key).is_some_and(|failures| {
-                most > 0 && failures.count >= most && self.counts(failures.last, now_ms)
-            })
-        });
-        if locked {
+        let _turn = self.turn.lock();
+        let (count, started) = match self.attempts.get(&peer) {
+            Some((count, started)) if (-SLACK_MS..MINUTE_MS).contains(&(now_ms - started)) => {
+                (count, started)
+            }
+            _ => (0, now_ms),
+        };
+        if count >= self.per_minute {
+            return Err(ApiError::new(
+                ErrorCode::TooManyRequests,
+                "Too many login attempts from this address!",
+            ));
+        }
+        self.attempts.insert(peer, (count + 1, started));
+        Ok(())
+    }
+
+    /// Refuses an attempt where the user is locked out for its address. Whether the user exists makes no difference.
+    pub(crate) fn check(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
+        let _turn = self.turn.lock();
+        self.check_within(&login.to_lowercase(), peer.map(network), now_ms)
+    }
+
+    fn check_within(&self, login: &str, address: Option<IpAddr>, now_ms: i64) -> ApiResult<()> {
+        if self.is_locked_out(login, address, now_ms) {
             return Err(ApiError::new(
                 ErrorCode::Authentication,
                 "User account is locked due to security policy",
@@ -103,52 +123,130 @@ impl LoginGuard {
         Ok(())
     }
 
-    /// Whether the user has logged in from there before.
-    fn is_proven(&self, attempted: &[Attempted]) -> bool {
-        let Some((login, Some(peer))) = attempted.first() else {
+    /// Whether too many wrong passwords have come: from this address, or, unless the user is known to come from there, from
+    /// all together.
+    fn is_locked_out(&self, login: &str, address: Option<IpAddr>, now_ms: i64) -> bool {
+        let counted = |origin| {
+            let failures = self.failures.get(&(login.to_owned(), origin));
+            let most = self.most(origin, address);
+            let counts =
+                |failures: &Failures| self.counts(failures.last, self.window(failures, most), now_ms);
+            failures.filter(counts).map_or(0, |failures| failures.count)
+        };
+        if self.max_failures == 0 {
+            return false;
+        }
+        let own = address.map_or(Origin::Everywhere, Origin::Address);
+        if counted(own) >= self.max_failures {
+            return true;
+        }
+        let Some(address) = address.filter(|address| !self.is_proven(login, *address)) else {
             return false;
         };
-        self.proven.get(login).is_some_and(|known| known.contains(peer))
+        let all = counted(Origin::Everywhere);
+        let is_besieged = all >= self.max_failures.saturating_mul(ADDRESSES);
+        let is_overrun = all >= self.max_failures.saturating_mul(MANY_ADDRESSES);
+        is_overrun || (is_besieged && counted(Origin::Network(surroundings(address))) > 0)
     }
 
-    /// Wrong passwords that lock out; where addresses are not known, all come from one.
-    fn most(&self, (_, peer): &Attempted, kinds: usize) -> u32 {
-        match peer {
-            None if kinds > 1 => self.max_failures.saturating_mul(ADDRESSES),
+    /// Whether the user has logged in from there before.
+    fn is_proven(&self, login: &str, address: IpAddr) -> bool {
+        self.proven
+            .get(login)
+            .is_some_and(|known| known.contains(&address))
+    }
+
+    /// Whether it is known from where a user has logged in; see [`Self::learn`].
+    pub(crate) fn knows(&self, login: &str) -> bool {
+        self.proven.get(&login.to_lowercase()).is_some()
+    }
+
+    /// Takes up from where a user has logged in before, as [`source_of`] wrote it down, the latest last.
+    pub(crate) fn learn(&self, login: &str, sources: &[String]) {
+        let known = sources.iter().filter_map(|source| source.parse().ok()).collect();
+        let _turn = self.turn.lock();
+        let login = login.to_lowercase();
+        if self.proven.get(&login).is_none() {
+            self.proven.insert(login, known);
+        }
+    }
+
+    /// Whether a user who has logged in from somewhere has never done so from this address.
+    pub(crate) fn is_stranger(&self, peer: Option<IpAddr>, login: &str) -> bool {
+        let known = self.proven.get(&login.to_lowercase()).unwrap_or_default();
+        let peer = peer.map(network);
+        peer.is_some_and(|peer| !known.is_empty() && !known.contains(&peer))
+    }
+
+    /// Wrong passwords after which something follows, of an origin of one who comes from an address.
+    fn most(&self, origin: Origin, address: Option<IpAddr>) -> u32 {
+        match origin {
+            Origin::Everywhere if address.is_some() => self.max_failures.saturating_mul(ADDRESSES),
+            // There the last one counts, and no number of them.
+            Origin::Network(_) => u32::MAX,
             _ => self.max_failures,
         }
     }
 
+    /// How long wrong passwords count: until the lock-out that follows from them is over, which is twice as long as the last
+    /// one where that has just ended.
+    fn window(&self, failures: &Failures, most: u32) -> i64 {
+        if failures.count < most || failures.lockouts < 2 {
+            return self.lockout_ms;
+        }
+        let doubled = self
+            .lockout_ms
+            .saturating_mul(1 << (failures.lockouts - 1).min(20));
+        doubled.min(self.lockout_ms.max(LONGEST_LOCKOUT_MS))
+    }
+
     /// Whether a failure still counts. One that lies in the future was noted before the clock was set back, and must not
     /// lock its user out until the clock has come there again.
-    fn counts(&self, failed_ms: i64, now_ms: i64) -> bool {
-        (0..self.lockout_ms).contains(&now_ms.saturating_sub(failed_ms))
+    fn counts(&self, failed_ms: i64, window: i64, now_ms: i64) -> bool {
+        (-SLACK_MS..window).contains(&now_ms.saturating_sub(failed_ms))
     }
 
     /// Remembers that a password was wrong.
     pub(crate) fn failed(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) {
         let _turn = self.turn.lock();
-        let attempted = attempted(peer, login);
-        for key in &attempted {
-            let most = self.most(key, attempted.len());
-            let of_all = key.1.is_none() && attempted.len() > 1;
-            let before = self.failures.get(key).filter(|failures| {
-                // Of all together those within one time count. Else a few addresses, each of which is locked out again and
-                // again, would make up for many.
-                let begun = if of_all && failures.count < most {
-                    failures.first
-                } else {
-                    failures.last
-                };
-                self.counts(begun, now_ms)
-            });
-            let failures = Failures {
-                count: before.map_or(0, |before| before.count).saturating_add(1),
-                first: before.map_or(now_ms, |before| before.first),
-                last: now_ms,
-            };
-            self.failures.insert(key.clone(), failures);
+        let address = peer.map(network);
+        for key in attempted(address, login) {
+            let failures = self.one_more(&key, address, now_ms);
+            self.failures.insert(key, failures);
         }
+    }
+
+    fn one_more(&self, key: &Attempted, address: Option<IpAddr>, now_ms: i64) -> Failures {
+        let most = self.most(key.1, address);
+        let of_all = key.1 == Origin::Everywhere && address.is_some();
+        let mut failures = Failures {
+            count: 0,
+            first: now_ms,
+            last: now_ms,
+            lockouts: 0,
+        };
+        if let Some(before) = self.failures.get(key) {
+            let window = self.window(&before, most);
+            // Of all together those within one time count. Else a few addresses, each of which is locked out again and again,
+            // would make up for many.
+            let begun = if of_all && before.count < most {
+                before.first
+            } else {
+                before.last
+            };
+            if self.counts(begun, window, now_ms) {
+                (failures.count, failures.first) = (before.count, before.first);
+                failures.last = now_ms.max(before.last);
+            }
+            if self.counts(before.last, window.saturating_mul(2), now_ms) {
+                failures.lockouts = before.lockouts;
+            }
+        }
+        failures.count = failures.count.saturating_add(1);
+        if failures.count == most && !of_all {
+            failures.lockouts = failures.lockouts.saturating_add(1);
+        }
+        failures
     }
 
     /// Forgets the wrong passwords of a user who has shown the right one, those of this address, and as many of the others as
@@ -156,56 +254,71 @@ impl LoginGuard {
     /// it was checked: many guesses at the same time are not allowed more than one after the other.
     pub(crate) fn succeeded(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
         let _turn = self.turn.lock();
-        let attempted = attempted(peer, login);
-        self.check(&attempted, now_ms)?;
-        let Some(own) = attempted.first() else {
+        let (address, login) = (peer.map(network), login.to_lowercase());
+        self.check_within(&login, address, now_ms)?;
+        let Some(address) = address else {
+            self.failures.remove(&(login, Origin::Everywhere));
             return Ok(());
         };
+        let own = (login.clone(), Origin::Address(address));
         let mut forgiven = self
             .failures
-            .remove(own)
+            .remove(&own)
             .map_or(0, |(_, failures)| failures.count);
-        if self.is_proven(&attempted) {
+        let around = (login.clone(), Origin::Network(surroundings(address)));
+        self.failures.remove(&around);
+        if self.is_proven(&login, address) {
             forgiven = forgiven.saturating_add(self.max_failures);
         }
-        if let Some(all) = attempted.get(1)
-            && let Some(failures) = self.failures.get(all)
-        {
+        let all = (login.clone(), Origin::Everywhere);
+        if let Some(failures) = self.failures.get(&all) {
             let count = failures.count.saturating_sub(forgiven);
-            self.failures.insert(all.clone(), Failures { count, ..failures });
+            self.failures.insert(all, Failures { count, ..failures });
         }
-        if let (login, Some(peer)) = own {
-            let mut known = self.proven.get(login).unwrap_or_default();
-            known.retain(|known| known != peer);
-            known.push(*peer);
-            known.drain(..known.len().saturating_sub(PROVEN));
-            self.proven.insert(login.clone(), known);
-        }
+        let mut known = self.proven.get(&login).unwrap_or_default();
+        known.retain(|known| *known != address);
+        known.push(address);
+        known.drain(..known.len().saturating_sub(PROVEN as usize));
+        self.proven.insert(login, known);
         Ok(())
     }
 
     /// Forgets the wrong passwords of a user who has set another one, and from where the old one was used.
     pub(crate) fn forget(&self, peer: Option<IpAddr>, login: &str) {
         let _turn = self.turn.lock();
-        for key in attempted(peer, login) {
+        for key in attempted(peer.map(network), login) {
             self.failures.remove(&key);
         }
-        self.proven.remove(&login.to_lowercase());
+        self.proven.insert(login.to_lowercase(), Vec::new());
     }
 }
 
-/// What an attempt counts for: that of an address first, where it is known.
-fn attempted(peer: Option<IpAddr>, login: &str) -> Vec<Attempted> {
+/// What an attempt counts for.
+fn attempted(address: Option<IpAddr>, login: &str) -> impl Iterator<Item = Attempted> {
     let login = login.to_lowercase();
-    let own = peer.map(network).map(|peer| (login.clone(), Some(peer)));
-    own.into_iter().chain([(login, None)]).collect()
+    let origins = address.map(|address| [Origin::Address(address), Origin::Network(surroundings(address))]);
+    let origins = origins.into_iter().flatten().chain([Origin::Everywhere]);
+    origins.map(move |origin| (login.clone(), origin))
+}
+
+/// The address that somebody is known by, written down.
+pub(crate) fn source_of(peer: Option<IpAddr>) -> Option<String> {
+    peer.map(|peer| network(peer).to_string())
 }
 
 /// Whoever has one IPv6 address usually has the 2⁶⁴ beside it, so those count as one.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
         address => address,
+    }
+}
+
+/// The network around an address that is easily had as a whole: an IPv4 /24, an IPv6 /48.
+fn surroundings(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8)).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 80)).into(),
     }
 }
 
@@ -344,7 +457,7 @@ mod tests {
         for last in 0..100 {
             assert!(guard.succeeded(Some([192, 0, 2, last].into()), "ann", 0).is_ok());
         }
-        assert_eq!(guard.proven.get("ann").unwrap().len(), PROVEN);
+        assert_eq!(guard.proven.get("ann").unwrap().len(), PROVEN as usize);
     }
 
     #[test]
@@ -362,5 +475,82 @@ mod tests {
             guard.succeeded(peer, "ann", 1).is_err(),
             "the third guess is right, and too late"
         );
+    }
+
+    fn unhurried() -> LoginGuard {
+        LoginGuard::new(&Options {
+            logins_per_minute: 0,
+            max_failed_logins: 2,
+            lockout: Span::secs(60),
+            ..Options::default()
+        })
+    }
+
+    #[test]
+    fn wrong_passwords_count_in_whatever_order_they_are_answered() {
+        let guard = unhurried();
+        let peer = Some(IpAddr::from([192, 0, 2, 1]));
+        guard.failed(peer, "ann", 5_000);
+        guard.failed(peer, "ann", 1_000);
+        assert!(guard.attempt(peer, "ann", 2_000).is_err());
+        assert!(guard.attempt(peer, "ann", 64_999).is_err());
+        assert!(guard.attempt(peer, "ann", 65_000).is_ok());
+    }
+
+    #[test]
+    fn an_address_that_comes_back_is_locked_out_for_longer_each_time() {
+        let guard = unhurried();
+        let peer = Some(IpAddr::from([192, 0, 2, 1]));
+        let mut now = 0;
+        for lockout in [60_000, 120_000, 240_000] {
+            guard.failed(peer, "ann", now);
+            guard.failed(peer, "ann", now);
+            assert!(
+                guard.attempt(peer, "ann", now + lockout - 1).is_err(),
+                "{lockout}"
+            );
+            assert!(guard.attempt(peer, "ann", now + lockout).is_ok(), "{lockout}");
+            now += lockout;
+        }
+        for _ in 0..100 {
+            guard.failed(peer, "ann", now);
+            guard.failed(peer, "ann", now);
+            now += LONGEST_LOCKOUT_MS;
+        }
+        assert!(guard.attempt(peer, "ann", now).is_ok());
+        // Who stays away for a while begins anew.
+        now += LONGEST_LOCKOUT_MS;
+        guard.failed(peer, "ann", now);
+        guard.failed(peer, "ann", now);
+        assert!(guard.attempt(peer, "ann", now + 60_000).is_ok());
+    }
+
+    #[test]
+    fn who_comes_from_elsewhere_has_a_try_while_many_guess() {
+        let guard = unhurried();
+        let address = |network: u8, last: u8| Some(IpAddr::from([10, 0, network, last]));
+        let guess_from = |networks: std::ops::Range<u8>| {
+            for network in networks {
+                guard.failed(address(network, 1), "ann", 0);
+                guard.failed(address(network, 1), "ann", 0);
+            }
+        };
+        guess_from(0..10);
+        assert!(
+            guard.attempt(address(0, 2), "ann", 1).is_err(),
+            "its network has had its try"
+        );
+        let traveller = address(200, 1);
+        assert!(guard.attempt(traveller, "ann", 1).is_ok());
+        guard.failed(traveller, "ann", 1);
+        assert!(guard.attempt(traveller, "ann", 2).is_err(), "a second one");
+        assert!(guard.attempt(traveller, "ann", 60_001).is_ok());
+        // As many as that are kept from guessing altogether, and nobody who has logged in before.
+        let home = address(201, 1);
+        guard.learn("Ann", &source_of(home).into_iter().collect::<Vec<_>>());
+        assert!(guard.knows("ann") && guard.is_stranger(traveller, "ann") && !guard.is_stranger(home, "ann"));
+        guess_from(0..100);
+        assert!(guard.attempt(address(202, 1), "ann", 1).is_err());
+        assert!(guard.attempt(home, "ann", 1).is_ok());
     }
 }

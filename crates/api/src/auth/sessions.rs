@@ -1,4 +1,5 @@
-//! Whose tokens still count. Users are cached, so that neither a request nor a refresh asks the database.
+//! Whose tokens still count. Users are cached, and so are the sessions that have ended, so that no request asks the database;
+//! a refresh does, for each refresh token counts once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +13,11 @@ use fieldline_model::{CustomerId, UserId};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::tokens::{AccessClaims, Ticket, outdated, public_user};
+use super::families::Families;
+use super::tokens::{AccessClaims, Ticket, TokenPair, Tokens, is_public, outdated, public_user};
 use crate::error::ApiResult;
 
 const CACHED_USERS: usize = 10_000;
-/// Sessions that were logged out and whose tokens may not have expired yet. Beyond so many the oldest are forgotten.
-const LOGGED_OUT_SESSIONS: usize = 100_000;
 /// How long a cached user is believed, for changes that another node makes.
 const CACHED_MS: i64 = 30_000;
 
@@ -33,11 +33,11 @@ pub(crate) struct KnownUser {
 pub(crate) struct Sessions {
     users: Arc<dyn UserStore>,
     customers: Arc<dyn CustomerStore>,
-    clock: SharedClock,
     /// By id, and whether it is that of a public customer: the id of a person opens no public session.
     cache: Cache<(UserId, bool), Arc<KnownUser>>,
-    /// When a session was logged out, seconds.
-    logged_out: Cache<Uuid, i64>,
+    /// The sessions of people: what has ended, and which refresh token counts.
+    pub(super) families: Arc<Families>,
+    pub(super) clock: SharedClock,
     /// Counts the changes, so that what was read before one is not remembered after it.
     changes: AtomicU64,
 }
@@ -47,9 +47,9 @@ impl Sessions {
         Self {
             users: Arc::clone(&stores.users),
             customers: Arc::clone(&stores.customers),
+            families: Families::keeping(Arc::clone(&stores.sign_ins), Arc::clone(&clock)),
             clock,
             cache: Cache::new(CACHED_USERS),
-            logged_out: Cache::new(LOGGED_OUT_SESSIONS),
             changes: AtomicU64::new(0),
         }
     }
@@ -68,20 +68,42 @@ impl Sessions {
             .ok_or_else(outdated)?;
         let issued_ms = ticket.issued.saturating_mul(1_000);
         let left = self
-            .logged_out
-            .get(&ticket.session)
-            .is_some_and(|time| ticket.issued <= time);
+            .families
+            .has_ended(ticket.session, self.clock.now_ms())
+            .await?;
         if !known.enabled || issued_ms < known.tokens_valid_from || left {
             return Err(outdated());
         }
         Ok(known)
     }
 
-    /// Ends a session: the tokens issued in it no longer count, nor does the one that was shown.
-    pub(crate) fn log_out(&self, ticket: Ticket) {
-        // Right after a change of password a token may be dated a second ahead.
-        let until = self.clock.now_ms().div_euclid(1_000).max(ticket.issued);
-        self.logged_out.insert(ticket.session, until);
+    /// Opens a session of a user, or goes on with one with other tokens. See [`Tokens::issue`] for the times.
+    pub(crate) async fn open(
+        &self,
+        tokens: &Tokens,
+        user: &User,
+        session: Option<Uuid>,
+        (now_ms, valid_from_ms): (i64, i64),
+    ) -> ApiResult<TokenPair> {
+        let ids = (session.unwrap_or_else(Uuid::new_v4), Uuid::new_v4());
+        let issued = tokens.issue(user, ids, now_ms, valid_from_ms)?;
+        if let Some(id) = user.id.filter(|_| !is_public(user)) {
+            let before = match session {
+                Some(session) => self.families.store.family(session).await?,
+                None => None,
+            };
+            self.families.open(id, ids, before, &issued, now_ms).await?;
+        }
+        Ok(issued.pair)
+    }
+
+    /// Ends a session: none of its tokens counts any more, not even after a restart, unless nobody in particular has come.
+    ///
+    /// # Errors
+    /// The store failed: they count again after a restart.
+    pub(crate) async fn log_out(&self, tokens: &Tokens, ticket: Ticket) -> ApiResult<()> {
+        let now = self.clock.now_ms();
+        self.families.end(ticket, now, now + tokens.access_ms()).await
     }
 
     /// Opens a session for what a public customer has; `None` where it is no public customer.

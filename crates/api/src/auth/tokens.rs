@@ -113,6 +113,15 @@ pub(crate) struct TokenPair {
     refresh_token: String,
 }
 
+/// A new pair, and how long it counts.
+pub(super) struct Issued {
+    pub(super) pair: TokenPair,
+    /// When the access token expires, milliseconds.
+    pub(super) access_until: i64,
+    /// When the refresh token expires, milliseconds.
+    pub(super) until: i64,
+}
+
 /// Claims of an access token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -158,6 +167,24 @@ pub(crate) struct Ticket {
     pub(crate) public: bool,
     /// When it was issued, seconds.
     pub(crate) issued: i64,
+}
+
+/// When what an API key stands for was issued, seconds: a change of password ends sessions, and not keys.
+pub(super) const ISSUED_BY_KEY: i64 = i64::MAX / 1_000;
+
+impl Ticket {
+    /// Whether it stands for an API key, which nobody logs out.
+    pub(super) const fn is_key(&self) -> bool {
+        self.issued == ISSUED_BY_KEY
+    }
+}
+
+/// What a refresh token says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RefreshTicket {
+    pub(crate) ticket: Ticket,
+    /// Which of the tokens of its session it is.
+    pub(super) token: Uuid,
 }
 
 impl AccessClaims {
@@ -230,14 +257,20 @@ impl Tokens {
         Arc::clone(&self.0.read())
     }
 
-    /// A new pair for a user. `valid_from_ms` is the time before which the user's tokens do not count.
-    pub(crate) fn issue(
+    /// How long an access token is valid, milliseconds.
+    pub(super) fn access_ms(&self) -> i64 {
+        self.signer().access_seconds.saturating_mul(1_000)
+    }
+
+    /// A new pair for a user, in a session and with this refresh token. `valid_from_ms` is the time before which the user's
+    /// tokens do not count.
+    pub(super) fn issue(
         &self,
         user: &User,
-        session: Uuid,
+        (session, token): (Uuid, Uuid),
         now_ms: i64,
         valid_from_ms: i64,
-    ) -> ApiResult<TokenPair> {
+    ) -> ApiResult<Issued> {
         let signer = self.signer();
         // Right after a change of password, tokens count from the next full second on only.
         let iat = now_ms.max(valid_from_ms).div_euclid(1_000);
@@ -269,14 +302,18 @@ impl Tokens {
             scopes: vec![REFRESH_SCOPE.to_owned()],
             session_id: session,
             is_public,
-            jti: Uuid::new_v4(),
+            jti: token,
             iss: signer.issuer.clone(),
             iat,
             exp: iat.saturating_add(signer.refresh_seconds),
         };
-        Ok(TokenPair {
-            token: sign(&signer, &access)?,
-            refresh_token: sign(&signer, &refresh)?,
+        Ok(Issued {
+            pair: TokenPair {
+                token: sign(&signer, &access)?,
+                refresh_token: sign(&signer, &refresh)?,
+            },
+            access_until: access.exp.saturating_mul(1_000),
+            until: refresh.exp.saturating_mul(1_000),
         })
     }
 
@@ -293,7 +330,7 @@ impl Tokens {
     }
 
     /// What a refresh token says, if it is signed with our key and has not expired.
-    pub(crate) fn read_refresh(&self, token: &str, now_ms: i64) -> ApiResult<Ticket> {
+    pub(crate) fn read_refresh(&self, token: &str, now_ms: i64) -> ApiResult<RefreshTicket> {
         let claims: RefreshClaims = self.read(token)?;
         check_expiry(claims.exp, now_ms)?;
         if !claims.scopes.iter().any(|scope| scope == REFRESH_SCOPE) {
@@ -304,11 +341,15 @@ impl Tokens {
             true => Uuid::from_str(&claims.sub).map_err(|_| ApiError::unauthenticated())?,
             false => claims.user_id,
         };
-        Ok(Ticket {
+        let ticket = Ticket {
             user: UserId(user),
             session: claims.session_id,
             public: claims.is_public,
             issued: claims.iat,
+        };
+        Ok(RefreshTicket {
+            ticket,
+            token: claims.jti,
         })
     }
 
@@ -344,12 +385,12 @@ pub(super) fn public_user(customer: &Customer) -> User {
     }
 }
 
-fn is_public(user: &User) -> bool {
+pub(super) fn is_public(user: &User) -> bool {
     !user.customer_id.is_null() && user.id == Some(UserId(user.customer_id.0))
 }
 
 /// The answer to a token that no longer counts: clients take it as the sign to refresh or log in again.
-pub(super) fn outdated() -> ApiError {
+pub(crate) fn outdated() -> ApiError {
     ApiError::new(ErrorCode::JwtTokenExpired, "Token has expired")
 }
 
@@ -387,9 +428,10 @@ mod tests {
     #[test]
     fn tokens_carry_the_claims_that_clients_read() {
         let tokens = Tokens::new(&TokenKey::random(), &Options::default());
-        let pair = tokens
-            .issue(&user(), Uuid::from_u128(9), 1_700_000_000_500, 0)
-            .unwrap();
+        let ids = (Uuid::from_u128(9), Uuid::from_u128(8));
+        let issued = tokens.issue(&user(), ids, 1_700_000_000_500, 0).unwrap();
+        assert_eq!(issued.access_until, 1_700_009_000_000);
+        let pair = issued.pair;
         let access = claims(&pair.token);
         assert_eq!(access["sub"], "sysadmin@thingsboard.org");
         assert_eq!(access["scopes"], serde_json::json!(["SYS_ADMIN"]));
@@ -412,7 +454,8 @@ mod tests {
     #[test]
     fn a_token_counts_until_it_expires_and_only_for_what_it_is() {
         let tokens = Tokens::new(&TokenKey::random(), &Options::default());
-        let pair = tokens.issue(&user(), Uuid::from_u128(9), 0, 0).unwrap();
+        let ids = (Uuid::from_u128(9), Uuid::from_u128(8));
+        let pair = tokens.issue(&user(), ids, 0, 0).unwrap().pair;
         assert!(tokens.read_access(&pair.token, 8_999_999).is_ok());
         assert!(tokens.read_access(&pair.token, 9_000_000).is_err());
         assert!(tokens.read_refresh(&pair.refresh_token, 9_000_000).is_ok());

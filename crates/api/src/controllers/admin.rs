@@ -122,33 +122,42 @@ async fn save(State(api): State<Api>, Body(settings): Body<AdminSettings>) -> Ap
     if key.is_empty() || OF_THEIR_OWN.contains(&key) {
         return Err(ApiError::bad_request("Key should be specified!"));
     }
-    let mut json_value = settings.json_value;
-    if !json_value.is_object() {
+    if !settings.json_value.is_object() {
         return Err(ApiError::bad_request("Json value should be specified!"));
     }
-    if json_value.to_string().len() > MAX_SETTINGS {
+    if settings.json_value.to_string().len() > MAX_SETTINGS {
         return Err(ApiError::bad_request(format!(
             "The settings take more than {MAX_SETTINGS} bytes!"
         )));
     }
-    let old = api.entities.settings.admin(key).await?.map(|old| old.json_value);
-    if let Some(old) = &old {
-        keep_known(key, &mut json_value, old);
+    let store = &api.entities.settings;
+    loop {
+        let old = store.admin(key).await?.map(|old| old.json_value);
+        let mut json_value = settings.json_value.clone();
+        if let Some(old) = &old {
+            keep_known(key, &mut json_value, old);
+        }
+        match key {
+            MAIL => admin_mail::sync_token(&mut json_value, old.as_ref()),
+            SMS => api.sms.check(&json_value).map_err(ApiError::bad_request)?,
+            _ => {}
+        }
+        let new = AdminSettings {
+            id: Some(settings.id.unwrap_or(AdminSettingsId(new_uuid()))),
+            created_time: api.clock.now_ms(),
+            tenant_id: TenantId::NULL,
+            key: key.to_owned(),
+            json_value,
+        };
+        let saved = match &old {
+            Some(old) => store.replace_admin(new, old).await?,
+            None => Some(store.save_admin(new).await?),
+        };
+        // Somebody else has saved them meanwhile, who may have been given another refresh token: that is not to be lost.
+        if let Some(saved) = saved {
+            return Ok(Json(without_secrets(saved)));
+        }
     }
-    match key {
-        MAIL => admin_mail::sync_token(&mut json_value, old.as_ref()),
-        SMS => api.sms.check(&json_value).map_err(ApiError::bad_request)?,
-        _ => {}
-    }
-    let saved = AdminSettings {
-        id: Some(settings.id.unwrap_or(AdminSettingsId(new_uuid()))),
-        created_time: api.clock.now_ms(),
-        tenant_id: TenantId::NULL,
-        key: key.to_owned(),
-        json_value,
-    };
-    let saved = api.entities.settings.save_admin(saved).await?;
-    Ok(Json(without_secrets(saved)))
 }
 
 /// Sends a mail to the caller through the mail server of the request, which need not be saved yet.

@@ -172,23 +172,28 @@ fn not_generated(reason: &str) -> ApiError {
 async fn redeem(api: &ApiState, code: &str, now: i64) -> ApiResult<()> {
     let used = stored(api).await?.json_value;
     let token = api.mails.redeem(&used, code).await?;
-    // It may have been saved while the provider was asked.
-    let mut stored = stored(api).await?;
-    if OF_THE_TOKEN
-        .iter()
-        .any(|name| given(&stored.json_value, name) != given(&used, name))
-    {
-        return Err(not_generated("the settings have changed meanwhile"));
-    }
-    if let Some(fields) = stored.json_value.as_object_mut() {
-        fields.insert(REFRESH_TOKEN.to_owned(), token.into());
-        fields.insert(GENERATED.to_owned(), true.into());
-        if fields.get("providerId").and_then(Value::as_str) == Some(OFFICE_365) {
-            fields.insert(EXPIRES.to_owned(), (now + OFFICE_365_TTL_MS).into());
+    loop {
+        let mut stored = stored(api).await?;
+        let read = stored.json_value.clone();
+        // They may have been saved while the provider was asked.
+        if OF_THE_TOKEN
+            .iter()
+            .any(|name| given(&read, name) != given(&used, name))
+        {
+            return Err(not_generated("the settings have changed meanwhile"));
+        }
+        if let Some(fields) = stored.json_value.as_object_mut() {
+            fields.insert(REFRESH_TOKEN.to_owned(), token.clone().into());
+            fields.insert(GENERATED.to_owned(), true.into());
+            if fields.get("providerId").and_then(Value::as_str) == Some(OFFICE_365) {
+                fields.insert(EXPIRES.to_owned(), (now + OFFICE_365_TTL_MS).into());
+            }
+        }
+        let replaced = api.entities.settings.replace_admin(stored, &read).await?;
+        if replaced.is_some() {
+            return Ok(());
         }
     }
-    api.entities.settings.save_admin(stored).await?;
-    Ok(())
 }
 
 /// What is known of a mail provider, to fill in the settings.

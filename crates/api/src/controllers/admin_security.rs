@@ -69,8 +69,11 @@ async fn save_jwt(
     api.tokens.replace(made);
     let known = api.sessions.redeem(caller.ticket).await?;
     let now = api.clock.now_ms();
+    let times = (now, known.tokens_valid_from);
+    let session = Some(caller.ticket.session);
     let pair = api
-        .tokens
-        .issue(&known.user, caller.ticket.session, now, known.tokens_valid_from)?;
+        .sessions
+        .open(&api.tokens, &known.user, session, times)
+        .await?;
     Ok(Json(pair))
 }

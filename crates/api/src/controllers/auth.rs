@@ -7,10 +7,9 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use fieldline_model::entity::{PasswordPolicy, User};
 use serde::Deserialize;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use super::user::base_url;
-use crate::auth::TokenPair;
+use crate::auth::{TokenPair, network};
 use crate::caller::{Authenticated, Caller, PeerAddress};
 use crate::endpoint::{Access, Routes, STC};
 use crate::error::{ApiError, ApiResult};
@@ -30,8 +29,8 @@ pub(super) fn routes() -> Routes {
 
 /// Ends the session: its tokens no longer count.
 #[utoipa::path(post, path = "/api/auth/logout", tag = "auth", responses((status = 200)))]
-async fn logout(State(api): State<Api>, caller: Authenticated) {
-    api.sessions.log_out(caller.ticket);
+async fn logout(State(api): State<Api>, caller: Authenticated) -> ApiResult<()> {
+    api.sessions.log_out(&api.tokens, caller.ticket).await
 }
 
 /// The user who is logged in.
@@ -69,7 +68,11 @@ async fn change_password(
     api.logins.attempt(peer, &user.email, now)?;
     let credentials = api.services.users.credentials(principal.user).await?;
     let hash = credentials.password_hash.as_deref();
-    if !api.passwords.verify(&request.current_password, hash).await? {
+    let right = api
+        .passwords
+        .verify_from(peer.map(network), &request.current_password, hash)
+        .await?;
+    if !right {
         api.logins.failed(peer, &user.email, now);
         return Err(ApiError::bad_request("Current password doesn't match!"));
     }
@@ -87,9 +90,9 @@ async fn change_password(
     let credentials = users
         .set_password(&user, credentials, &request.new_password)
         .await?;
-    let pair = api
-        .tokens
-        .issue(&user, caller.ticket.session, now, credentials.tokens_valid_from)?;
+    let times = (now, credentials.tokens_valid_from);
+    let session = Some(caller.ticket.session);
+    let pair = api.sessions.open(&api.tokens, &user, session, times).await?;
     Ok(Json(pair))
 }
 
@@ -167,8 +170,6 @@ async fn activate(
         let login = format!("{}/login", base_url(&api, &headers).await?);
         api.mails.send_later(mails::activated(&user.email, &login));
     }
-    let pair = api
-        .tokens
-        .issue(&user, Uuid::new_v4(), now, credentials.tokens_valid_from)?;
-    Ok(Json(pair))
+    let times = (now, credentials.tokens_valid_from);
+    Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::rule_node::tried_out;
 use crate::caller::Caller;
 use crate::endpoint::{Routes, T};
 use crate::error::{ApiError, ApiResult};
@@ -156,7 +157,7 @@ pub(super) async fn test_script(
         latest_ts: latest_ts(&arguments).unwrap_or_else(|| api.clock.now_ms()),
         arguments,
     };
-    let (output, error) = match api.scripts.test_field(test).await {
+    let (output, error) = match tried_out(api.scripts.test_field(test).await)? {
         Ok(value) => (value.to_string(), String::new()),
         Err(error) => (String::new(), error),
     };

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use crate::caller::Caller;
 use crate::endpoint::{C, Routes, TC};
-use crate::error::{ApiError, ApiResult};
+use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::body_bytes;
 use crate::state::{Api, ApiState};
 
@@ -50,7 +50,8 @@ async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Devi
 /// Claims a device for the customer of the caller, who has to know what the device has told.
 #[utoipa::path(post, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "claimDevice",
     params(("deviceName" = String, Path)), request_body = ClaimRequest,
-    responses((status = 200, body = ClaimResult), (status = 400, description = "`FAILURE`, or `CLAIMED` already")))]
+    responses((status = 200, body = ClaimResult), (status = 400, description = "`FAILURE`, or `CLAIMED` already"),
+        (status = 429, body = crate::error::ErrorBody)))]
 async fn claim(
     State(api): State<Api>,
     Caller(caller): Caller,
@@ -66,7 +67,10 @@ async fn claim(
     let device = named(&api, &caller, &name).await?;
     let secret = request.secret_key.unwrap_or_default();
     let claims = &api.onboarding.claims;
-    let refused = match claims.claim(device, caller.customer, &secret).await? {
+    let refused = match claims
+        .claim(&device, (caller.customer, caller.user), &secret)
+        .await?
+    {
         Claimed::Success(device) => {
             let customer = api.entities.customers.get(caller.tenant, caller.customer).await?;
             if let Some(customer) = customer {
@@ -82,6 +86,13 @@ async fn claim(
         }
         Claimed::Failure => "FAILURE",
         Claimed::Claimed => "CLAIMED",
+        Claimed::TooOften(wait_ms) => {
+            let seconds = wait_ms.saturating_add(999) / 1_000;
+            return Err(ApiError::new(
+                ErrorCode::TooManyRequests,
+                format!("Too many wrong secrets, the next one may come in {seconds} s!"),
+            ));
+        }
     };
     Ok((StatusCode::BAD_REQUEST, Json(refused)).into_response())
 }

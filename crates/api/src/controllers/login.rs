@@ -7,18 +7,17 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::Login;
+use fieldline_core::ports::{Login, StoreResult};
 use fieldline_core::services::{ServiceErrorKind, check_password, is_expired};
-use fieldline_model::CustomerId;
 use fieldline_model::entity::{ActionType, Authority, SecuritySettings, User, UserCredentials};
+use fieldline_model::{CustomerId, UserId};
 use serde::Deserialize;
 use tokio::time::Instant;
 use tracing::warn;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use crate::audit;
-use crate::auth::TokenPair;
+use crate::auth::{PROVEN, Refreshed, TokenPair, network, outdated, source_of};
 use crate::caller::PeerAddress;
 use crate::endpoint::{Access, Routes};
 use crate::error::{ApiError, ApiResult, ErrorCode};
@@ -84,8 +83,12 @@ async fn log_in(
         api.logins.attempt(peer, "", now)?;
         return Err(wrong());
     }
-    api.logins.attempt(peer, login, now)?;
+    api.logins.count(peer, now)?;
     let user = api.entities.users.by_email(login).await?;
+    if let Some(id) = user.as_ref().and_then(|user| user.id) {
+        learn_sources(api, id, login).await?;
+    }
+    api.logins.check(peer, login, now)?;
     let credentials = match user.as_ref().and_then(|user| user.id) {
         Some(id) => api.entities.users.credentials(id).await?,
         None => None,
@@ -94,7 +97,8 @@ async fn log_in(
     let hash = credentials
         .as_ref()
         .and_then(|known| known.password_hash.as_deref());
-    let right = api.passwords.verify(&request.password, hash).await?;
+    let from = peer.map(network);
+    let right = api.passwords.verify_from(from, &request.password, hash).await?;
     let (Some(user), Some(credentials)) = (user, credentials) else {
         api.logins.failed(peer, login, now);
         return Err(wrong());
@@ -102,7 +106,7 @@ async fn log_in(
     let settings = api.services.security.settings().await?;
     if !right {
         api.logins.failed(peer, login, now);
-        let (action, failure) = after_wrong_password(api, &user, &credentials, &settings).await?;
+        let (action, failure) = after_wrong_password(api, peer, &user, &credentials, &settings).await?;
         audit::login(api, &user, action, headers, peer, Some(failure)).await;
         return Err(wrong());
     }
@@ -113,20 +117,44 @@ async fn log_in(
     let failure = admitted.as_ref().err().map(ApiError::message);
     audit::login(api, &user, ActionType::Login, headers, peer, failure).await;
     admitted?;
-    api.tokens
-        .issue(&user, Uuid::new_v4(), now, credentials.tokens_valid_from)
+    if let Some(source) = source_of(peer) {
+        let sign_ins = &api.entities.sign_ins;
+        let noted = sign_ins
+            .note_source(credentials.user_id, &source, now, PROVEN)
+            .await;
+        if let Err(error) = noted
+            && let Some(suppressed) = NOTE_GATE.open()
+        {
+            warn!(user = %credentials.user_id, %error, suppressed, "cannot note from where a user has logged in");
+        }
+    }
+    let times = (now, credentials.tokens_valid_from);
+    api.sessions.open(&api.tokens, &user, None, times).await
+}
+
+/// Has it known from where a user has logged in, before it is decided who may try.
+async fn learn_sources(api: &ApiState, user: UserId, login: &str) -> StoreResult<()> {
+    if !api.logins.knows(login) {
+        let sources = api.entities.sign_ins.sources(user).await?;
+        api.logins.learn(login, &sources);
+    }
+    Ok(())
 }
 
 /// Counts a wrong password; what the audit log says of it. With too many in a row the user is disabled, where that is set;
-/// but no system administrator, whom nobody could let in again: they are locked out for a while only, as everybody is. The
-/// answer is that to any wrong password, so that it does not tell whether there is such a user.
+/// but no system administrator, whom nobody could let in again: they are locked out for a while only, as everybody is. Nor
+/// is anybody for what comes from where they have never been, so that strangers disable nobody. The answer is that to any wrong password, so that it does not tell whether there is such a user.
 async fn after_wrong_password(
     api: &ApiState,
+    peer: Option<IpAddr>,
     user: &User,
     credentials: &UserCredentials,
     settings: &SecuritySettings,
 ) -> ApiResult<(ActionType, &'static str)> {
     const WRONG: &str = "Invalid username or password";
+    if api.logins.is_stranger(peer, &user.email) {
+        return Ok((ActionType::Login, WRONG));
+    }
     let failures = note(api, credentials, Login::Wrong).await;
     let most = settings.max_failed_login_attempts.unwrap_or(0);
     let may_lock = most > 0 && credentials.enabled && user.authority != Authority::SysAdmin;
@@ -216,7 +244,11 @@ async fn login_public(
         Err(_) => None,
     };
     let known = found.ok_or_else(wrong)?;
-    Ok(Json(api.tokens.issue(&known.user, Uuid::new_v4(), now, 0)?))
+    let pair = api
+        .sessions
+        .open(&api.tokens, &known.user, None, (now, 0))
+        .await?;
+    Ok(Json(pair))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -227,18 +259,36 @@ struct RefreshRequest {
     refresh_token: String,
 }
 
-/// Buys a new pair of tokens.
+/// Buys a new pair of tokens. A refresh token counts once, and for a moment more what it has bought: whoever shows one again
+/// after that ends the session.
 #[utoipa::path(post, path = "/api/auth/token", tag = "login", request_body = RefreshRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
-async fn refresh(State(api): State<Api>, Body(request): Body<RefreshRequest>) -> ApiResult<Json<TokenPair>> {
+async fn refresh(
+    State(api): State<Api>,
+    PeerAddress(peer): PeerAddress,
+    headers: HeaderMap,
+    Body(request): Body<RefreshRequest>,
+) -> ApiResult<Json<TokenPair>> {
     if request.refresh_token.is_empty() {
         return Err(ApiError::unauthenticated());
     }
-    let now = api.clock.now_ms();
-    let ticket = api.tokens.read_refresh(&request.refresh_token, now)?;
-    let known = api.sessions.redeem(ticket).await?;
-    let pair = api
+    let shown = api
         .tokens
-        .issue(&known.user, ticket.session, now, known.tokens_valid_from)?;
-    Ok(Json(pair))
+        .read_refresh(&request.refresh_token, api.clock.now_ms())?;
+    match api.sessions.refresh(&api.tokens, shown).await? {
+        Refreshed::Bought(pair) => Ok(Json(pair)),
+        Refreshed::Reused(known) => {
+            let failure = "A refresh token was used again: its session has ended";
+            audit::login(
+                &api,
+                &known.user,
+                ActionType::Logout,
+                &headers,
+                peer,
+                Some(failure),
+            )
+            .await;
+            Err(outdated())
+        }
+    }
 }

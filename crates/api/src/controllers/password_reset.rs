@@ -130,6 +130,8 @@ async fn reset(
         .reset(&request.reset_token, &request.password, &services.security)
         .await?;
     api.logins.forget(peer, &user.email);
+    let id = user.id.unwrap_or_default();
+    api.entities.sign_ins.forget_sources(id).await?;
     let login = format!("{}/login", base_url(&api, &headers).await?);
     api.mails.send_later(mails::was_reset(&user.email, &login));
     Ok(())

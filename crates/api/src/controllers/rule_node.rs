@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::ports::{ScriptLanguage, ScriptTest, ScriptUse};
+use fieldline_core::ports::{ScriptLanguage, ScriptTest, ScriptTestError, ScriptUse};
+use fieldline_core::services::{ServiceError, ServiceErrorKind};
 use fieldline_model::TenantId;
 use fieldline_model::entity::{ComponentDescriptor, ComponentType, RuleChainType};
 use serde::{Deserialize, Serialize};
@@ -177,6 +178,23 @@ impl ScriptTestRequest {
     }
 }
 
+/// What a test came to, the script's own fault included.
+///
+/// # Errors
+/// It was not made: the tenant tries out too much at a time, or there is no room for it.
+pub(super) fn tried_out<T>(tested: Result<T, ScriptTestError>) -> ApiResult<Result<T, String>> {
+    match tested {
+        Ok(output) => Ok(Ok(output)),
+        Err(ScriptTestError::Script(error)) => Ok(Err(error)),
+        Err(ScriptTestError::TooMany(error)) => {
+            Err(ServiceError::new(ServiceErrorKind::TooManyRequests, error).into())
+        }
+        Err(ScriptTestError::Unavailable(error)) => {
+            Err(ServiceError::new(ServiceErrorKind::Unavailable, error).into())
+        }
+    }
+}
+
 /// Runs a script once, and says what it returned.
 #[utoipa::path(post, path = "/api/ruleChain/testScript", tag = "rule-chain", operation_id = "testRuleChainScript",
     params(LanguageParams), request_body = ScriptTestRequest,
@@ -197,7 +215,7 @@ async fn test_script(
         }
     };
     let result = match request.into_test(caller.tenant, language)? {
-        Ok(test) => api.scripts.test(test).await,
+        Ok(test) => tried_out(api.scripts.test(test).await)?,
         Err(error) => Err(error),
     };
     let (output, error) = match result {

@@ -294,10 +294,8 @@ async fn token(
         return Err(ApiError::bad_request("User is not active"));
     }
     let now = api.clock.now_ms();
-    let pair = api
-        .tokens
-        .issue(&user, Uuid::new_v4(), now, credentials.tokens_valid_from)?;
-    Ok(Json(pair))
+    let times = (now, credentials.tokens_valid_from);
+    Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -14,9 +14,6 @@ use super::zone::Zone;
 /// More intervals than this in one query are refused.
 pub(super) const MAX_INTERVALS: i64 = 700;
 
-/// Intervals shorter than this count as this long for [`MAX_INTERVALS`], milliseconds.
-const SHORTEST_COUNTED_MS: i64 = 1000;
-
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// A stretch of the calendar.
@@ -126,7 +123,7 @@ pub(super) fn buckets(start: i64, end: i64, interval: Interval) -> Result<Vec<Bu
         return Err(BucketError::NoInterval(nominal));
     }
     let length = end.checked_sub(start).ok_or(BucketError::BadRange)?;
-    let count = length / nominal.max(SHORTEST_COUNTED_MS);
+    let count = length / nominal;
     if count < 0 {
         return Err(BucketError::BadRange);
     }
@@ -224,11 +221,13 @@ mod tests {
     #[test]
     fn what_is_too_fine_or_impossible_is_refused() {
         let cut = |start, end, interval| buckets(start, end, interval).map(|all| all.len());
-        assert_eq!(cut(0, 700_999, Interval::Fixed(1)), Ok(700_999));
+        assert_eq!(cut(0, 700, Interval::Fixed(1)), Ok(700));
+        assert_eq!(cut(0, 701, Interval::Fixed(1)), Err(BucketError::TooMany(701)));
         assert_eq!(
-            cut(0, 701_000, Interval::Fixed(1)),
-            Err(BucketError::TooMany(701))
+            cut(0, 700_998, Interval::Fixed(1)),
+            Err(BucketError::TooMany(700_998))
         );
+        assert_eq!(cut(0, 7_009, Interval::Fixed(10)), Ok(701));
         assert_eq!(
             cut(0, 7_010_000, Interval::Fixed(10_000)),
             Err(BucketError::TooMany(701))
@@ -282,7 +281,7 @@ mod tests {
             interval in intervals(),
         ) {
             let Ok(all) = buckets(start, start + length, interval) else {
-                prop_assert!(length / interval.nominal_ms().max(SHORTEST_COUNTED_MS) > MAX_INTERVALS);
+                prop_assert!(length / interval.nominal_ms() > MAX_INTERVALS);
                 return Ok(());
             };
             prop_assert_eq!(all.first().map(|bucket| bucket.start), Some(start));

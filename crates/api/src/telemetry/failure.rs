@@ -8,7 +8,9 @@ use fieldline_model::entity::Authority;
 
 use crate::audit::FailureText;
 use crate::error::ApiError;
+use crate::memory;
 
+use super::history::HistoryError;
 use super::params::BadInput;
 
 /// An answer that says no, in plain text.
@@ -43,6 +45,7 @@ impl IntoResponse for Failure {
         let text = FailureText(self.text.clone());
         let mut response = (self.status, self.text).into_response();
         response.extensions_mut().insert(text);
+        memory::say_when(&mut response);
         response
     }
 }
@@ -68,5 +71,14 @@ impl From<ApiError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         ApiError::from(error).into()
+    }
+}
+
+impl From<HistoryError> for Failure {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::Store(error) => error.into(),
+            HistoryError::Memory(refusal) => ApiError::from(refusal).into(),
+        }
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use fieldline_core::ports::{StoreResult, TimeSeriesStore};
+use fieldline_core::memory_pool::{MemoryRefusal, MemoryShare};
+use fieldline_core::ports::{StoreError, TimeSeriesStore};
 use fieldline_model::Subject;
-use fieldline_model::timeseries::{Order, RangeQuery};
+use fieldline_model::timeseries::{Point, RangeQuery};
 use futures::stream;
 
 use super::params::RangeRead;
@@ -16,8 +17,28 @@ use super::render::{SeriesObject, Typing};
 /// Raw points read from the store at once.
 const PAGE_POINTS: usize = 4096;
 
+/// Bytes of them. As many numbers as that take no more.
+const PAGE_BYTES: usize = 128 << 10;
+
+/// Bytes of a page of an answer that turns out to be long.
+const MOST_PAGE_BYTES: usize = 512 << 10;
+
+/// What an answer holds is so many times its page: the values, the text that is made of them, and the text on its way.
+const HELD: usize = 4;
+
 /// A piece is sent once it is this long, bytes.
 const PIECE_BYTES: usize = 256 * 1024;
+
+/// Why an answer ends.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HistoryError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no memory for it.
+    #[error(transparent)]
+    Memory(#[from] MemoryRefusal),
+}
 
 /// A range query being answered.
 pub(super) struct History {
@@ -29,6 +50,8 @@ pub(super) struct History {
     /// The series whose raw points have not all been read yet.
     current: Option<(String, RangeQuery)>,
     is_closed: bool,
+    memory: MemoryShare,
+    page_bytes: usize,
 }
 
 impl History {
@@ -39,6 +62,7 @@ impl History {
         keys: Vec<String>,
         read: RangeRead,
         typing: Typing,
+        memory: MemoryShare,
     ) -> Self {
         Self {
             store,
@@ -48,12 +72,15 @@ impl History {
             object: SeriesObject::new(typing),
             current: None,
             is_closed: false,
+            memory,
+            page_bytes: PAGE_BYTES,
         }
     }
 
     /// The answer as a response. What fails while the first piece is made is reported; later the connection breaks off,
     /// so that a cut answer is never taken for a whole one.
-    pub(super) async fn into_response(mut self) -> StoreResult<Response> {
+    pub(super) async fn into_response(mut self) -> Result<Response, HistoryError> {
+        self.memory.resize(HELD * self.page_bytes)?;
         let first = self.next_piece().await?.unwrap_or_default();
         let body = if self.is_closed {
             Body::from(first)
@@ -63,7 +90,7 @@ impl History {
                     Some(first) => Some(first),
                     None => history.next_piece().await?,
                 };
-                StoreResult::Ok(piece.map(|piece| (piece, (None, history))))
+                Result::<_, HistoryError>::Ok(piece.map(|piece| (piece, (None, history))))
             });
             Body::from_stream(rest)
         };
@@ -71,7 +98,7 @@ impl History {
     }
 
     /// The next piece of the JSON text; `None` after the last one.
-    async fn next_piece(&mut self) -> StoreResult<Option<String>> {
+    async fn next_piece(&mut self) -> Result<Option<String>, HistoryError> {
         if self.is_closed {
             return Ok(None);
         }
@@ -105,6 +132,8 @@ impl History {
                         .store
                         .aggregate(self.subject, &key, *aggregation, buckets)
                         .await?;
+                    let bytes: usize = points.iter().map(Point::bytes).sum();
+                    self.hold(bytes)?;
                     self.object.add(&key, &points);
                     self.object.end_series();
                 }
@@ -113,39 +142,49 @@ impl History {
         Ok(Some(self.object.take()))
     }
 
+    /// Holds what values of so many bytes may become.
+    fn hold(&mut self, bytes: usize) -> Result<(), MemoryRefusal> {
+        self.memory
+            .resize(HELD * self.page_bytes.max(bytes) + self.object.len())
+    }
+
     /// Reads the next page of a series, and remembers where to go on.
-    async fn raw_page(&mut self, key: String, query: RangeQuery) -> StoreResult<()> {
-        let page = RangeQuery {
+    async fn raw_page(&mut self, key: String, query: RangeQuery) -> Result<(), HistoryError> {
+        let asked = RangeQuery {
             limit: query.limit.min(PAGE_POINTS),
             ..query
         };
-        let points = if page.start < page.end {
-            self.store.range(self.subject, &key, page).await?
-        } else {
-            Vec::new()
+        let page = self
+            .store
+            .page(self.subject, &key, asked, self.page_bytes)
+            .await?;
+        self.object.add(&key, &page.points);
+        let left = query.limit - page.points.len().min(query.limit);
+        let Some((start, end)) = page.rest.filter(|_| left > 0) else {
+            self.object.end_series();
+            return Ok(());
         };
-        self.object.add(&key, &points);
-        let left = query.limit - points.len().min(query.limit);
-        let next = points
-            .last()
-            .filter(|_| left > 0 && points.len() >= page.limit)
-            .map(|last| match query.order {
-                Order::Ascending => (last.ts.saturating_add(1), query.end),
-                Order::Descending => (query.start, last.ts),
-            })
-            .filter(|(start, end)| start < end);
-        match next {
-            Some((start, end)) => {
-                let rest = RangeQuery {
-                    start,
-                    end,
-                    limit: left,
-                    ..query
-                };
-                self.current = Some((key, rest));
-            }
-            None => self.object.end_series(),
+        let is_full = page.points.len() < asked.limit;
+        drop(page.points);
+        if page.needs > self.page_bytes {
+            self.page_bytes = page.needs;
+            self.hold(page.needs)?;
+        } else if is_full && 2 * self.page_bytes <= MOST_PAGE_BYTES && self.hold(2 * self.page_bytes).is_ok()
+        {
+            // Fewer and larger pages cost less, where there is memory for them.
+            self.page_bytes *= 2;
+        } else if self.hold(0).is_err() {
+            // Others have taken the rest meanwhile: it goes on with what it has, in smaller pages.
+            self.page_bytes = PAGE_BYTES.max(page.needs);
+            self.hold(0)?;
         }
+        let rest = RangeQuery {
+            start,
+            end,
+            limit: left,
+            ..query
+        };
+        self.current = Some((key, rest));
         Ok(())
     }
 }

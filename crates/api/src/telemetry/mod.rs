@@ -24,7 +24,7 @@ mod zone;
 
 pub(crate) use context::SaveContext;
 pub(crate) use failure::{Answer, Failure};
-pub(crate) use points::{PointsError, PointsQuery, one, points};
+pub(crate) use points::{PointsError, PointsQuery, Reading, one, points};
 pub(crate) use source::Source;
 
 use utoipa_axum::routes;

@@ -1,5 +1,7 @@
 //! Points of a series as commands ask for them, newest first.
 
+use fieldline_core::memory_pool::{MemoryRefusal, MemoryShare};
+use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{StoreError, TimeSeriesStore};
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point, RangeQuery};
@@ -12,6 +14,97 @@ use super::zone::Zone;
 const DEFAULT_LIMIT: usize = 100;
 /// Points a series at most.
 const MAX_LIMIT: usize = 50_000;
+
+/// Most points that a command reads.
+pub(crate) const MAX_POINTS: usize = 500_000;
+/// Bytes that they may take; as many numbers take less.
+const MAX_BYTES: usize = 24 << 20;
+/// Bytes that are read at once.
+const PAGE_BYTES: usize = 256 << 10;
+/// What a command holds is so many times what it has read: the points, what is shown of them, and the text of that.
+const HELD: usize = 4;
+
+/// What a command has read so far, in memory that counts until it is dropped.
+pub(crate) struct Reading {
+    memory: MemoryShare,
+    points: usize,
+    bytes: usize,
+}
+
+impl Reading {
+    /// Nothing yet.
+    pub(crate) const fn new(memory: MemoryShare) -> Self {
+        Self {
+            memory,
+            points: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Counts points, for which memory was reserved.
+    fn count(&mut self, points: &[Point], reserved: usize) -> Result<(), PointsError> {
+        let bytes: usize = points.iter().map(Point::bytes).sum();
+        self.points += points.len();
+        self.bytes += bytes;
+        if self.points > MAX_POINTS {
+            return Err(PointsError::Invalid(format!(
+                "A command must not read more than {MAX_POINTS} points!"
+            )));
+        }
+        if self.bytes > MAX_BYTES {
+            return Err(self.too_long());
+        }
+        let held = self.memory.held();
+        Ok(self.memory.resize(held + HELD * bytes - reserved)?)
+    }
+
+    fn too_long(&self) -> PointsError {
+        PointsError::Invalid(format!(
+            "A command must not read more than {} of values!",
+            ByteSize(MAX_BYTES as u64)
+        ))
+    }
+
+    /// Reads raw points of a series.
+    async fn range(
+        &mut self,
+        store: &dyn TimeSeriesStore,
+        subject: Subject,
+        key: &str,
+        mut query: RangeQuery,
+    ) -> Result<Vec<Point>, PointsError> {
+        let mut found = Vec::new();
+        // A number takes 32 bytes; what is longer asks for more.
+        let mut page_bytes = PAGE_BYTES.min(query.limit.saturating_mul(256).max(4 << 10));
+        loop {
+            self.memory.grow(HELD * page_bytes)?;
+            let page = store.page(subject, key, query, page_bytes).await?;
+            self.count(&page.points, HELD * page_bytes)?;
+            query.limit -= page.points.len().min(query.limit);
+            found.extend(page.points);
+            let Some((start, end)) = page.rest.filter(|_| query.limit > 0) else {
+                return Ok(found);
+            };
+            (query.start, query.end) = (start, end);
+            if page.needs > MAX_BYTES {
+                return Err(self.too_long());
+            }
+            page_bytes = page_bytes.max(page.needs);
+        }
+    }
+
+    async fn aggregate(
+        &mut self,
+        store: &dyn TimeSeriesStore,
+        (subject, key): (Subject, &str),
+        aggregation: Aggregation,
+        buckets: &[Bucket],
+    ) -> Result<Vec<Point>, PointsError> {
+        let points = store.aggregate(subject, key, aggregation, buckets).await?;
+        self.count(&points, 0)?;
+        Ok(points)
+    }
+}
 
 /// Which points are asked for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,6 +134,9 @@ pub(crate) enum PointsError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// There is no memory for them.
+    #[error(transparent)]
+    Memory(#[from] MemoryRefusal),
 }
 
 impl From<BadInput> for PointsError {
@@ -51,6 +147,7 @@ impl From<BadInput> for PointsError {
 
 /// The points of a series.
 pub(crate) async fn points(
+    reading: &mut Reading,
     store: &dyn TimeSeriesStore,
     subject: Subject,
     key: &str,
@@ -62,7 +159,9 @@ pub(crate) async fn points(
     let aggregation = aggregation(query.agg)?;
     if let (Some(aggregation), Some(interval)) = (aggregation, interval(&query)?) {
         let buckets = buckets(query.start, query.end, interval).map_err(BadInput::from)?;
-        let mut points = store.aggregate(subject, key, aggregation, &buckets).await?;
+        let mut points = reading
+            .aggregate(store, (subject, key), aggregation, &buckets)
+            .await?;
         points.reverse();
         return Ok(points);
     }
@@ -77,11 +176,12 @@ pub(crate) async fn points(
         limit,
         order: Order::Descending,
     };
-    Ok(store.range(subject, key, range).await?)
+    reading.range(store, subject, key, range).await
 }
 
 /// One value over the whole time; the newest where there is no aggregation.
 pub(crate) async fn one(
+    reading: &mut Reading,
     store: &dyn TimeSeriesStore,
     subject: Subject,
     key: &str,
@@ -94,7 +194,9 @@ pub(crate) async fn one(
     let found = match aggregation(agg)? {
         Some(aggregation) => {
             let bucket = [Bucket { start, end }];
-            store.aggregate(subject, key, aggregation, &bucket).await?
+            reading
+                .aggregate(store, (subject, key), aggregation, &bucket)
+                .await?
         }
         None => {
             let range = RangeQuery {
@@ -103,7 +205,7 @@ pub(crate) async fn one(
                 limit: 1,
                 order: Order::Descending,
             };
-            store.range(subject, key, range).await?
+            reading.range(store, subject, key, range).await?
         }
     };
     Ok(found.into_iter().next())

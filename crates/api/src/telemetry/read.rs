@@ -183,7 +183,9 @@ async fn range(api: &Api, caller: &Principal, kind: &str, id: &str, params: &Par
         read = RangeRead::from_params(params, source.window)?;
     }
     let keys = source.shown(&keys);
-    let history = History::new(Arc::clone(&api.series), source.subject, keys, read, typing);
+    let memory = api.memory.answers.share(caller.tenant);
+    let store = Arc::clone(&api.series);
+    let history = History::new(store, source.subject, keys, read, typing, memory);
     Ok(history.into_response().await?)
 }
 

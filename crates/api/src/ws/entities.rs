@@ -18,7 +18,6 @@ use super::latest::{self, subject_of};
 use super::mailbox::News;
 use super::running::{Failed, Outcome, Scope};
 use super::updates::{self, EntityUpdate};
-use super::values::{MAX_POINTS, failed, left_of};
 use crate::error::ApiError;
 use crate::telemetry::{PointsQuery, Source, one, points};
 
@@ -277,7 +276,7 @@ impl EntityWatch {
             limit: command.limit,
         };
         let store = scope.api.series.clone();
-        let mut left = MAX_POINTS;
+        let mut reading = scope.reading();
         for data in &mut self.page.data {
             let source = source_of(scope, data.entity_id).await;
             for key in &command.keys {
@@ -291,19 +290,14 @@ impl EntityWatch {
                         end: query.end.min(source.window.end),
                         ..query
                     };
-                    found = points(store.as_ref(), source.subject, key, within)
-                        .await
-                        .map_err(failed)?;
+                    found = points(&mut reading, store.as_ref(), source.subject, key, within).await?;
                     if command.fetch_latest_previous_point {
                         let before = (start.saturating_sub(PREVIOUS_MS).max(source.window.start), start);
                         found.extend(
-                            one(store.as_ref(), source.subject, key, None, before)
-                                .await
-                                .map_err(failed)?,
+                            one(&mut reading, store.as_ref(), source.subject, key, None, before).await?,
                         );
                     }
                 }
-                left = left_of(left, found.len())?;
                 let newest = found.iter().max_by_key(|point| point.ts).map(shown);
                 if let Some(newest) = newest.filter(|newest| newest.value.len() <= updates::MAX_REMEMBERED)
                     && is_followed
@@ -326,18 +320,18 @@ impl EntityWatch {
     ) -> Outcome {
         check_series(self.page.data.len(), command.keys.len())?;
         let store = scope.api.series.clone();
+        let mut reading = scope.reading();
         for data in &mut self.page.data {
             let Some(source) = source_of(scope, data.entity_id).await else {
                 continue;
             };
             for key in &command.keys {
                 let subject = source.subject;
-                let value = async |(start, end): (i64, i64)| {
+                let mut value = async |(start, end): (i64, i64)| {
                     let within = (start.max(source.window.start), end.min(source.window.end));
-                    let point = one(store.as_ref(), subject, &key.key, key.agg.as_deref(), within).await;
-                    point
-                        .map_err(failed)
-                        .map(|point| point.map_or_else(TsValue::default, |point| shown(&point)))
+                    let (store, agg) = (store.as_ref(), key.agg.as_deref());
+                    let point = one(&mut reading, store, subject, &key.key, agg, within).await?;
+                    Ok::<_, Failed>(point.map_or_else(TsValue::default, |point| shown(&point)))
                 };
                 let mut compared = serde_json::Map::new();
                 if key.previous_value_only != Some(true) {

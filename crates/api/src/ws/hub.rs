@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use fieldline_core::access::Principal;
 use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::memory_pool::MemoryPool;
 use fieldline_core::ports::{Hears, ValueChange, ValueListener, ValueSource};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, Subject, TenantId};
@@ -13,7 +14,7 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use tokio::sync::Semaphore;
 
-use super::mailbox::{Change, Mailbox, Slack, What};
+use super::mailbox::{Change, Mailbox, What};
 
 const SHARDS: usize = 32;
 /// Queries of sockets that are evaluated again at the same time.
@@ -45,20 +46,21 @@ pub(crate) struct Hub {
     alarms: RwLock<FxHashMap<TenantId, FxHashMap<u64, Arc<Mailbox>>>>,
     sessions: RwLock<FxHashMap<u64, (Principal, Arc<Mailbox>)>>,
     next: AtomicU64,
-    slack: Arc<Slack>,
+    memory: Arc<MemoryPool>,
     /// Held while a query is evaluated again: however many sockets there are, they leave room for others.
     pub(super) looks: Semaphore,
 }
 
 impl Hub {
-    pub(crate) fn new() -> Arc<Self> {
+    /// One whose sockets share this memory.
+    pub(crate) fn new(memory: Arc<MemoryPool>) -> Arc<Self> {
         Arc::new(Self {
             watches: std::array::from_fn(|_| RwLock::default()),
             count: AtomicUsize::new(0),
             alarms: RwLock::default(),
             sessions: RwLock::default(),
             next: AtomicU64::new(0),
-            slack: Arc::default(),
+            memory,
             looks: Semaphore::new(LOOKS_AT_ONCE),
         })
     }
@@ -66,7 +68,7 @@ impl Hub {
     /// A number and a mailbox for a session of somebody.
     pub(super) fn open(&self, who: Principal) -> (u64, Arc<Mailbox>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mailbox = Arc::new(Mailbox::new(Arc::clone(&self.slack)));
+        let mailbox = Arc::new(Mailbox::new(self.memory.share(who.tenant)));
         let mut sessions = self.sessions.write();
         sessions.insert(number, (who, Arc::clone(&mailbox)));
         (number, mailbox)
@@ -75,6 +77,18 @@ impl Hub {
     /// Ends that.
     pub(super) fn close(&self, number: u64) {
         self.sessions.write().remove(&number);
+    }
+
+    /// Closes the session of a tenant that makes the server hold most.
+    pub(super) fn close_largest(&self, tenant: TenantId) {
+        let sessions = self.sessions.read();
+        let own = sessions.values().filter(|(who, _)| who.tenant == tenant);
+        let sizes = own.map(|(_, mailbox)| (mailbox.held(), mailbox));
+        let largest = sizes.max_by_key(|(held, _)| *held);
+        if let Some((_, mailbox)) = largest.filter(|(held, _)| *held > 0) {
+            mailbox
+                .give_up("The session holds more memory than the others of its tenant, and there is no more");
+        }
     }
 
     fn shard(&self, subject: Subject) -> &RwLock<FxHashMap<Subject, Vec<Watch>>> {

@@ -4,7 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[cfg(test)]
+use fieldline_core::memory_pool::MemoryPool;
+use fieldline_core::memory_pool::MemoryShare;
+#[cfg(test)]
+use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{ValueChange, ValueSource};
+#[cfg(test)]
+use fieldline_model::TenantId;
 use fieldline_model::kv::{Value, unpack};
 use fieldline_model::{EntityId, Subject};
 use parking_lot::Mutex;
@@ -17,34 +24,14 @@ const MAX_CHANGES: usize = 1_024;
 const MAX_BYTES: usize = 512 << 10;
 /// Bytes of the newest values of a client that is slow.
 const MAX_KEPT: usize = 8 << 20;
-/// Bytes of the newest values of all clients that are slow.
-const MAX_KEPT_OF_ALL: usize = 256 << 20;
+/// Bytes that a client may be behind without their being counted.
+const FREE: usize = 16 << 10;
+/// What a mailbox takes of the memory for sockets at once, bytes.
+const STEP: usize = 64 << 10;
 /// What a value takes besides its name and text.
 const VALUE_COST: usize = 64;
-
-/// Bytes that slow clients make the server keep.
-pub(super) struct Slack {
-    kept: AtomicUsize,
-    most: usize,
-}
-
-impl Default for Slack {
-    fn default() -> Self {
-        Self {
-            kept: AtomicUsize::new(0),
-            most: MAX_KEPT_OF_ALL,
-        }
-    }
-}
-
-impl Slack {
-    /// Counts what one client has kept before and now; says whether there is room for it.
-    fn count(&self, before: usize, now: usize) -> bool {
-        let all = self.kept.fetch_add(now, Ordering::AcqRel) + now;
-        self.kept.fetch_sub(before, Ordering::AcqRel);
-        all - before <= self.most
-    }
-}
+/// Why a client is given up that is too far behind.
+const TOO_MUCH: &str = "Max pending updates limit reached!";
 
 /// What has happened to values.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,16 +132,16 @@ impl News {
 /// Which command and which values of which entity.
 pub(super) type Place = (i64, Subject, ValueSource);
 
-#[derive(Default)]
 struct Pending {
+    memory: MemoryShare,
     changes: Vec<(i64, Arc<Change>)>,
     bytes: usize,
     /// What was too much to be kept one by one.
     newest: FxHashMap<Place, News>,
     /// Bytes of that.
     kept: usize,
-    /// Whether that was too much as well.
-    is_lost: bool,
+    /// Why the client is given up, if it is.
+    lost: Option<&'static str>,
     alarms: bool,
     /// Entities that were saved or deleted, so that it has to be asked again who may see them.
     saved: FxHashSet<EntityId>,
@@ -163,6 +150,45 @@ struct Pending {
 }
 
 impl Pending {
+    fn new(memory: MemoryShare) -> Self {
+        Self {
+            memory,
+            changes: Vec::new(),
+            bytes: 0,
+            newest: FxHashMap::default(),
+            kept: 0,
+            lost: None,
+            alarms: false,
+            saved: FxHashSet::default(),
+            person: false,
+        }
+    }
+
+    /// Counts what there is; says whether there is room for it.
+    fn has_room(&mut self) -> bool {
+        let needed = self.bytes + self.kept;
+        if needed <= FREE.max(self.memory.held()) {
+            return true;
+        }
+        self.memory.resize(needed.next_multiple_of(STEP)).is_ok()
+    }
+
+    /// Gives back what is not needed.
+    fn give_back(&mut self) {
+        let needed = self.bytes + self.kept;
+        let needed = if needed <= FREE { 0 } else { needed };
+        self.memory.shrink_to(needed);
+    }
+
+    fn lose(&mut self, reason: &'static str) {
+        self.newest = FxHashMap::default();
+        self.changes = Vec::new();
+        self.bytes = 0;
+        self.kept = 0;
+        self.memory.shrink_to(0);
+        self.lost = Some(reason);
+    }
+
     /// Puts the changes together, by command and entity.
     fn fold(&mut self) {
         for (command, change) in self.changes.drain(..) {
@@ -173,8 +199,7 @@ impl Pending {
     }
 
     /// The same, keeping the newest values alone, and none where they are too much.
-    fn shrink(&mut self, slack: &Slack) {
-        let kept_before = self.kept;
+    fn shrink(&mut self) {
         let changed: FxHashSet<Place> = self
             .changes
             .iter()
@@ -188,11 +213,10 @@ impl Pending {
                 self.kept = self.kept - before + news.bytes;
             }
         }
-        if !slack.count(kept_before, self.kept) || self.kept > MAX_KEPT {
-            self.newest = FxHashMap::default();
-            slack.count(self.kept, 0);
-            self.kept = 0;
-            self.is_lost = true;
+        if self.kept > MAX_KEPT || !self.has_room() {
+            self.lose(TOO_MUCH);
+        } else {
+            self.give_back();
         }
     }
 }
@@ -206,38 +230,54 @@ pub(super) struct Delivery {
     pub(super) saved: FxHashSet<EntityId>,
     /// Whether the one who is told may have changed.
     pub(super) person: bool,
-    /// Whether changes were lost, because there were too many.
-    pub(super) is_lost: bool,
+    /// Why the client is given up, if it is.
+    pub(super) lost: Option<&'static str>,
 }
 
 /// See the module.
-#[derive(Default)]
 pub(super) struct Mailbox {
     pending: Mutex<Pending>,
     notify: Notify,
-    slack: Arc<Slack>,
+    /// Bytes that the session follows.
+    followed: AtomicUsize,
 }
 
 impl Mailbox {
     /// One whose client is counted with all others.
-    pub(super) fn new(slack: Arc<Slack>) -> Self {
+    pub(super) fn new(memory: MemoryShare) -> Self {
         Self {
-            pending: Mutex::default(),
+            pending: Mutex::new(Pending::new(memory)),
             notify: Notify::new(),
-            slack,
+            followed: AtomicUsize::new(0),
         }
+    }
+
+    /// Notes how many bytes its session follows.
+    pub(super) fn note_followed(&self, bytes: usize) {
+        self.followed.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that the session makes the server hold.
+    pub(super) fn held(&self) -> usize {
+        self.followed.load(Ordering::Relaxed) + self.pending.lock().memory.held()
+    }
+
+    /// Has the session closed.
+    pub(super) fn give_up(&self, reason: &'static str) {
+        self.pending.lock().lose(reason);
+        self.notify.notify_one();
     }
 
     /// Puts a change in.
     pub(super) fn put(&self, command: i64, change: Arc<Change>) {
         let mut pending = self.pending.lock();
-        if pending.is_lost {
+        if pending.lost.is_some() {
             return;
         }
         pending.bytes += change.what.bytes();
         pending.changes.push((command, change));
-        if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES {
-            pending.shrink(&self.slack);
+        if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES || !pending.has_room() {
+            pending.shrink();
         }
         drop(pending);
         self.notify.notify_one();
@@ -264,7 +304,6 @@ impl Mailbox {
     /// Drops what is there for a command that has ended, so that another one of its number is not told.
     pub(super) fn forget(&self, command: i64) {
         let mut pending = self.pending.lock();
-        let before = pending.kept;
         pending.changes.retain(|(of, _)| *of != command);
         pending.newest.retain(|(of, ..), _| *of != command);
         pending.bytes = pending
@@ -273,7 +312,7 @@ impl Mailbox {
             .map(|(_, change)| change.what.bytes())
             .sum();
         pending.kept = pending.newest.values().map(|news| news.bytes).sum();
-        self.slack.count(before, pending.kept);
+        pending.give_back();
     }
 
     /// Waits until there is something.
@@ -286,13 +325,14 @@ impl Mailbox {
         let mut pending = self.pending.lock();
         pending.fold();
         let mut news: Vec<(Place, News)> = std::mem::take(&mut pending.newest).into_iter().collect();
-        self.slack.count(std::mem::take(&mut pending.kept), 0);
+        pending.kept = 0;
+        pending.give_back();
         let mut delivery = Delivery {
             news: Vec::new(),
             alarms: std::mem::take(&mut pending.alarms),
             saved: std::mem::take(&mut pending.saved),
             person: std::mem::take(&mut pending.person),
-            is_lost: pending.is_lost,
+            lost: pending.lost,
         };
         drop(pending);
         news.sort_unstable_by_key(|(place, _)| *place);
@@ -301,9 +341,11 @@ impl Mailbox {
     }
 }
 
-impl Drop for Mailbox {
-    fn drop(&mut self) {
-        self.slack.count(self.pending.get_mut().kept, 0);
+#[cfg(test)]
+impl Default for Mailbox {
+    fn default() -> Self {
+        let pool = MemoryPool::new("test.memory", ByteSize::mib(256));
+        Self::new(pool.share(TenantId::new()))
     }
 }
 
@@ -374,20 +416,17 @@ mod tests {
             mailbox.put(1, Arc::new(change));
         }
         let delivery = mailbox.take();
-        assert!(delivery.is_lost && delivery.news.is_empty());
+        assert!(delivery.lost.is_some() && delivery.news.is_empty());
     }
 
     #[test]
     fn slow_clients_share_their_memory_and_give_it_back() {
-        let slack = Arc::new(Slack {
-            kept: AtomicUsize::new(0),
-            most: 1 << 20,
-        });
+        let pool = MemoryPool::new("test.memory", ByteSize::mib(4));
         let text = "x".repeat(300 << 10);
         let mut values = Vec::new();
         pack("t", ValueRef::Text(&text), &mut values);
         let fill = |mailbox: &Mailbox, command: i64| {
-            for _ in 0..2 {
+            for _ in 0..4 {
                 let change = Change {
                     subject: Subject::device(TenantId::new(), DeviceId::new()),
                     source: ValueSource::Latest,
@@ -396,16 +435,50 @@ mod tests {
                 mailbox.put(command, Arc::new(change));
             }
         };
-        let [slow, slower, later] = [(); 3].map(|()| Mailbox::new(Arc::clone(&slack)));
+        let (tenant, other) = (TenantId::new(), TenantId::new());
+        let [slow, slower] = [(); 2].map(|()| Mailbox::new(pool.share(tenant)));
         fill(&slow, 1);
         fill(&slower, 1);
-        assert!(slower.take().is_lost && slack.kept.load(Ordering::Acquire) > 0);
+        let held = pool.held();
+        assert!(slower.take().lost.is_some() && slow.take().lost.is_none() && held > 0);
+        assert_eq!(pool.held(), 0);
+        fill(&slow, 1);
+        // Beside one tenant that holds its part, another has room.
+        let stranger = Mailbox::new(pool.share(other));
+        stranger.put(1, change(Subject::device(other, DeviceId::new()), 1, 1));
+        assert!(stranger.take().lost.is_none());
         slow.forget(1);
-        assert_eq!(slack.kept.load(Ordering::Acquire), 0);
+        assert_eq!(pool.held(), 0);
+        let later = Mailbox::new(pool.share(tenant));
         fill(&later, 1);
         drop(later);
-        fill(&slow, 1);
-        assert!(!slow.take().is_lost && slack.kept.load(Ordering::Acquire) == 0);
+        assert_eq!(pool.held(), 0);
+    }
+
+    #[test]
+    fn changes_count_before_there_are_many() {
+        let pool = MemoryPool::new("test.memory", ByteSize::mib(1));
+        let text = "x".repeat(100 << 10);
+        let mut values = Vec::new();
+        pack("t", ValueRef::Text(&text), &mut values);
+        let tenant = TenantId::new();
+        let subject = Subject::device(tenant, DeviceId::new());
+        let mailboxes: Vec<Mailbox> = (0..20).map(|_| Mailbox::new(pool.share(tenant))).collect();
+        for mailbox in &mailboxes {
+            let what = What::Stored(1, values.clone().into());
+            let source = ValueSource::Latest;
+            mailbox.put(
+                1,
+                Arc::new(Change {
+                    subject,
+                    source,
+                    what,
+                }),
+            );
+            assert!(pool.held() <= 384 << 10);
+        }
+        let lost = mailboxes.iter().filter(|mailbox| mailbox.take().lost.is_some());
+        assert!((1..20).contains(&lost.count()));
     }
 
     #[test]

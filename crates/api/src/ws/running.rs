@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::access::Principal;
+use fieldline_core::memory_pool::MemoryRefusal;
 use fieldline_model::TenantId;
 use tracing::debug;
 
@@ -13,6 +14,7 @@ use super::updates;
 use super::values::ValueWatch;
 use crate::error::ApiError;
 use crate::state::Api;
+use crate::telemetry::{PointsError, Reading};
 
 /// What became of a command.
 pub(super) type Outcome = Result<(), Failed>;
@@ -60,6 +62,25 @@ impl From<ApiError> for Failed {
     }
 }
 
+impl From<MemoryRefusal> for Failed {
+    fn from(refusal: MemoryRefusal) -> Self {
+        Self {
+            code: updates::TOO_MANY,
+            message: refusal.to_string(),
+        }
+    }
+}
+
+impl From<PointsError> for Failed {
+    fn from(error: PointsError) -> Self {
+        match error {
+            PointsError::Invalid(message) => Self::bad(message),
+            PointsError::Store(error) => Self::internal(&error, "Failed to fetch data!"),
+            PointsError::Memory(refusal) => refusal.into(),
+        }
+    }
+}
+
 /// A command that goes on.
 pub(super) enum Running {
     Values(ValueWatch),
@@ -93,7 +114,8 @@ impl Running {
         match self {
             Self::Entities(entities) => entities.held(),
             Self::Alarms(alarms) => alarms.held(),
-            Self::Values(_) | Self::Inbox => 0,
+            Self::Values(values) => values.held(),
+            Self::Inbox => 0,
         }
     }
 
@@ -104,6 +126,11 @@ impl Running {
 }
 
 impl Scope {
+    /// What a command reads from now on.
+    pub(super) fn reading(&self) -> Reading {
+        Reading::new(self.api.memory.sockets.share(self.who.tenant))
+    }
+
     /// The tenant whose entities these are.
     pub(super) fn tenant(&self) -> TenantId {
         self.who.tenant

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use fieldline_core::access::{self, Operation};
+use fieldline_core::memory_pool::{Exhausted, MemoryRefusal, MemoryShare};
+use fieldline_core::reading;
 use fieldline_model::EntityId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, timeout};
@@ -42,6 +44,8 @@ const REST: u32 = 10;
 const MAX_COMMANDS: usize = 1_000;
 /// Bytes that pages which a session follows may take.
 const MAX_HELD: usize = 64 << 20;
+/// Bytes that are sent without their being counted.
+const FREE_BYTES: usize = 16 << 10;
 /// Bytes of a reason that fit into a control frame beside its code.
 const MAX_REASON: usize = 123;
 
@@ -65,6 +69,10 @@ pub(super) struct Session {
     proof: Proof,
     allowance: Allowance,
     running: FxHashMap<i64, Running>,
+    /// What the session follows, and what is to be sent.
+    memory: MemoryShare,
+    /// Bytes of what it follows.
+    held: usize,
     unanswered: u32,
     /// Whether the client was told that it gets fewer updates.
     told_too_many: bool,
@@ -107,6 +115,7 @@ impl Session {
             }
         };
         let (number, mailbox) = api.hub.open(who);
+        let memory = api.memory.sockets.share(who.tenant);
         let mut session = Self {
             scope: Scope {
                 api,
@@ -120,10 +129,12 @@ impl Session {
             proof,
             allowance,
             running: FxHashMap::default(),
+            memory,
+            held: 0,
             unanswered: 0,
             told_too_many: false,
         };
-        let ended = session.serve(first).await;
+        let ended = reading::for_person(who.tenant, session.serve(first)).await;
         session.end_all();
         session.scope.api.hub.close(number);
         if let Err(Some(close)) = ended {
@@ -155,8 +166,8 @@ impl Session {
                 },
                 () = self.scope.mailbox.wait() => {
                     let delivery = self.scope.mailbox.take();
-                    if delivery.is_lost {
-                        return Err(Some(Close(POLICY, "Max pending updates limit reached!".to_owned())));
+                    if let Some(reason) = delivery.lost {
+                        return Err(Some(Close(POLICY, reason.to_owned())));
                     }
                     if delivery.person {
                         self.check_person().await?;
@@ -274,15 +285,30 @@ impl Session {
         if is_new && !self.running.contains_key(&id) {
             self.allowance.end_command();
         }
-        let held: usize = self.running.values().map(Running::held).sum();
-        if outcome.is_ok() && held > MAX_HELD {
+        self.held = self.running.values().map(Running::held).sum();
+        if outcome.is_ok() && self.held > MAX_HELD {
             self.stop(id);
             let most = MAX_HELD >> 20;
             return Ok(Err(Failed::bad(format!(
                 "A session must not follow more than {most} MiB of entities and values!"
             ))));
         }
+        if outcome.is_ok()
+            && let Err(refusal) = self.memory.resize(self.held.max(self.memory.held()))
+        {
+            self.stop(id);
+            self.make_room(&refusal);
+            return Ok(Err(refusal.into()));
+        }
+        self.scope.mailbox.note_followed(self.held);
         Ok(outcome)
+    }
+
+    /// Closes the session of the tenant that holds most, where the tenant holds its part.
+    fn make_room(&self, refusal: &MemoryRefusal) {
+        if refusal.exhausted == Exhausted::Part {
+            self.scope.api.hub.close_largest(self.scope.who.tenant);
+        }
     }
 
     async fn begin(&mut self, id: i64, command: Command) -> Outcome {
@@ -326,8 +352,17 @@ impl Session {
     }
 
     fn stop(&mut self, id: i64) {
+        if self.remove(id) {
+            self.held = self.running.values().map(Running::held).sum();
+            self.scope.mailbox.note_followed(self.held);
+            self.memory.shrink_to(self.held);
+        }
+    }
+
+    /// Ends a command; says whether there was one.
+    fn remove(&mut self, id: i64) -> bool {
         let Some(running) = self.running.remove(&id) else {
-            return;
+            return false;
         };
         running.end(&self.scope, id);
         self.scope.mailbox.forget(id);
@@ -338,13 +373,17 @@ impl Session {
                 .hub
                 .unwatch_alarms(self.scope.who.tenant, self.number);
         }
+        true
     }
 
     fn end_all(&mut self) {
         let ids: Vec<i64> = self.running.keys().copied().collect();
         for id in ids {
-            self.stop(id);
+            self.remove(id);
         }
+        self.held = 0;
+        self.scope.mailbox.note_followed(0);
+        self.memory.shrink_to(0);
     }
 
     /// Turns changes into updates.
@@ -407,6 +446,11 @@ impl Session {
         }
         for id in denied {
             self.stop(id);
+        }
+        self.held = self.running.values().map(Running::held).sum();
+        self.scope.mailbox.note_followed(self.held);
+        if let Err(refusal) = self.memory.resize(self.held) {
+            self.make_room(&refusal);
         }
         begun.elapsed()
     }
@@ -471,6 +515,19 @@ impl Session {
 
     /// Sends what is to be sent; updates within the rate that the profile allows.
     async fn flush(&mut self, limited: bool) -> Result<(), Option<Close>> {
+        let bytes: usize = self.scope.out.iter().map(String::len).sum();
+        if bytes > FREE_BYTES
+            && let Err(refusal) = self.memory.resize(self.held + bytes)
+        {
+            self.scope.out.clear();
+            return Err(Some(Close(POLICY, refusal.to_string())));
+        }
+        let sent = self.send_all(limited).await;
+        self.memory.shrink_to(self.held);
+        sent
+    }
+
+    async fn send_all(&mut self, limited: bool) -> Result<(), Option<Close>> {
         for text in std::mem::take(&mut self.scope.out) {
             if limited && !self.allowance.may_send() {
                 if !std::mem::replace(&mut self.told_too_many, true) {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use fieldline_core::access::Principal;
 use fieldline_core::events::{EntityChange, EntityListener as _};
+use fieldline_core::memory_pool::MemoryPool;
+use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{RowParts, TelemetryRow, ValueChange, ValueListener as _, ValueSource};
 use fieldline_model::entity::Authority;
 use fieldline_model::kv::{Value, ValueRef, pack};
@@ -14,6 +16,10 @@ use super::commands::{Command, TelemetryWrapper, Wrapper};
 use super::hub::{ATTRIBUTES, Hub, bit};
 use super::latest;
 use super::mailbox::{Mailbox, News};
+
+fn hub() -> Arc<Hub> {
+    Hub::new(MemoryPool::new("test.memory", ByteSize::mib(16)))
+}
 
 fn store(hub: &Hub, subject: Subject) {
     let mut values = Vec::new();
@@ -30,7 +36,7 @@ fn store(hub: &Hub, subject: Subject) {
 
 #[test]
 fn only_those_who_watch_an_entity_and_source_are_told() {
-    let hub = Hub::new();
+    let hub = hub();
     let (tenant, id) = (TenantId::new(), DeviceId::new());
     let subject = Subject::device(tenant, id);
     let [points, attributes, foreign] = [(); 3].map(|()| Arc::new(Mailbox::default()));
@@ -61,7 +67,7 @@ fn only_those_who_watch_an_entity_and_source_are_told() {
 
 #[test]
 fn alarms_are_told_to_their_tenant() {
-    let hub = Hub::new();
+    let hub = hub();
     let (tenant, other) = (TenantId::new(), TenantId::new());
     let mailbox = Arc::new(Mailbox::default());
     hub.watch_alarms(tenant, 1, &mailbox);
@@ -99,7 +105,7 @@ fn both_wrappers_give_the_same_commands() {
 
 #[test]
 fn whoever_watches_is_asked_again_when_entities_and_people_change() {
-    let hub = Hub::new();
+    let hub = hub();
     let (tenant, id) = (TenantId::new(), DeviceId::new());
     let who = Principal {
         user: UserId::new(),
@@ -165,4 +171,32 @@ fn what_a_client_knows_is_not_told_again() {
     assert_eq!(tell(5, Some(3)).as_deref(), Some("3"));
     assert_eq!(tell(0, None).as_deref(), Some(""), "it was deleted");
     assert_eq!(tell(1, Some(4)).as_deref(), Some("4"));
+}
+
+#[test]
+fn where_a_tenant_has_no_memory_left_its_largest_session_is_closed() {
+    let hub = hub();
+    let (tenant, other) = (TenantId::new(), TenantId::new());
+    let open = |tenant: TenantId, bytes: usize| {
+        let who = Principal {
+            user: UserId::new(),
+            authority: Authority::TenantAdmin,
+            tenant,
+            customer: CustomerId::NULL,
+        };
+        let (_, mailbox) = hub.open(who);
+        mailbox.note_followed(bytes);
+        mailbox
+    };
+    let [small, large, idle] = [10, 20, 0].map(|bytes| open(tenant, bytes));
+    let foreign = open(other, 30);
+    hub.close_largest(tenant);
+    let is_closed = |mailbox: &Arc<Mailbox>| mailbox.take().lost.is_some();
+    assert_eq!(
+        [&small, &large, &idle, &foreign].map(is_closed),
+        [false, true, false, false]
+    );
+    // Who holds nothing is not closed for it.
+    hub.close_largest(TenantId::new());
+    assert!(!is_closed(&foreign));
 }

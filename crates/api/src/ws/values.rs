@@ -12,12 +12,12 @@ use super::hub::{ATTRIBUTES, bit};
 use super::mailbox::News;
 use super::running::{Failed, Outcome, Scope};
 use super::updates::SubscriptionUpdate;
-use crate::telemetry::{PointsError, PointsQuery, Source, points};
+use crate::telemetry::{PointsQuery, Source, points};
 
 /// Series of one command at most.
 const MAX_KEYS: usize = 1_000;
-/// Most points that a command reads.
-pub(super) const MAX_POINTS: usize = 500_000;
+/// What a name takes besides its text and value, bytes.
+const NAME_COST: usize = 96;
 
 /// Follows series or attributes of an entity.
 pub(super) struct ValueWatch {
@@ -33,6 +33,7 @@ pub(super) struct ValueWatch {
     newest: Option<FxHashMap<String, i64>>,
     /// The newest values that were sent first, which may come again as they were stored meanwhile.
     first: FxHashMap<String, (i64, String)>,
+    held: usize,
 }
 
 /// The entity, if the one who asks may do that with it.
@@ -109,7 +110,9 @@ impl ValueWatch {
             window: (i64::MIN, i64::MAX),
             newest: None,
             first: update.newest(),
-        })
+            held: 0,
+        }
+        .counted())
     }
 
     /// Sends points or latest values of series, and follows them.
@@ -134,6 +137,7 @@ impl ValueWatch {
             window: (source.window.start, source.window.end),
             newest: None,
             first: FxHashMap::default(),
+            held: 0,
         };
         if own != subject {
             // A view is told of for itself, not for its values.
@@ -145,7 +149,21 @@ impl ValueWatch {
         started.newest = (watch.scope == "LATEST_TELEMETRY").then(|| update.times());
         started.first = update.newest();
         scope.out.push(update.text());
-        Ok(started)
+        Ok(started.counted())
+    }
+
+    /// Bytes that it keeps, about: of names, and of what was sent first.
+    pub(super) const fn held(&self) -> usize {
+        self.held
+    }
+
+    fn counted(mut self) -> Self {
+        let first = self.first.iter();
+        let first = first.map(|(name, (_, text))| NAME_COST + name.len() + text.len());
+        let names = self.names.iter().flatten();
+        let names = names.map(|name| NAME_COST + name.len());
+        self.held = first.sum::<usize>() + names.sum::<usize>();
+        self
     }
 
     pub(super) fn end(&self, scope: &Scope, command: i64) {
@@ -241,29 +259,15 @@ async fn add_points(
         limit: watch.limit,
         ..PointsQuery::default()
     };
-    let mut left = MAX_POINTS;
+    let mut reading = scope.reading();
     for name in names {
-        let found = points(scope.api.series.as_ref(), source.subject, name, query).await;
-        let found = found.map_err(failed)?;
-        left = left_of(left, found.len())?;
+        let store = scope.api.series.as_ref();
+        let found = points(&mut reading, store, source.subject, name, query).await?;
         for point in found {
             update.add(name, point.ts, point.value.to_text());
         }
     }
     Ok(())
-}
-
-/// How many points may still be read.
-pub(super) fn left_of(left: usize, found: usize) -> Result<usize, Failed> {
-    let left = left.checked_sub(found);
-    left.ok_or_else(|| Failed::bad(format!("A command must not read more than {MAX_POINTS} points!")))
-}
-
-pub(super) fn failed(error: PointsError) -> Failed {
-    match error {
-        PointsError::Invalid(message) => Failed::bad(message),
-        PointsError::Store(error) => Failed::internal(&error, "Failed to fetch data!"),
-    }
 }
 
 /// Sends points of series once.

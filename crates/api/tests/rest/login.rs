@@ -106,6 +106,40 @@ async fn a_refresh_token_buys_new_pairs_until_it_expires() {
 }
 
 #[tokio::test]
+async fn a_refresh_token_that_comes_again_ends_its_session_and_no_other() {
+    let world = World::demo().await;
+    let login = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
+    let first = world.nobody().post("/api/auth/login", &login).await;
+    let other = world.admin().await;
+    let refresh = |pair: &Value| json!({ "refreshToken": pair["refreshToken"] });
+    let second = world.nobody().post("/api/auth/token", &refresh(&first)).await;
+    // Another tab comes with the same one a moment later, and gets what the first one got.
+    world.clock.advance(29_000);
+    let twin = world.nobody().post("/api/auth/token", &refresh(&first)).await;
+    let third = world.nobody().post("/api/auth/token", &refresh(&twin)).await;
+    let fourth = world.nobody().post("/api/auth/token", &refresh(&second)).await;
+    let access = world.with_token(third["token"].as_str().unwrap());
+    access.get("/api/auth/user").await;
+
+    world.clock.advance(30_000);
+    let (status, code, message) = world
+        .nobody()
+        .refused("POST", "/api/auth/token", &refresh(&first))
+        .await;
+    assert_eq!((status, code, message.as_str()), OUTDATED);
+    for pair in [&third, &fourth] {
+        let refused = world
+            .nobody()
+            .refused("POST", "/api/auth/token", &refresh(pair))
+            .await;
+        assert_eq!(refused.1, 11);
+        let access = world.with_token(pair["token"].as_str().unwrap());
+        assert_eq!(access.refused("GET", "/api/auth/user", &Value::Null).await.1, 11);
+    }
+    other.get("/api/auth/user").await;
+}
+
+#[tokio::test]
 async fn logging_out_ends_this_session_and_no_other() {
     let world = World::demo().await;
     let first = world.admin().await;
@@ -114,6 +148,41 @@ async fn logging_out_ends_this_session_and_no_other() {
     assert_eq!(first.refused("GET", "/api/auth/user", &Value::Null).await.1, 11);
     second.get("/api/auth/user").await;
     world.admin().await.get("/api/auth/user").await;
+}
+
+#[tokio::test]
+async fn what_has_ended_stays_so_after_a_restart() {
+    let mut world = World::demo().await;
+    let login = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
+    let refresh = |pair: &Value| json!({ "refreshToken": pair["refreshToken"] });
+    let path = "/api/auth/token";
+    let nobody = world.nobody();
+    let (first, second) = (
+        nobody.post("/api/auth/login", &login).await,
+        nobody.post("/api/auth/login", &login).await,
+    );
+    let bought = nobody.post(path, &refresh(&first)).await;
+    let token = |pair: &Value| pair["token"].as_str().unwrap().to_owned();
+    world
+        .with_token(&token(&bought))
+        .post("/api/auth/logout", &Value::Null)
+        .await;
+    world.restart();
+    for pair in [&first, &bought] {
+        let client = world.with_token(&token(pair));
+        assert_eq!(client.refused("GET", "/api/auth/user", &Value::Null).await.1, 11);
+        assert_eq!(client.refused("POST", path, &refresh(pair)).await.1, 11);
+    }
+    world.with_token(&token(&second)).get("/api/auth/user").await;
+    let next = world.nobody().post(path, &refresh(&second)).await;
+    world.restart();
+    world.clock.advance(31_000);
+    assert_eq!(
+        world.nobody().refused("POST", path, &refresh(&second)).await.1,
+        11
+    );
+    world.restart();
+    assert_eq!(world.nobody().refused("POST", path, &refresh(&next)).await.1, 11);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A few classes of rule nodes, and a script engine that repeats what it is asked.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{FieldScriptTest, RuleNodeCatalog, ScriptTest, ScriptTester};
+use fieldline_core::ports::{FieldScriptTest, RuleNodeCatalog, ScriptTest, ScriptTestError, ScriptTester};
 use fieldline_model::entity::{
     ClusteringMode, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ComponentType,
     ConfigurationDescriptor, NodeDefinition, RuleChainType,
@@ -84,9 +84,12 @@ pub(crate) struct Repeat;
 
 #[async_trait]
 impl ScriptTester for Repeat {
-    async fn test(&self, request: ScriptTest) -> Result<String, String> {
-        if request.script.is_empty() {
-            return Err("nothing to run".to_owned());
+    async fn test(&self, request: ScriptTest) -> Result<String, ScriptTestError> {
+        match request.script.as_str() {
+            "" => return Err(ScriptTestError::Script("nothing to run".to_owned())),
+            "too many" => return Err(ScriptTestError::TooMany("one at a time".to_owned())),
+            "no room" => return Err(ScriptTestError::Unavailable("later".to_owned())),
+            _ => {}
         }
         Ok(format!(
             "{:?} {:?} {} {:?} {} {:?} {}",
@@ -100,7 +103,7 @@ impl ScriptTester for Repeat {
         ))
     }
 
-    async fn test_field(&self, request: FieldScriptTest) -> Result<Value, String> {
+    async fn test_field(&self, request: FieldScriptTest) -> Result<Value, ScriptTestError> {
         Ok(json!(format!("{request:?}")))
     }
 }

@@ -485,6 +485,11 @@ async fn the_editor_is_told_of_the_classes_and_tries_scripts_out() {
     request["script"] = json!("");
     let failed = json!({ "output": "", "error": "nothing to run" });
     assert_eq!(admin.post(path, &request).await, failed);
+    for (script, status, told) in [("too many", 429, "one at a time"), ("no room", 503, "later")] {
+        request["script"] = json!(script);
+        let (refused, _, message) = admin.refused("POST", path, &request).await;
+        assert_eq!((refused, message.as_str()), (status, told));
+    }
     request["scriptType"] = json!("dance");
     let failed = json!({ "output": "", "error": "Unsupported script type: dance" });
     assert_eq!(admin.post(path, &request).await, failed);

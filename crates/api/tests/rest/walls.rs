@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use fieldline_api::{Access, Endpoint};
-use fieldline_model::entity::{Authority, Rpc};
+use fieldline_core::ports::{SetAsideRecord, SetAsideRoom};
+use fieldline_model::entity::{Authority, Rpc, SetAsideInfo, SetAsideReason};
+use fieldline_model::{DeviceId, SetAsideId, TenantId, new_uuid};
 use serde_json::{Value, json};
 
 use crate::nodes::FILTER;
@@ -56,6 +59,7 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
     let keys = admin.get(&format!("/api/apiKeys/{me}?pageSize=1&page=0")).await;
     let dashboards = admin.get("/api/tenant/dashboards?pageSize=1&page=0").await;
     let packages = admin.get("/api/otaPackages?pageSize=1&page=0").await;
+    let set_aside = admin.get("/api/setAside?pageSize=1&page=0").await;
     let text = |value: &Value| value["id"].as_str().unwrap().to_owned();
     HashMap::from([
         ("rpcId", text(&calls["data"][0]["id"])),
@@ -98,6 +102,7 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
         ("eventType", "LC_EVENT".to_owned()),
         ("componentType", "FILTER".to_owned()),
         ("componentDescriptorClazz", FILTER.to_owned()),
+        ("setAsideId", text(&set_aside["data"][0]["id"])),
         ("ttl", "60".to_owned()),
         ("timeout", "0".to_owned()),
         ("alarmRuleId", text(&fields["data"][0]["id"])),
@@ -121,6 +126,7 @@ async fn furnish(world: &World, admin: &Client<'_>) {
     });
     let call: Rpc = serde_json::from_value(call).unwrap();
     world.context.stores.calls.insert(&call).await.unwrap();
+    set_aside(world, id(&json!({ "id": tenant })), id(&json!({ "id": device }))).await;
     admin.post("/api/asset", &json!({ "name": "walled" })).await;
     admin.post("/api/dashboard", &json!({ "title": "walled" })).await;
     let me = admin.get("/api/auth/user").await;
@@ -141,6 +147,34 @@ async fn furnish(world: &World, admin: &Client<'_>) {
     admin
         .post(&comments, &json!({ "comment": { "text": "seen" } }))
         .await;
+}
+
+/// A record of the demo tenant that was set aside.
+async fn set_aside(world: &World, tenant: &str, device: &str) {
+    let tenant = TenantId(tenant.parse().unwrap());
+    let device = DeviceId(device.parse().unwrap());
+    let record = SetAsideRecord {
+        info: SetAsideInfo {
+            id: SetAsideId(new_uuid()),
+            created_time: 2,
+            tenant_id: tenant,
+            entity_id: device.into(),
+            queue_name: "Main".to_owned(),
+            partition: 0,
+            offset: 0,
+            received_time: 1,
+            reason: SetAsideReason::KilledProcess,
+            details: "walled".to_owned(),
+            deaths: 2,
+            size: 3,
+        },
+        bytes: Bytes::from_static(b"abc"),
+    };
+    let room = SetAsideRoom {
+        of_tenant: 1 << 20,
+        in_total: 1 << 20,
+    };
+    world.context.stores.set_aside.keep(&record, room).await.unwrap();
 }
 
 /// The path with ids in the place of its parameters, and whether there were any.

@@ -11,10 +11,13 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_api::{Deps, Options, TokenKey};
 use fieldline_core::calls::Calls;
-use fieldline_core::ports::{Mail, MailSender, RuleEngine, SmsSender, StoreResult, UnknownMachine};
+use fieldline_core::ports::{
+    Mail, MailSender, NoRecordQueue, RuleEngine, SmsSender, StoreResult, UnknownMachine,
+};
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
 use fieldline_core::services::{Context, DeviceMoves, Onboarding};
 use fieldline_core::sessions::Sessions;
+use fieldline_core::set_aside::SetAside;
 use fieldline_core::usage::ApiUsage;
 use fieldline_model::TenantId;
 use fieldline_model::message::Message;
@@ -45,6 +48,7 @@ pub(crate) struct World {
     pub(crate) mails: Arc<Mailbox>,
     /// What was sent to phones.
     pub(crate) phones: Arc<Phones>,
+    start: Box<dyn Fn() -> Router + Send + Sync>,
     _dir: TempDir,
 }
 
@@ -181,7 +185,14 @@ impl World {
         let rest_calls = RestCallers::new("test", WaitLimits::default());
         let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
         let moves = DeviceMoves::new(context.clone(), live.clone());
+        let set_aside = SetAside::new(
+            entities.set_aside.clone(),
+            Arc::new(NoRecordQueue),
+            clock.clone(),
+            &Default::default(),
+        );
         let deps = Deps {
+            set_aside,
             usage: usage.clone(),
             entities,
             series: live.clone(),
@@ -203,11 +214,14 @@ impl World {
             moves: moves.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(Repeat),
+            rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),
             reprocess: Arc::new(crate::calculated_fields::Reprocessed::default()),
         };
+        let start = move || fieldline_api::router(deps.clone(), options.clone());
         Self {
-            router: fieldline_api::router(deps, options),
+            router: start(),
+            start: Box::new(start),
             clock,
             context,
             moves,
@@ -218,6 +232,11 @@ impl World {
             phones,
             _dir: dir,
         }
+    }
+
+    /// Forgets what the API has in memory alone.
+    pub(crate) fn restart(&mut self) {
+        self.router = (self.start)();
     }
 
     /// Somebody without a token.

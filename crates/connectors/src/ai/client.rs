@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, RequestBuilder};
+use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
 use super::config::ResponseFormat;
@@ -10,6 +10,7 @@ use super::model::{AiModelConfig, AiProvider, OPENAI, OllamaAuth};
 use super::{gemini, messages, openai};
 use crate::aws::{AwsClient, Call, Service};
 use crate::config::{ConfigError, NodeConfig};
+use crate::egress::{Egress, HttpClient};
 use crate::gate::Gate;
 use crate::gcp::{CLOUD_PLATFORM, TokenSource};
 use crate::http;
@@ -38,7 +39,7 @@ pub struct AiClient {
     model: AiModelConfig,
     /// The base URL, without a slash at its end.
     base: String,
-    client: Client,
+    client: HttpClient,
     /// For Vertex.
     tokens: Option<TokenSource>,
     /// For Bedrock.
@@ -99,12 +100,16 @@ impl Content {
 
 impl AiClient {
     /// Makes a client.
-    pub fn new(model: &AiModelConfig) -> Result<Self, ConfigError> {
-        Self::with_endpoint(model, None)
+    pub fn new(model: &AiModelConfig, egress: &Egress) -> Result<Self, ConfigError> {
+        Self::with_endpoint(model, None, egress)
     }
 
     /// Like [`Self::new`], with another base URL than that of the provider.
-    pub fn with_endpoint(model: &AiModelConfig, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+    pub fn with_endpoint(
+        model: &AiModelConfig,
+        endpoint: Option<&str>,
+        egress: &Egress,
+    ) -> Result<Self, ConfigError> {
         model.validate()?;
         let provider = &model.provider_config;
         let tokens = match model.provider {
@@ -122,13 +127,14 @@ impl AiClient {
                 &provider.region,
                 endpoint,
                 (http::CONNECT_TIMEOUT, LONGEST),
+                egress,
             )?),
             _ => None,
         };
         let base = endpoint.map_or_else(|| base_url(model), str::to_owned);
         Ok(Self {
             base: base.trim_end_matches('/').to_owned(),
-            client: http::service_client(LONGEST)?,
+            client: http::service_client(egress, LONGEST)?,
             model: model.clone(),
             tokens,
             aws,
@@ -268,7 +274,7 @@ impl AiClient {
         let request = request
             .header("content-type", "application/json")
             .body(body.to_string());
-        let answer = http::exchange(request).await?;
+        let answer = http::exchange(&self.client, request).await?;
         if answer.status.is_success() {
             return parsed(&answer.body);
         }

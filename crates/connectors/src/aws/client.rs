@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use chrono::Utc;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{Client, Method, Url};
+use reqwest::{Method, Url};
 use serde_json::Value;
 
 use super::signature::{self, Credentials, Signable};
 use crate::config::{ConfigError, require};
+use crate::egress::{Egress, HttpClient, Proxy};
 use crate::gate::Gate;
 use crate::http::{self, Answer};
 use crate::secret::Secret;
@@ -42,7 +43,7 @@ pub(crate) struct Call<'a> {
 /// A client of one service in one region.
 #[derive(Debug)]
 pub(crate) struct AwsClient {
-    client: Client,
+    client: HttpClient,
     service: Service,
     region: String,
     endpoint: String,
@@ -77,17 +78,21 @@ impl AwsClient {
         region: &str,
         endpoint: Option<&str>,
         timeouts: (Duration, Duration),
+        egress: &Egress,
     ) -> Result<Self, ConfigError> {
-        let builder = http::builder(crate::tls::client_config("", None)?)
-            .connect_timeout(timeouts.0)
-            .timeout(timeouts.1);
+        let tls = crate::tls::client_config("", None)?;
+        let client = HttpClient::new(egress, Proxy::Environment, move || {
+            Ok(http::builder(tls.clone())
+                .connect_timeout(timeouts.0)
+                .timeout(timeouts.1))
+        })?;
         let domain = if region.starts_with("cn-") {
             "amazonaws.com.cn"
         } else {
             "amazonaws.com"
         };
         Ok(Self {
-            client: http::built(builder)?,
+            client,
             service,
             region: region.to_owned(),
             endpoint: match endpoint {
@@ -139,7 +144,7 @@ impl AwsClient {
             let value = HeaderValue::from_str(&value).map_err(|error| error.to_string())?;
             request = request.header(name, value);
         }
-        let answer = http::exchange(request.body(call.body)).await?;
+        let answer = http::exchange(&self.client, request.body(call.body)).await?;
         if answer.status.is_success() {
             Ok(answer)
         } else {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::client::{AwsClient, Call, Service, check, request_id};
 use crate::config::{ConfigError, NodeConfig, require};
+use crate::egress::Egress;
 use crate::lenient;
 use crate::outcome::{Outcome, SendError, entry};
 use crate::percent;
@@ -85,12 +86,16 @@ pub struct LambdaClient {
 
 impl LambdaClient {
     /// Makes a client.
-    pub fn new(config: &LambdaConfig) -> Result<Self, ConfigError> {
-        Self::with_endpoint(config, None)
+    pub fn new(config: &LambdaConfig, egress: &Egress) -> Result<Self, ConfigError> {
+        Self::with_endpoint(config, None, egress)
     }
 
     /// Like [`Self::new`], with another base URL than that of the region.
-    pub fn with_endpoint(config: &LambdaConfig, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+    pub fn with_endpoint(
+        config: &LambdaConfig,
+        endpoint: Option<&str>,
+        egress: &Egress,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         let bounded = |secs: u32| match secs {
             0 => Duration::from_secs(LONGEST_SECS.into()),
@@ -102,7 +107,7 @@ impl LambdaClient {
         );
         let credentials = (config.access_key.as_str(), &config.secret_key);
         Ok(Self {
-            client: AwsClient::new(SERVICE, credentials, &config.region, endpoint, timeouts)?,
+            client: AwsClient::new(SERVICE, credentials, &config.region, endpoint, timeouts, egress)?,
             fails_on_exception: config.tell_failure_if_func_throws_exc,
         })
     }

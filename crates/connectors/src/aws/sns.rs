@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::client::{AwsClient, Call, Service, check, request_id, tag};
 use crate::config::{ConfigError, NodeConfig, require};
+use crate::egress::Egress;
 use crate::lenient;
 use crate::outcome::{Outcome, SendError, entry};
 use crate::percent;
@@ -61,16 +62,20 @@ pub struct SnsClient {
 
 impl SnsClient {
     /// Makes a client.
-    pub fn new(config: &SnsConfig) -> Result<Self, ConfigError> {
-        Self::with_endpoint(config, None)
+    pub fn new(config: &SnsConfig, egress: &Egress) -> Result<Self, ConfigError> {
+        Self::with_endpoint(config, None, egress)
     }
 
     /// Like [`Self::new`], with another base URL than that of the region.
-    pub fn with_endpoint(config: &SnsConfig, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+    pub fn with_endpoint(
+        config: &SnsConfig,
+        endpoint: Option<&str>,
+        egress: &Egress,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         let credentials = (config.access_key_id.as_str(), &config.secret_access_key);
         Ok(Self {
-            client: client(credentials, &config.region, endpoint)?,
+            client: client(credentials, &config.region, endpoint, egress)?,
         })
     }
 
@@ -86,9 +91,10 @@ fn client(
     credentials: (&str, &Secret),
     region: &str,
     endpoint: Option<&str>,
+    egress: &Egress,
 ) -> Result<AwsClient, ConfigError> {
     let timeouts = (Duration::from_secs(10), Duration::from_secs(15));
-    AwsClient::new(SERVICE, credentials, region, endpoint, timeouts)
+    AwsClient::new(SERVICE, credentials, region, endpoint, timeouts, egress)
 }
 
 /// Makes a client that sends text messages.
@@ -96,10 +102,11 @@ pub(crate) fn sms_client(
     credentials: (&str, &Secret),
     region: &str,
     endpoint: Option<&str>,
+    egress: &Egress,
 ) -> Result<AwsClient, ConfigError> {
     let fields = ["accessKeyId", "secretAccessKey", "region"];
     check(fields, credentials.0, credentials.1, region)?;
-    client(credentials, region, endpoint)
+    client(credentials, region, endpoint, egress)
 }
 
 /// Sends a text message to a phone.

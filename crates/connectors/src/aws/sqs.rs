@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::client::{AwsClient, Call, Service, check, request_id};
 use crate::config::{ConfigError, NodeConfig, require};
+use crate::egress::Egress;
 use crate::lenient;
 use crate::outcome::{Outcome, SendError, entry};
 use crate::secret::Secret;
@@ -104,7 +105,7 @@ pub struct SqsMessage<'a> {
 
 impl SqsClient {
     /// Makes a client.
-    pub fn new(config: &SqsConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: &SqsConfig, egress: &Egress) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
             client: AwsClient::new(
@@ -113,6 +114,7 @@ impl SqsClient {
                 &config.region,
                 None,
                 (Duration::from_secs(10), Duration::from_secs(15)),
+                egress,
             )?,
             queue_type: config.queue_type,
             delay_seconds: config.delay_seconds,

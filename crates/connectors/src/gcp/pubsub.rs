@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::token::{CLOUD_PLATFORM, TokenSource};
 use crate::backoff::Backoff;
 use crate::config::{ConfigError, NodeConfig, require};
+use crate::egress::{Egress, HttpClient};
 use crate::gate::Gate;
 use crate::http;
 use crate::lenient;
@@ -70,7 +71,7 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Publishes to one topic.
 #[derive(Debug)]
 pub struct PubSubClient {
-    client: Client,
+    client: HttpClient,
     url: String,
     tokens: TokenSource,
     gate: Gate,
@@ -85,16 +86,20 @@ enum Failure {
 
 impl PubSubClient {
     /// Makes a client.
-    pub fn new(config: &PubSubConfig) -> Result<Self, ConfigError> {
-        Self::with_endpoint(config, None)
+    pub fn new(config: &PubSubConfig, egress: &Egress) -> Result<Self, ConfigError> {
+        Self::with_endpoint(config, None, egress)
     }
 
     /// Like [`Self::new`], with another base URL than Google's.
-    pub fn with_endpoint(config: &PubSubConfig, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+    pub fn with_endpoint(
+        config: &PubSubConfig,
+        endpoint: Option<&str>,
+        egress: &Egress,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         let endpoint = endpoint.unwrap_or(ENDPOINT).trim_end_matches('/');
         Ok(Self {
-            client: http::service_client(DELIVERY_TIMEOUT)?,
+            client: http::service_client(egress, DELIVERY_TIMEOUT)?,
             url: format!(
                 "{endpoint}/v1/projects/{}/topics/{}:publish",
                 config.project_id.trim(),
@@ -153,7 +158,9 @@ impl PubSubClient {
             .bearer_auth(token.expose())
             .header("content-type", "application/json")
             .body(body.to_owned());
-        let answer = http::exchange(request).await.map_err(Failure::Passing)?;
+        let answer = http::exchange(&self.client, request)
+            .await
+            .map_err(Failure::Passing)?;
         let result: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         if answer.status.is_success() {
             return result

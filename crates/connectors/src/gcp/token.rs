@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use reqwest::Client;
 use ring::rand::SystemRandom;
 use ring::signature::{RSA_PKCS1_SHA256, RsaKeyPair};
 use rustls_pki_types::PrivateKeyDer;
@@ -15,6 +14,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::config::ConfigError;
+use crate::egress::HttpClient;
 use crate::http;
 use crate::percent;
 use crate::secret::Secret;
@@ -92,7 +92,7 @@ impl TokenSource {
     }
 
     /// Returns a valid token, a new one if there is none.
-    pub(crate) async fn token(&self, client: &Client) -> Result<Secret, TokenError> {
+    pub(crate) async fn token(&self, client: &HttpClient) -> Result<Secret, TokenError> {
         let mut current = self.current.lock().await;
         if let Some((token, renewal)) = current.as_ref()
             && Instant::now() < *renewal
@@ -112,7 +112,7 @@ impl TokenSource {
         }
     }
 
-    async fn fetch(&self, client: &Client) -> Result<(Secret, Duration), TokenError> {
+    async fn fetch(&self, client: &HttpClient) -> Result<(Secret, Duration), TokenError> {
         let failed = |passing: bool, reason: &str| TokenError {
             message: format!("no access token: {reason}"),
             passing,
@@ -125,7 +125,7 @@ impl TokenSource {
             .post(&self.token_uri)
             .header("content-type", "application/x-www-form-urlencoded")
             .body(format!("grant_type={grant}&assertion={assertion}"));
-        let answer = http::exchange(request)
+        let answer = http::exchange(client, request)
             .await
             .map_err(|error| failed(true, &error))?;
         let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();

@@ -14,9 +14,11 @@ use tokio::time::{Instant, sleep, timeout};
 use super::config::{Charset, KafkaConfig};
 use super::partitioner::Partitioner;
 use super::properties::Properties;
+use super::relay::Relay;
 use super::worker::{Entry, Worker};
 use crate::backoff::Backoff;
 use crate::config::{ConfigError, NodeConfig};
+use crate::egress::Egress;
 use crate::outcome::{Outcome, SendError, entry};
 
 /// How many topics are known at a time; a pattern may make up any number of them.
@@ -41,6 +43,7 @@ pub struct KafkaClient {
     client_id: String,
     properties: Properties,
     tls: Option<Arc<rustls::ClientConfig>>,
+    egress: Egress,
     headers: Option<Charset>,
     memory: Arc<Semaphore>,
     link: Mutex<Link>,
@@ -49,6 +52,8 @@ pub struct KafkaClient {
 
 struct Link {
     client: Option<Arc<Client>>,
+    /// What its connections go through, unless everything may be reached.
+    relay: Option<Arc<Relay>>,
     backoff: Backoff,
     /// Until when nobody tries to connect, and why.
     failed: Option<(Instant, String)>,
@@ -74,7 +79,7 @@ struct Topic {
 
 impl KafkaClient {
     /// Makes a client. `name` tells this producer from others at the brokers.
-    pub fn new(config: &KafkaConfig, name: &str) -> Result<Self, ConfigError> {
+    pub fn new(config: &KafkaConfig, name: &str, egress: &Egress) -> Result<Self, ConfigError> {
         config.validate()?;
         let properties = Properties::of(config)?;
         let headers = if config.add_metadata_key_values_as_kafka_headers {
@@ -87,10 +92,12 @@ impl KafkaClient {
             brokers: config.brokers()?,
             client_id: properties.client_id.clone().unwrap_or_else(|| name.to_owned()),
             tls: properties.tls()?.map(Arc::new),
+            egress: egress.clone(),
             headers,
             memory: Arc::new(Semaphore::new(memory)),
             link: Mutex::new(Link {
                 client: None,
+                relay: None,
                 backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(60)),
                 failed: None,
                 missing: HashMap::new(),
@@ -226,7 +233,12 @@ impl KafkaClient {
             .unwrap_or_else(PoisonError::into_inner)
             .get(name)
             .cloned();
-        let topic = Arc::new(self.start(&client, name, partitions, before.as_deref()));
+        let topic = Arc::new(self.start(
+            (&client, link.relay.as_ref()),
+            name,
+            partitions,
+            before.as_deref(),
+        ));
         let mut topics = self.topics.lock().unwrap_or_else(PoisonError::into_inner);
         if topics.len() >= MAX_TOPICS {
             let oldest = topics.iter().min_by_key(|(_, topic)| topic.known_since);
@@ -247,6 +259,24 @@ impl KafkaClient {
         {
             return Err(format!("not connected: {reason}"));
         }
+        let built = match timeout(self.properties.request_timeout, self.build(link)).await {
+            Ok(result) => result,
+            Err(_) => Err(with_reason("no connection in time", link.relay.as_deref())),
+        };
+        match built {
+            Ok(client) => {
+                link.backoff.reset();
+                link.failed = None;
+                Ok(Arc::clone(link.client.insert(Arc::new(client))))
+            }
+            Err(error) => {
+                link.failed = Some((Instant::now() + link.backoff.pause(), error.clone()));
+                Err(format!("not connected: {error}"))
+            }
+        }
+    }
+
+    async fn build(&self, link: &mut Link) -> Result<Client, String> {
         let mut builder = ClientBuilder::new(self.brokers.clone())
             .client_id(self.client_id.as_str())
             .backoff_config(BackoffConfig {
@@ -261,21 +291,38 @@ impl KafkaClient {
         if let Some(sasl) = self.properties.sasl() {
             builder = builder.sasl_config(sasl);
         }
-        let built = match timeout(self.properties.request_timeout, builder.build()).await {
-            Ok(result) => result.map_err(|error| error.to_string()),
-            Err(_) => Err("no connection in time".to_owned()),
-        };
-        match built {
-            Ok(client) => {
-                link.backoff.reset();
-                link.failed = None;
-                Ok(Arc::clone(link.client.insert(Arc::new(client))))
+        if !self.egress.is_open() {
+            self.check_brokers().await?;
+            let relay = Relay::open(self.egress.clone()).await;
+            let relay = Arc::new(relay.map_err(|error| error.to_string())?);
+            builder = builder.socks5_proxy(relay.address());
+            link.relay = Some(relay);
+        }
+        builder
+            .build()
+            .await
+            .map_err(|error| with_reason(&error.to_string(), link.relay.as_deref()))
+    }
+
+    /// Fails at once where none of the brokers may be reached; the library would try for as long as it may.
+    async fn check_brokers(&self) -> Result<(), String> {
+        let mut refused = None;
+        for broker in &self.brokers {
+            let (host, port) = broker.rsplit_once(':').unwrap_or((broker, ""));
+            // The library takes what stands before the first colon for the host.
+            if host.contains(':') {
+                return Err(format!("'{broker}' is an IPv6 address, which needs a name here"));
             }
-            Err(error) => {
-                link.failed = Some((Instant::now() + link.backoff.pause(), error.clone()));
-                Err(format!("not connected: {error}"))
+            match self
+                .egress
+                .addresses(host, port.parse().unwrap_or_default())
+                .await
+            {
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => refused = Some(error),
+                _ => return Ok(()),
             }
         }
+        refused.map_or(Ok(()), |error| Err(error.to_string()))
     }
 
     /// How long a request is tried.
@@ -312,7 +359,13 @@ impl KafkaClient {
     }
 
     /// Starts a worker for each partition that has none yet; one worker keeps the order of its messages.
-    fn start(&self, client: &Arc<Client>, name: &str, partitions: Vec<i32>, before: Option<&Topic>) -> Topic {
+    fn start(
+        &self,
+        (client, relay): (&Arc<Client>, Option<&Arc<Relay>>),
+        name: &str,
+        partitions: Vec<i32>,
+        before: Option<&Topic>,
+    ) -> Topic {
         let workers = partitions.into_iter().map(|partition| {
             let running = before.and_then(|topic| topic.workers.iter().find(|(id, _)| *id == partition));
             if let Some((_, sender)) = running {
@@ -321,6 +374,7 @@ impl KafkaClient {
             let (sender, queue) = mpsc::channel(MAX_QUEUED);
             let worker = Worker {
                 client: Arc::clone(client),
+                relay: relay.cloned(),
                 topic: name.to_owned(),
                 partition,
                 batch_size: self.properties.batch_size.min(self.properties.max_request_size),
@@ -337,6 +391,14 @@ impl KafkaClient {
             workers: workers.collect(),
             known_since: Instant::now(),
         }
+    }
+}
+
+/// An error with what the relay knows of it.
+pub(super) fn with_reason(error: &str, relay: Option<&Relay>) -> String {
+    match relay.and_then(Relay::failure) {
+        Some(reason) => format!("{error}: {reason}"),
+        None => error.to_owned(),
     }
 }
 

@@ -4,6 +4,7 @@ mod client;
 mod config;
 mod partitioner;
 mod properties;
+mod relay;
 mod worker;
 
 pub use client::KafkaClient;

@@ -9,6 +9,9 @@ use rskafka::record::Record;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::client::with_reason;
+use super::relay::Relay;
+
 /// A message that waits to be sent.
 pub(super) struct Entry {
     pub(super) record: Record,
@@ -21,6 +24,8 @@ pub(super) struct Entry {
 
 pub(super) struct Worker {
     pub(super) client: Arc<Client>,
+    /// What the connections of the client go through.
+    pub(super) relay: Option<Arc<Relay>>,
     pub(super) topic: String,
     pub(super) partition: i32,
     pub(super) batch_size: usize,
@@ -85,7 +90,7 @@ impl Worker {
         }
         let offsets = match timeout(self.timeout, self.produce(records, partition)).await {
             Ok(result) => result,
-            Err(_) => Err("no answer in time".to_owned()),
+            Err(_) => Err(with_reason("no answer in time", self.relay.as_deref())),
         };
         match offsets {
             Ok(offsets) => {

@@ -11,6 +11,7 @@ use super::config::{SmtpConfig, SmtpProtocol};
 use super::message::Email;
 use super::stream;
 use crate::config::{ConfigError, NodeConfig};
+use crate::egress::Egress;
 use crate::gate::Gate;
 use crate::outcome::{Outcome, SendError};
 use crate::tls;
@@ -22,6 +23,7 @@ const MAX_WAITING: usize = 1000;
 /// Sends mails through one server, each over a connection of its own.
 pub struct MailClient {
     config: SmtpConfig,
+    egress: Egress,
     tls: Arc<rustls::ClientConfig>,
     /// Where a connection may be encrypted after its beginning.
     starttls: Option<TlsParameters>,
@@ -38,7 +40,7 @@ impl std::fmt::Debug for MailClient {
 
 impl MailClient {
     /// Makes a client.
-    pub fn new(config: &SmtpConfig) -> Result<Self, ConfigError> {
+    pub fn new(config: &SmtpConfig, egress: &Egress) -> Result<Self, ConfigError> {
         config.validate()?;
         let starttls = if config.enable_tls && config.smtp_protocol == SmtpProtocol::Smtp {
             let lowest = match config.tls_version.as_str() {
@@ -55,6 +57,7 @@ impl MailClient {
         };
         Ok(Self {
             config: config.clone(),
+            egress: egress.clone(),
             tls: Arc::new(tls::client_config("", None)?),
             starttls,
             gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
@@ -104,7 +107,9 @@ impl MailClient {
     async fn connect(&self) -> Result<AsyncSmtpConnection, String> {
         let config = &self.config;
         let hello = ClientId::default();
-        let stream = stream::dial(config).await.map_err(|error| error.to_string())?;
+        let stream = stream::dial(config, &self.egress)
+            .await
+            .map_err(|error| error.to_string())?;
         let mut connection = match config.smtp_protocol {
             SmtpProtocol::Smtp => AsyncSmtpConnection::connect_with_transport(Box::new(stream), &hello).await,
             SmtpProtocol::Smtps => {

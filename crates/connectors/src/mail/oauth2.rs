@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::config::{ConfigError, NodeConfig, require};
+use crate::egress::Egress;
 use crate::http;
 use crate::lenient;
 use crate::percent;
@@ -116,7 +117,9 @@ impl MailAccess {
     async fn ask(&self, parameters: &[(&str, &str)]) -> Result<Grant, String> {
         let failed = |reason: &str| format!("Error while retrieving access token: {reason}");
         self.check().map_err(|error| failed(&error.to_string()))?;
-        let client = http::service_client(TIMEOUT).map_err(|error| failed(&error.to_string()))?;
+        // The provider is the operator's choice.
+        let client =
+            http::service_client(&Egress::open(), TIMEOUT).map_err(|error| failed(&error.to_string()))?;
         let identity = [
             ("client_id", self.client_id.trim()),
             ("client_secret", self.client_secret.expose()),
@@ -126,7 +129,9 @@ impl MailAccess {
             .header("accept", "application/json")
             .header("content-type", "application/x-www-form-urlencoded")
             .body(form(&[parameters, &identity].concat()));
-        let answer = http::exchange(request).await.map_err(|error| failed(&error))?;
+        let answer = http::exchange(&client, request)
+            .await
+            .map_err(|error| failed(&error))?;
         let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         let text = |name: &str| body.get(name).and_then(Value::as_str);
         let Some(access_token) = text("access_token").filter(|_| answer.status.is_success()) else {

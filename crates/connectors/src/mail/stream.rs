@@ -15,18 +15,20 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::config::SmtpConfig;
+use crate::egress::Egress;
 use crate::http;
 
 /// The longest answer of a proxy that is read.
 const MAX_PROXY_ANSWER: usize = 16 * 1024;
 
 /// Connects to the server, through the proxy if there is one.
-pub(super) async fn dial(config: &SmtpConfig) -> io::Result<TcpStream> {
+pub(super) async fn dial(config: &SmtpConfig, egress: &Egress) -> io::Result<TcpStream> {
     let host = config.smtp_host.trim();
     if !config.enable_proxy {
-        return TcpStream::connect((host, config.smtp_port)).await;
+        return egress.connect(host, config.smtp_port).await;
     }
-    let mut stream = TcpStream::connect((config.proxy_host.trim(), config.proxy_port)).await?;
+    egress.check_behind_proxy(host, config.smtp_port).await?;
+    let mut stream = egress.connect(&config.proxy_host, config.proxy_port).await?;
     let target = format!("{host}:{}", config.smtp_port);
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
     if !config.proxy_user.is_empty() {

@@ -9,6 +9,7 @@ use super::config::MqttConfig;
 use super::connection::Connection;
 use super::link::Link;
 use crate::config::ConfigError;
+use crate::egress::Egress;
 use crate::outcome::{Outcome, SendError};
 use crate::rest::plain_text;
 
@@ -55,8 +56,8 @@ pub struct MqttClient {
 impl MqttClient {
     /// Makes a client and begins to connect. `service_id` names this node of the platform; it becomes the suffix of
     /// the client identifier where the configuration asks for one.
-    pub fn open(config: &MqttConfig, service_id: &str) -> Result<Self, ConfigError> {
-        let link = config.link(service_id)?;
+    pub fn open(config: &MqttConfig, service_id: &str, egress: &Egress) -> Result<Self, ConfigError> {
+        let link = config.link(service_id, egress)?;
         Ok(Self::over(
             link,
             config.retained_message,

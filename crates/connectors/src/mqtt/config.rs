@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::link::{Link, Password};
 use crate::config::{ConfigError, NodeConfig, require, require_port};
 use crate::credentials::ClientCredentials;
+use crate::egress::Egress;
 use crate::lenient;
 
 /// The configuration of an MQTT node.
@@ -124,7 +125,7 @@ pub(crate) fn check_client_id(version: MqttVersion, client_id: &str) -> Result<(
 
 impl MqttConfig {
     /// Says how to connect. `suffix` is the name of the platform's node.
-    pub(super) fn link(&self, suffix: &str) -> Result<Link, ConfigError> {
+    pub(super) fn link(&self, suffix: &str, egress: &Egress) -> Result<Link, ConfigError> {
         self.validate()?;
         let client_id = match (self.client_id.as_str(), self.append_client_id_suffix) {
             ("", _) => made_up_client_id(),
@@ -158,6 +159,7 @@ impl MqttConfig {
             clean_session: self.clean_session,
             username,
             password,
+            egress: egress.clone(),
         })
     }
 }

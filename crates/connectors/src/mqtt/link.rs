@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::azure::sas_token;
+use crate::egress::Egress;
 use crate::secret::Secret;
 
 /// Where and as whom to connect.
@@ -24,6 +24,7 @@ pub(crate) struct Link {
     pub(crate) clean_session: bool,
     pub(crate) username: Option<String>,
     pub(crate) password: Password,
+    pub(crate) egress: Egress,
 }
 
 /// What to prove it with.
@@ -47,7 +48,7 @@ impl Link {
     }
 
     pub(crate) async fn dial(&self) -> io::Result<Box<dyn Stream>> {
-        let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        let stream = self.egress.connect(&self.host, self.port).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = &self.tls else {
             return Ok(Box::new(stream));

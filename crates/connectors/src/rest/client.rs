@@ -1,13 +1,14 @@
 //! Calling a server.
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Proxy, Response, StatusCode, Url};
+use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::value::RawValue;
 
 use super::config::{RestConfig, RestSettings};
 use super::{status, url};
 use crate::config::{ConfigError, NodeConfig};
 use crate::credentials::ClientCredentials;
+use crate::egress::{Egress, HttpClient, Proxy};
 use crate::gate::Gate;
 use crate::http::{self, BodyError};
 use crate::outcome::{Metadata, Outcome, SendError, entry};
@@ -20,7 +21,7 @@ const ERROR_BODY: &str = "error_body";
 /// Sends requests as one REST call node is configured.
 #[derive(Debug)]
 pub struct RestClient {
-    client: Client,
+    client: HttpClient,
     method: Method,
     has_body: bool,
     plain_text: bool,
@@ -53,7 +54,7 @@ pub enum RestBody<'a> {
 
 impl RestClient {
     /// Makes a client. Fails if the configuration is wrong or beyond what the platform allows.
-    pub fn new(config: &RestConfig, settings: &RestSettings) -> Result<Self, ConfigError> {
+    pub fn new(config: &RestConfig, settings: &RestSettings, egress: &Egress) -> Result<Self, ConfigError> {
         config.validate()?;
         if config.max_in_memory_buffer_size_in_kb > settings.max_buffer_kb {
             let problem = format!("exceeds the limit of {} KB", settings.max_buffer_kb);
@@ -73,11 +74,15 @@ impl RestClient {
                 .read_timeout
                 .min(std::time::Duration::from_millis(own.into())),
         };
-        let builder = http::builder(config.credentials.tls()?)
-            .read_timeout(read_timeout)
-            .pool_max_idle_per_host(parallel);
+        let (tls, own) = (config.credentials.tls()?, config.clone());
+        let client = HttpClient::new(egress, proxy(config)?, move || {
+            let builder = http::builder(tls.clone())
+                .read_timeout(read_timeout)
+                .pool_max_idle_per_host(parallel);
+            with_proxy(builder, &own)
+        })?;
         Ok(Self {
-            client: http::built(with_proxy(builder, config)?)?,
+            client,
             method: config.method()?,
             has_body: config.has_body(),
             plain_text: config.parse_to_plain_text,
@@ -104,11 +109,8 @@ impl RestClient {
                 .or_insert(HeaderValue::from_static(content_type));
             call = call.body(body);
         }
-        let response = call
-            .headers(headers)
-            .send()
-            .await
-            .map_err(|error| SendError::noted(http::describe(error)))?;
+        let sent = self.client.send(call.headers(headers)).await;
+        let response = sent.map_err(SendError::noted)?;
         self.finish(&url, response).await
     }
 
@@ -239,13 +241,38 @@ fn with_proxy(
         }
         return Ok(builder);
     }
-    let host = &config.proxy_host;
-    let mut proxy = Proxy::all(format!("http://{host}:{}", config.proxy_port))
-        .map_err(|_| ConfigError::new("proxyHost", "is no host"))?;
+    let mut proxy =
+        reqwest::Proxy::all(proxy_url(config)).map_err(|_| ConfigError::new("proxyHost", "is no host"))?;
     if !config.proxy_user.is_empty() && !config.proxy_password.is_empty() {
         proxy = proxy.basic_auth(&config.proxy_user, config.proxy_password.expose());
     }
     Ok(builder.no_proxy().proxy(proxy))
+}
+
+/// Which proxy that is, as the way out has to know it.
+fn proxy(config: &RestConfig) -> Result<Proxy, ConfigError> {
+    if !config.enable_proxy {
+        return Ok(Proxy::None);
+    }
+    if config.use_system_proxy_properties {
+        return Ok(Proxy::Environment);
+    }
+    // Read as the client reads it, so that nothing else is looked at than what is connected to.
+    let url = Url::parse(&proxy_url(config)).ok();
+    match url.as_ref().and_then(Url::host_str) {
+        Some(host) => Ok(Proxy::Own {
+            host: host.to_owned(),
+            port: url
+                .as_ref()
+                .and_then(Url::port_or_known_default)
+                .unwrap_or_default(),
+        }),
+        None => Err(ConfigError::new("proxyHost", "is no host")),
+    }
+}
+
+fn proxy_url(config: &RestConfig) -> String {
+    format!("http://{}:{}", config.proxy_host, config.proxy_port)
 }
 
 fn authorization(credentials: &ClientCredentials) -> Result<Option<HeaderValue>, ConfigError> {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use reqwest::Client;
 use serde_json::Value;
 
 use super::config::{SmsProviderConfig, TwilioConfig, is_phone_number};
 use super::smpp::SmppClient;
 use crate::aws::{AwsClient, publish_sms, sms_client};
 use crate::config::{ConfigError, NodeConfig};
+use crate::egress::{Egress, HttpClient};
 use crate::gate::Gate;
 use crate::http;
 use crate::outcome::{Outcome, SendError};
@@ -36,27 +36,31 @@ enum Provider {
 
 #[derive(Debug)]
 struct Twilio {
-    client: Client,
+    client: HttpClient,
     config: TwilioConfig,
     url: String,
 }
 
 impl SmsClient {
     /// Makes a client.
-    pub fn new(config: &SmsProviderConfig) -> Result<Self, ConfigError> {
-        Self::with_endpoint(config, None)
+    pub fn new(config: &SmsProviderConfig, egress: &Egress) -> Result<Self, ConfigError> {
+        Self::with_endpoint(config, None, egress)
     }
 
     /// Like [`Self::new`], with another base URL than that of the provider.
-    pub fn with_endpoint(config: &SmsProviderConfig, endpoint: Option<&str>) -> Result<Self, ConfigError> {
+    pub fn with_endpoint(
+        config: &SmsProviderConfig,
+        endpoint: Option<&str>,
+        egress: &Egress,
+    ) -> Result<Self, ConfigError> {
         config.validate()?;
         let provider = match config {
             SmsProviderConfig::AwsSns(aws) => {
                 let credentials = (aws.access_key_id.as_str(), &aws.secret_access_key);
-                Provider::AwsSns(sms_client(credentials, &aws.region, endpoint)?)
+                Provider::AwsSns(sms_client(credentials, &aws.region, endpoint, egress)?)
             }
             SmsProviderConfig::Twilio(twilio) => Provider::Twilio(Twilio {
-                client: http::service_client(Duration::from_secs(30))?,
+                client: http::service_client(egress, Duration::from_secs(30))?,
                 url: format!(
                     "{}/2010-04-01/Accounts/{}/Messages.json",
                     endpoint.unwrap_or(TWILIO).trim_end_matches('/'),
@@ -64,7 +68,7 @@ impl SmsClient {
                 ),
                 config: twilio.clone(),
             }),
-            SmsProviderConfig::Smpp(smpp) => Provider::Smpp(SmppClient::new(smpp)),
+            SmsProviderConfig::Smpp(smpp) => Provider::Smpp(SmppClient::new(smpp, egress)),
         };
         Ok(Self {
             provider,
@@ -133,7 +137,7 @@ impl Twilio {
             )
             .header("content-type", "application/x-www-form-urlencoded")
             .body(body);
-        let answer = http::exchange(request).await?;
+        let answer = http::exchange(&self.client, request).await?;
         let result: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         if !answer.status.is_success() {
             let message = result.get("message").and_then(Value::as_str);

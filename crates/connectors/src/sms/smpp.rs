@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::config::{SmppBindType, SmppConfig, SmppVersion};
 use crate::backoff::Backoff;
+use crate::egress::Egress;
 
 const BIND_RECEIVER: u32 = 0x01;
 const BIND_TRANSMITTER: u32 = 0x02;
@@ -31,6 +32,7 @@ const INTERNATIONAL: u8 = 1;
 #[derive(Debug)]
 pub(super) struct SmppClient {
     config: SmppConfig,
+    egress: Egress,
     link: Mutex<Link>,
 }
 
@@ -49,9 +51,10 @@ struct Pdu {
 }
 
 impl SmppClient {
-    pub(super) fn new(config: &SmppConfig) -> Self {
+    pub(super) fn new(config: &SmppConfig, egress: &Egress) -> Self {
         Self {
             config: config.clone(),
+            egress: egress.clone(),
             link: Mutex::new(Link {
                 stream: None,
                 sequence: 0,
@@ -108,8 +111,7 @@ impl SmppClient {
 
     async fn bind(&self, link: &mut Link) -> Result<(), String> {
         let config = &self.config;
-        let address = (config.host.trim(), config.port);
-        let stream = timeout(TIMEOUT, TcpStream::connect(address))
+        let stream = timeout(TIMEOUT, self.egress.connect(&config.host, config.port))
             .await
             .map_err(|_| "no connection in time".to_owned())?
             .map_err(|error| error.to_string())?;

@@ -1,6 +1,7 @@
 use std::time::Instant;
 
 use fieldline_connectors::NodeConfig;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
 use fieldline_testkit::services::{consumed, told, unique};
 use fieldline_testkit::stand_ins::pairs;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 fn client(configuration: &Value) -> KafkaClient {
     let config = KafkaConfig::from_json(configuration).unwrap();
-    KafkaClient::new(&config, "producer-fieldline-test").unwrap()
+    KafkaClient::new(&config, "producer-fieldline-test", &Egress::open()).unwrap()
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 use fieldline_connectors::NodeConfig;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::mqtt::{MqttClient, MqttConfig};
 use fieldline_testkit::services::{Proxy, Subscriber, port, told, unique};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ fn client(configuration: Value) -> MqttClient {
     });
     let changes = configuration.as_object().unwrap().clone();
     full.as_object_mut().unwrap().extend(changes);
-    MqttClient::open(&MqttConfig::from_json(&full).unwrap(), "node-1").unwrap()
+    MqttClient::open(&MqttConfig::from_json(&full).unwrap(), "node-1", &Egress::open()).unwrap()
 }
 
 #[tokio::test]

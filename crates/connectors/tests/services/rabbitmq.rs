@@ -1,4 +1,5 @@
 use fieldline_connectors::NodeConfig;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::rabbitmq::{RabbitMqClient, RabbitMqConfig};
 use fieldline_testkit::services::{Proxy, Queue, port, told};
 use serde_json::json;
@@ -13,7 +14,7 @@ fn client(port: u16, password: &str, properties: Option<&str>) -> RabbitMqClient
         "messageProperties": properties,
         "clientProperties": {"product": "fieldline"},
     }));
-    RabbitMqClient::new(&config.unwrap()).unwrap()
+    RabbitMqClient::new(&config.unwrap(), &Egress::open()).unwrap()
 }
 
 #[tokio::test]

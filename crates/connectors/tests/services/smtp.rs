@@ -1,4 +1,5 @@
 use fieldline_connectors::NodeConfig;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig};
 use fieldline_testkit::services::{arrived, told, unique};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ fn client(configuration: Value) -> MailClient {
     full.as_object_mut()
         .unwrap()
         .extend(configuration.as_object().unwrap().clone());
-    MailClient::new(&SendEmailConfig::from_json(&full).unwrap().smtp).unwrap()
+    MailClient::new(&SendEmailConfig::from_json(&full).unwrap().smtp, &Egress::open()).unwrap()
 }
 
 fn email(subject: &str) -> Email {

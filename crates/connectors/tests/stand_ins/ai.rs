@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use fieldline_connectors::NodeConfig;
 use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, Content, ResponseFormat};
+use fieldline_connectors::egress::Egress;
 use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
 use fieldline_testkit::stand_ins::google;
 use fieldline_testkit::stand_ins::server::{Received, Server, answer};
@@ -39,7 +40,7 @@ async fn ask(provider: Value, format: &ResponseFormat, said: Value) -> (Value, R
         model["providerConfig"]["serviceAccountKey"] = json!(google::key_file(&server.url));
     }
     let model = AiModelConfig::from_json(&model).unwrap();
-    let client = AiClient::with_endpoint(&model, Some(&server.url)).unwrap();
+    let client = AiClient::with_endpoint(&model, Some(&server.url), &Egress::open()).unwrap();
     let image = Content::of_resource("image/png", vec![1, 2, 3]);
     let contents = [Content::Text("question".to_owned()), image];
     let request = ChatRequest {
@@ -188,7 +189,7 @@ async fn refusals_and_late_answers_are_failures() {
     let config = AiModelConfig::from_json(&model).unwrap();
     assert!(!format!("{config:?}").contains("sk-secret"));
     let server = Server::always(429, json!({"error": {"message": "quota exceeded"}})).await;
-    let client = AiClient::with_endpoint(&config, Some(&server.url)).unwrap();
+    let client = AiClient::with_endpoint(&config, Some(&server.url), &Egress::open()).unwrap();
     let contents = [Content::Text("q".to_owned())];
     let mut request = ChatRequest {
         system_prompt: None,
@@ -203,7 +204,7 @@ async fn refusals_and_late_answers_are_failures() {
 
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
-    let client = AiClient::with_endpoint(&config, Some(&url)).unwrap();
+    let client = AiClient::with_endpoint(&config, Some(&url), &Egress::open()).unwrap();
     request.timeout = Duration::from_millis(50);
     assert_eq!(
         client.send(&request).await.unwrap_err().message,

@@ -2,6 +2,7 @@ use fieldline_connectors::NodeConfig;
 use fieldline_connectors::aws::{
     LambdaClient, LambdaConfig, SnsClient, SnsConfig, SqsClient, SqsConfig, SqsMessage,
 };
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
 use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
 use fieldline_testkit::stand_ins::pairs;
@@ -20,7 +21,7 @@ async fn sqs_messages_are_signed_and_complete() {
         "queueType": "STANDARD", "delaySeconds": 5, "messageAttributes": {"k": "v"}, "region": "eu-central-1",
         "accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET, "queueUrlPattern": url,
     });
-    let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap()).unwrap();
+    let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap(), &Egress::open()).unwrap();
     let attributes = pairs(&[("k", "v")]);
     let message = SqsMessage {
         queue_url: &url,
@@ -49,7 +50,7 @@ async fn sqs_messages_are_signed_and_complete() {
     );
 
     configuration["queueType"] = json!("FIFO");
-    let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap()).unwrap();
+    let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap(), &Egress::open()).unwrap();
     client.send(&message).await.unwrap();
     let body = server.last().json();
     assert_eq!(
@@ -64,7 +65,7 @@ async fn sqs_refusals_keep_the_words_of_the_service() {
     let refusal = json!({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no such queue"});
     let server = Server::always(400, refusal).await;
     let configuration = json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET});
-    let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap()).unwrap();
+    let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap(), &Egress::open()).unwrap();
     let url = format!("{}/q", server.url);
     let message = SqsMessage {
         queue_url: &url,
@@ -86,7 +87,12 @@ const PUBLISHED: &str = "<PublishResponse><PublishResult><MessageId>m-2</Message
 async fn sns_publishes_to_topics_and_phones() {
     let server = Server::start(|_| answer(200, &[], PUBLISHED)).await;
     let keys = json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET, "region": "us-east-1"});
-    let client = SnsClient::with_endpoint(&SnsConfig::from_json(&keys).unwrap(), Some(&server.url)).unwrap();
+    let client = SnsClient::with_endpoint(
+        &SnsConfig::from_json(&keys).unwrap(),
+        Some(&server.url),
+        &Egress::open(),
+    )
+    .unwrap();
     let outcome = client
         .send("arn:aws:sns:us-east-1:1:T", "a & b = ü")
         .await
@@ -108,7 +114,7 @@ async fn sns_publishes_to_topics_and_phones() {
     let mut provider = keys.clone();
     provider["type"] = json!("AWS_SNS");
     let provider = SmsProviderConfig::from_json(&provider).unwrap();
-    let sms = SmsClient::with_endpoint(&provider, Some(&server.url)).unwrap();
+    let sms = SmsClient::with_endpoint(&provider, Some(&server.url), &Egress::open()).unwrap();
     let (segments, _) = sms.send("+4912345, +4967890", "\"line\\nline\"").await.unwrap();
     assert_eq!((segments, server.count()), (2, 3));
     let request = server.last();
@@ -136,7 +142,7 @@ async fn lambda_results_become_the_body() {
         "tellFailureIfFuncThrowsExc": true,
     });
     let config = LambdaConfig::from_json(&configuration).unwrap();
-    let client = LambdaClient::with_endpoint(&config, Some(&server.url)).unwrap();
+    let client = LambdaClient::with_endpoint(&config, Some(&server.url), &Egress::open()).unwrap();
     let function = "arn:aws:lambda:us-east-1:1:function:f";
     let outcome = client.send(function, " ", r#"{"t":1}"#).await.unwrap();
     assert_eq!(outcome.body.as_deref(), Some(r#"{"ok":1}"#));
@@ -159,7 +165,7 @@ async fn lambda_results_become_the_body() {
     );
     configuration["tellFailureIfFuncThrowsExc"] = json!(false);
     let config = LambdaConfig::from_json(&configuration).unwrap();
-    let client = LambdaClient::with_endpoint(&config, Some(&server.url)).unwrap();
+    let client = LambdaClient::with_endpoint(&config, Some(&server.url), &Egress::open()).unwrap();
     let outcome = client.send("f", "v1", "\"bad\"").await.unwrap();
     assert_eq!(outcome.body.as_deref(), Some(r#"{"errorMessage":"oops"}"#));
 }

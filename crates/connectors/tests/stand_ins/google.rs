@@ -1,6 +1,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fieldline_connectors::NodeConfig;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use fieldline_testkit::stand_ins::google::{key_file, token};
 use fieldline_testkit::stand_ins::server::{Server, answer};
@@ -14,6 +15,7 @@ fn client(server: &Server) -> PubSubClient {
     PubSubClient::with_endpoint(
         &PubSubConfig::from_json(&configuration).unwrap(),
         Some(&server.url),
+        &Egress::open(),
     )
     .unwrap()
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, Content, ResponseFormat};
 use fieldline_connectors::aws::{SnsClient, SnsConfig};
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
 use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig};
@@ -37,23 +38,32 @@ where
 }
 
 fn slack(server: &Server) -> SlackClient {
-    SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url)).unwrap()
+    SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url), &Egress::open()).unwrap()
 }
 
 fn sns(server: &Server) -> SnsClient {
     let keys = json!({"accessKeyId": "a", "secretAccessKey": "s"});
-    SnsClient::with_endpoint(&SnsConfig::from_json(&keys).unwrap(), Some(&server.url)).unwrap()
+    SnsClient::with_endpoint(
+        &SnsConfig::from_json(&keys).unwrap(),
+        Some(&server.url),
+        &Egress::open(),
+    )
+    .unwrap()
 }
 
 fn twilio(server: &Server) -> SmsClient {
     let provider =
         json!({"type": "TWILIO", "accountSid": "AC1", "accountToken": "t", "numberFrom": "+15550001"});
     let provider = SmsProviderConfig::from_json(&provider).unwrap();
-    SmsClient::with_endpoint(&provider, Some(&server.url)).unwrap()
+    SmsClient::with_endpoint(&provider, Some(&server.url), &Egress::open()).unwrap()
 }
 
 fn mail(configuration: serde_json::Value) -> MailClient {
-    MailClient::new(&SendEmailConfig::from_json(&configuration).unwrap().smtp).unwrap()
+    MailClient::new(
+        &SendEmailConfig::from_json(&configuration).unwrap().smtp,
+        &Egress::open(),
+    )
+    .unwrap()
 }
 
 fn email() -> Email {
@@ -76,12 +86,17 @@ async fn only_so_many_wait_for_a_silent_service() {
     assert_eq!(told, "too many requests wait");
 
     let configuration = json!({"serviceAccountKey": google::key_file(&server.url)});
-    let client = PubSubClient::new(&PubSubConfig::from_json(&configuration).unwrap()).unwrap();
+    let client =
+        PubSubClient::new(&PubSubConfig::from_json(&configuration).unwrap(), &Egress::open()).unwrap();
     let told = one_more(64 + 10_000, || client.send("x", &[])).await;
     assert_eq!(told, "too many messages wait");
 
     let configuration = json!({"host": "127.0.0.1", "port": server.port()});
-    let client = RabbitMqClient::new(&RabbitMqConfig::from_json(&configuration).unwrap()).unwrap();
+    let client = RabbitMqClient::new(
+        &RabbitMqConfig::from_json(&configuration).unwrap(),
+        &Egress::open(),
+    )
+    .unwrap();
     let told = one_more(256 + 10_000, || client.send("", "q", "x")).await;
     assert_eq!(told, "too many messages wait");
 
@@ -92,8 +107,12 @@ async fn only_so_many_wait_for_a_silent_service() {
     assert_eq!(told, "Unable to send mail: too many mails wait");
 
     let model = json!({"provider": "OPENAI", "providerConfig": {"apiKey": "k"}, "modelId": "m"});
-    let client =
-        AiClient::with_endpoint(&AiModelConfig::from_json(&model).unwrap(), Some(&server.url)).unwrap();
+    let client = AiClient::with_endpoint(
+        &AiModelConfig::from_json(&model).unwrap(),
+        Some(&server.url),
+        &Egress::open(),
+    )
+    .unwrap();
     let contents = [Content::Text("q".to_owned())];
     let request = ChatRequest {
         system_prompt: None,
@@ -131,7 +150,7 @@ async fn what_is_too_long_is_not_sent() {
 
     let centre =
         json!({"type": "SMPP", "host": "127.0.0.1", "port": server.port(), "systemId": "s", "password": "p"});
-    let client = SmsClient::new(&SmsProviderConfig::from_json(&centre).unwrap()).unwrap();
+    let client = SmsClient::new(&SmsProviderConfig::from_json(&centre).unwrap(), &Egress::open()).unwrap();
     let told = client.send("12345", &"x".repeat(255)).await.unwrap_err().message;
     assert_eq!(
         told,
@@ -147,7 +166,7 @@ async fn what_is_too_long_is_not_sent() {
         let mut configuration = limits;
         configuration["bootstrapServers"] = json!(format!("127.0.0.1:{}", server.port()));
         let config = KafkaConfig::from_json(&configuration).unwrap();
-        let client = KafkaClient::new(&config, "producer").unwrap();
+        let client = KafkaClient::new(&config, "producer", &Egress::open()).unwrap();
         let told = client
             .send("t", None, &"x".repeat(501), &[])
             .await
@@ -164,7 +183,7 @@ async fn what_is_too_long_is_not_sent() {
         assert_eq!(AiConfig::from_json(&node).unwrap_err().field(), field);
     }
     let rabbit = json!({"host": "127.0.0.1", "port": server.port()});
-    let client = RabbitMqClient::new(&RabbitMqConfig::from_json(&rabbit).unwrap()).unwrap();
+    let client = RabbitMqClient::new(&RabbitMqConfig::from_json(&rabbit).unwrap(), &Egress::open()).unwrap();
     let told = client.send("", &"k".repeat(256), "x").await.unwrap_err().message;
     assert_eq!(told, "the routing key has more than 255 bytes");
 }
@@ -192,7 +211,7 @@ async fn peers_that_send_without_end_are_left() {
     }
     let port = saying(pdu).await;
     let centre = json!({"type": "SMPP", "host": "127.0.0.1", "port": port, "systemId": "s", "password": "p"});
-    let client = SmsClient::new(&SmsProviderConfig::from_json(&centre).unwrap()).unwrap();
+    let client = SmsClient::new(&SmsProviderConfig::from_json(&centre).unwrap(), &Egress::open()).unwrap();
     let told = client.send("12345", "x").await.unwrap_err().message;
     assert!(told.contains("message centre sent no SMPP"), "{told}");
 

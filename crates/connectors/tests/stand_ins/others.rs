@@ -1,6 +1,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fieldline_connectors::azure::{AzureIotHubClient, AzureIotHubConfig};
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::slack::{SlackClient, SlackConfig};
 use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
 use fieldline_connectors::{NodeConfig, Secret};
@@ -13,7 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 #[tokio::test]
 async fn slack_messages_carry_the_token_of_the_bot() {
     let server = Server::always(200, json!({"ok": true})).await;
-    let client = SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url)).unwrap();
+    let client =
+        SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url), &Egress::open()).unwrap();
     client.send("C1", "hot: 5 > 3").await.unwrap();
     let request = server.last();
     assert_eq!(request.target, "/chat.postMessage");
@@ -25,7 +27,8 @@ async fn slack_messages_carry_the_token_of_the_bot() {
         json!({"ok": false, "error": "missing_scope", "needed": "chat:write"}),
     )
     .await;
-    let client = SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url)).unwrap();
+    let client =
+        SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url), &Egress::open()).unwrap();
     let error = client.send("C1", "x").await.unwrap_err();
     assert_eq!(
         error.message,
@@ -43,7 +46,7 @@ async fn twilio_is_told_who_writes_to_whom() {
     let provider =
         json!({"type": "TWILIO", "accountSid": "AC1", "accountToken": "t", "numberFrom": "+15550001"});
     let config = SmsProviderConfig::from_json(&provider).unwrap();
-    let client = SmsClient::with_endpoint(&config, Some(&server.url)).unwrap();
+    let client = SmsClient::with_endpoint(&config, Some(&server.url), &Egress::open()).unwrap();
     assert_eq!(client.send("+4912345", "a & b").await.unwrap().0, 2);
     let request = server.last();
     assert_eq!(request.target, "/2010-04-01/Accounts/AC1/Messages.json");
@@ -55,7 +58,7 @@ async fn twilio_is_told_who_writes_to_whom() {
     );
 
     let server = Server::always(400, json!({"message": "The 'To' number is not valid"})).await;
-    let client = SmsClient::with_endpoint(&config, Some(&server.url)).unwrap();
+    let client = SmsClient::with_endpoint(&config, Some(&server.url), &Egress::open()).unwrap();
     let error = client.send("+4912345", "x").await.unwrap_err();
     assert_eq!(
         error.message,
@@ -110,7 +113,7 @@ async fn smpp_messages_share_a_connection() {
         },
     });
     let config = SendSmsConfig::from_json(&node).unwrap();
-    let client = SmsClient::new(&config.sms_provider_configuration.unwrap()).unwrap();
+    let client = SmsClient::new(&config.sms_provider_configuration.unwrap(), &Egress::open()).unwrap();
     client.send("+4912345", "é").await.unwrap();
     client.send("+4912346", "é").await.unwrap();
     // Both went over one connection, with an answer to each question whether it is alive.
@@ -133,7 +136,7 @@ async fn smpp_pdus_are_those_of_the_specification() {
         "type": "SMPP", "host": "127.0.0.1", "port": port, "systemId": "sys", "password": "secret",
         "sourceAddress": "Field", "destinationTon": 1, "codingScheme": 0,
     });
-    let client = SmsClient::new(&SmsProviderConfig::from_json(&provider).unwrap()).unwrap();
+    let client = SmsClient::new(&SmsProviderConfig::from_json(&provider).unwrap(), &Egress::open()).unwrap();
     client.send("+4912345", "hi").await.unwrap();
     let error = client.send("+4912345", "refuse me").await.unwrap_err();
     assert_eq!(error.message, "message centre answered with status 69");
@@ -164,7 +167,7 @@ async fn azure_hubs_get_a_shared_access_signature() {
     });
     let config = AzureIotHubConfig::from_json(&configuration).unwrap();
     assert!(!format!("{config:?}").contains(&key));
-    let client = AzureIotHubClient::open_at_port(&config, "node", hub.port).unwrap();
+    let client = AzureIotHubClient::open_at_port(&config, "node", hub.port, &Egress::open()).unwrap();
     client
         .send("devices/device-1/messages/events/", "{}")
         .await

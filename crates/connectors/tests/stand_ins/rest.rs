@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::rest::{RestBody, RestClient, RestConfig, RestRequest, RestSettings};
 use fieldline_connectors::{NodeConfig, Outcome, SendError};
 use fieldline_testkit::stand_ins::server::{Server, answer};
@@ -13,6 +14,7 @@ fn client(configuration: &Value) -> RestClient {
     RestClient::new(
         &RestConfig::from_json(configuration).unwrap(),
         &RestSettings::default(),
+        &Egress::open(),
     )
     .unwrap()
 }
@@ -173,7 +175,7 @@ async fn answers_that_are_too_large_or_late_are_failures() {
         max_pending_requests: 0,
         ..RestSettings::default()
     };
-    let busy = RestClient::new(&RestConfig::default(), &settings).unwrap();
+    let busy = RestClient::new(&RestConfig::default(), &settings, &Egress::open()).unwrap();
     let first = send(&busy, &url, "{}");
     tokio::select! {
         biased;
@@ -204,7 +206,7 @@ fn wrong_configurations_name_the_field() {
         assert_eq!(RestConfig::from_json(&configuration).unwrap_err().field(), field);
     }
     let config = RestConfig::from_json(&json!({"maxInMemoryBufferSizeInKb": 25001})).unwrap();
-    let error = RestClient::new(&config, &RestSettings::default()).unwrap_err();
+    let error = RestClient::new(&config, &RestSettings::default(), &Egress::open()).unwrap_err();
     assert_eq!(error.field(), "maxInMemoryBufferSizeInKb");
     let old =
         RestConfig::from_json(&json!({"useRedisQueueForMsgPersistence": false, "proxyPort": "80"})).unwrap();

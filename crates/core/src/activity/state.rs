@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::ActivityEvent;
 use super::course::Course;
+use crate::parted::{PARTS, PartedMap, part_of};
 
 const ACTIVE: &str = "active";
 const LAST_ACTIVITY: &str = "lastActivityTime";
@@ -25,8 +26,11 @@ pub(super) const READ: [&str; 4] = [ACTIVE, LAST_ACTIVITY, INACTIVITY_ALARM, INA
 /// The attributes that say when sessions began and ended.
 pub(super) const SESSIONS: [&str; 2] = [LAST_CONNECT, LAST_DISCONNECT];
 
-/// Room for this many devices is kept, however few are left.
+/// Room for this many devices is kept in the queue, however few are left.
 const KEPT_ROOM: usize = 512;
+
+/// Room for this many devices is kept in a part of those that are watched.
+const KEPT_ROOM_OF_PART: usize = KEPT_ROOM / PARTS;
 
 /// What is known of one device. There is one for each device that is active, so it is kept small.
 #[derive(Debug, Default)]
@@ -209,23 +213,60 @@ impl Judge {
 }
 
 /// The devices that are watched, and who of them waits for being looked at.
-#[derive(Default)]
 pub(super) struct States {
-    by_device: FxHashMap<Subject, State>,
+    by_device: PartedMap<Subject, State>,
+    // How often everyone had begun anew when a part was last looked at; see `renewed`.
+    renewals: [u32; PARTS],
     // Those that have `queued` set. At most one entry a device, but for devices that were deleted and heard again.
     queue: VecDeque<Subject>,
     // Who was told to be inactive, and when; not written yet. Few at a time, so no part of each state.
     told_inactive: FxHashMap<Subject, i64>,
     // When the clock was set, or the program went on after it had been stopped; 0 before that.
     judged_from: i64,
+    // How often that was.
+    renewed: u32,
     // Notices that; nobody looks after it before the program watches devices by itself.
     course: Option<Course>,
 }
 
+impl Default for States {
+    fn default() -> Self {
+        Self {
+            by_device: PartedMap::default(),
+            renewals: [0; PARTS],
+            queue: VecDeque::new(),
+            told_inactive: FxHashMap::default(),
+            judged_from: 0,
+            renewed: 0,
+            course: None,
+        }
+    }
+}
+
 impl States {
+    /// Catches a part up with [`Self::begin_anew`], which itself walks over nobody: whoever was heard in what is now the
+    /// future was heard then.
+    fn renew(&mut self, part: usize) {
+        if std::mem::replace(&mut self.renewals[part], self.renewed) == self.renewed {
+            return;
+        }
+        for state in self.by_device.part_mut(part).values_mut() {
+            state.last_activity = state.last_activity.min(self.judged_from);
+        }
+    }
+
+    /// The part of a device, up to date.
+    fn part_of(&mut self, subject: &Subject) -> &mut FxHashMap<Subject, State> {
+        let part = part_of(subject.entity.id);
+        self.renew(part);
+        self.by_device.part_mut(part)
+    }
+
     /// The state of a device, which is queued.
     pub(super) fn touch(&mut self, subject: Subject) -> &mut State {
-        let state = self.by_device.entry(subject).or_default();
+        let part = part_of(subject.entity.id);
+        self.renew(part);
+        let state = self.by_device.part_mut(part).entry(subject).or_default();
         if !state.queued {
             state.queued = true;
             self.queue.push_back(subject);
@@ -242,7 +283,7 @@ impl States {
 
     /// The state of a device, if it is watched.
     pub(super) fn get_mut(&mut self, subject: &Subject) -> Option<&mut State> {
-        self.by_device.get_mut(subject)
+        self.part_of(subject).get_mut(subject)
     }
 
     /// Watches a device that lists show as active.
@@ -252,19 +293,25 @@ impl States {
 
     /// Forgets a device.
     pub(super) fn remove(&mut self, subject: &Subject) {
-        self.by_device.remove(subject);
+        self.by_device.of_mut(subject).remove(subject);
         self.told_inactive.remove(subject);
     }
 
-    /// Forgets the devices of a tenant.
-    pub(super) fn remove_tenant(&mut self, tenant: TenantId) {
-        self.told_inactive.retain(|subject, _| subject.tenant != tenant);
-        self.by_device.retain(|subject, _| subject.tenant != tenant);
+    /// Forgets the devices of a tenant that are in a part.
+    pub(super) fn remove_tenant(&mut self, tenant: TenantId, part: usize) {
+        let devices = self.by_device.part_mut(part);
+        devices.retain(|subject, _| {
+            let stays = subject.tenant != tenant;
+            if !stays {
+                self.told_inactive.remove(subject);
+            }
+            stays
+        });
     }
 
     /// What is stored of a device was changed by somebody else: reads it again before it is looked at.
     pub(super) fn outdate(&mut self, subject: Subject) {
-        if let Some(state) = self.by_device.get_mut(&subject) {
+        if let Some(state) = self.get_mut(&subject) {
             state.revision = state.revision.wrapping_add(1);
             state.read = false;
             self.touch(subject);
@@ -284,13 +331,13 @@ impl States {
             .queue
             .drain(..count)
             .filter(|subject| {
-                by_device.get_mut(subject).is_some_and(|state| {
+                by_device.of_mut(subject).get_mut(subject).is_some_and(|state| {
                     let has_news = state.has_news() || told_inactive.contains_key(subject);
                     std::mem::take(&mut state.queued) && (has_news || !only_news)
                 })
             })
             .collect();
-        if has_spare_room(self.queue.len(), self.queue.capacity()) {
+        if has_spare_room(self.queue.len(), self.queue.capacity(), KEPT_ROOM) {
             self.queue.shrink_to(KEPT_ROOM.max(2 * self.queue.len()));
         }
         taken
@@ -300,7 +347,7 @@ impl States {
     /// is stored of them is read again.
     pub(super) fn put_back(&mut self, subjects: &[Subject]) {
         for subject in subjects {
-            if let Some(state) = self.by_device.get_mut(subject) {
+            if let Some(state) = self.get_mut(subject) {
                 state.read = false;
                 state.listed = None;
                 self.touch(*subject);
@@ -311,6 +358,7 @@ impl States {
     /// If what is stored of a device has to be read: the revision it is read for, and whether lists show it as active.
     pub(super) fn unread(&self, subject: &Subject) -> Option<(u32, Option<bool>)> {
         self.by_device
+            .of(subject)
             .get(subject)
             .filter(|state| !state.read)
             .map(|state| (state.revision, state.listed))
@@ -335,9 +383,7 @@ impl States {
     /// The clock was set, or nobody could be heard for a while: everyone has their whole time-out from now on.
     pub(super) fn begin_anew(&mut self, now: i64) {
         self.judged_from = now;
-        for state in self.by_device.values_mut() {
-            state.last_activity = state.last_activity.min(now);
-        }
+        self.renewed = self.renewed.wrapping_add(1);
     }
 
     fn judge(&self, known_until: i64, default_timeout_ms: i64) -> Judge {
@@ -348,11 +394,13 @@ impl States {
         }
     }
 
-    /// Queues the devices whose time-out has passed.
-    pub(super) fn find_silent(&mut self, known_until: i64, default_timeout_ms: i64) {
+    /// Queues the devices of a part whose time-out has passed.
+    pub(super) fn find_silent(&mut self, part: usize, known_until: i64, default_timeout_ms: i64) {
+        self.renew(part);
         let judge = self.judge(known_until, default_timeout_ms);
         let silent: Vec<_> = self
             .by_device
+            .part_mut(part)
             .iter()
             .filter(|(_, state)| state.read && state.active && !judge.takes_for_alive(state))
             .map(|(subject, _)| *subject)
@@ -364,7 +412,7 @@ impl States {
 
     /// What is to be written of the devices. One that was outdated since it was read is queued, and left for later.
     pub(super) fn settle(
-        &self,
+        &mut self,
         part: &[Subject],
         now: i64,
         known_until: i64,
@@ -373,8 +421,9 @@ impl States {
         let judge = self.judge(known_until, default_timeout_ms);
         part.iter()
             .filter_map(|subject| {
-                let state = self.by_device.get(subject).filter(|state| state.read)?;
-                Some(state.settle(*subject, now, &judge, self.told_inactive.get(subject).copied()))
+                let told = self.told_inactive.get(subject).copied();
+                let state = self.part_of(subject).get(subject).filter(|state| state.read)?;
+                Some(state.settle(*subject, now, &judge, told))
             })
             .collect()
     }
@@ -387,32 +436,35 @@ impl States {
             {
                 self.told_inactive.remove(&settled.subject);
             }
-            if let Some(state) = self.by_device.get_mut(&settled.subject) {
-                state.written(settled);
-                if !state.active && !state.queued {
-                    self.by_device.remove(&settled.subject);
-                }
+            let part = self.part_of(&settled.subject);
+            let Some(state) = part.get_mut(&settled.subject) else {
+                continue;
+            };
+            state.written(settled);
+            if !state.active && !state.queued {
+                part.remove(&settled.subject);
             }
-        }
-        if has_spare_room(self.by_device.len(), self.by_device.capacity()) {
-            self.by_device.shrink_to(KEPT_ROOM.max(2 * self.by_device.len()));
+            if has_spare_room(part.len(), part.capacity(), KEPT_ROOM_OF_PART) {
+                part.shrink_to(KEPT_ROOM_OF_PART.max(2 * part.len()));
+            }
         }
     }
 
     #[cfg(test)]
     pub(super) fn watched(&self) -> usize {
-        self.by_device.len()
+        self.by_device.parts().map(FxHashMap::len).sum()
     }
 
     /// How many devices there is room for, watched and queued.
     #[cfg(test)]
     pub(super) fn room(&self) -> (usize, usize) {
-        (self.by_device.capacity(), self.queue.capacity())
+        let watched = self.by_device.parts().map(FxHashMap::capacity).sum();
+        (watched, self.queue.capacity())
     }
 }
 
 /// Whether a crowd has left room behind that is worth giving back.
-const fn has_spare_room(len: usize, capacity: usize) -> bool {
-    let needed = if len > KEPT_ROOM { len } else { KEPT_ROOM };
+const fn has_spare_room(len: usize, capacity: usize, kept: usize) -> bool {
+    let needed = if len > kept { len } else { kept };
     capacity > 4 * needed
 }

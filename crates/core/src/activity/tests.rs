@@ -198,6 +198,35 @@ async fn devices_that_were_active_are_watched_although_reading_them_failed_at_fi
 }
 
 #[tokio::test]
+async fn devices_that_were_active_are_taken_up_in_pieces() {
+    let world = World::new();
+    for number in 0..2_500 {
+        let device = world.stores.add_device(&number.to_string());
+        world.stores.set_listed(device, number % 25 != 0);
+    }
+    let reads = Arc::new(AtomicUsize::new(0));
+    let (counted, tracker) = (reads.clone(), world.tracker.clone());
+    world.stores.watch(move |call| {
+        if matches!(call, Call::ListActive) {
+            counted.fetch_add(1, Ordering::SeqCst);
+            assert!(tracker.states.lock().queued() <= 1_000, "one piece at a time");
+        }
+        Ok(())
+    });
+    let mut place = Restoration::default();
+    while world.tracker.restore(&mut place).await.expect("the store serves") {
+        assert!(world.tracker.write_changes(false, || false).await);
+    }
+    assert_eq!(
+        reads.load(Ordering::SeqCst),
+        3,
+        "no count, no walk over what was read"
+    );
+    // None of them was heard, so all were looked at once, and are inactive.
+    assert_eq!(world.tracker.states.lock().watched(), 0);
+}
+
+#[tokio::test]
 async fn a_device_that_does_not_exist_is_forgotten() {
     let world = World::new();
     world

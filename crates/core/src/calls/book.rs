@@ -1,6 +1,6 @@
 //! The calls that wait for a device to take or answer them, in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fieldline_model::entity::RpcStatus;
@@ -84,6 +84,8 @@ pub(super) struct Pending {
     answer_by: Option<i64>,
     retries: u32,
     tried: u32,
+    /// When it is looked at next, as the book has noted it; milliseconds.
+    due: i64,
 }
 
 impl Pending {
@@ -119,6 +121,36 @@ impl Pending {
         is_news
     }
 
+    /// Notes that one of its times is over. `None` where that makes no difference.
+    fn pass(&mut self, now_ms: i64, sends_all: bool) -> Option<Passed> {
+        let is_over = |until: Option<i64>| until.is_some_and(|until| until <= now_ms);
+        if self.call.expires_ms <= now_ms {
+            return Some(Passed::Over(Why::Expired));
+        }
+        if is_over(self.answer_by) {
+            return Some(Passed::Over(Why::Unanswered));
+        }
+        if !is_over(self.ack_by) {
+            return None;
+        }
+        self.ack_by = None;
+        if sends_all && !self.call.persistent {
+            return None;
+        }
+        self.is_under_way = sends_all;
+        if self.tried >= self.retries {
+            return Some(Passed::Over(Why::GivenUp));
+        }
+        self.tried += 1;
+        Some(Passed::Again)
+    }
+
+    /// The first of its times to be over.
+    fn next_due(&self) -> i64 {
+        let times = [self.ack_by, self.answer_by].into_iter().flatten();
+        times.fold(self.call.expires_ms, i64::min)
+    }
+
     /// How long it is, bytes.
     fn load(&self) -> Load {
         Load::one(self.call.weight())
@@ -143,6 +175,8 @@ pub(super) struct Book {
     devices: FxHashMap<DeviceId, Calls>,
     tenants: FxHashMap<TenantId, Load>,
     load: Load,
+    /// When which call is to be looked at, the first first.
+    due: BTreeSet<(i64, DeviceId, i32)>,
     last: i32,
     /// Devices whose further calls are in the store.
     stored: FxHashSet<Subject>,
@@ -168,6 +202,7 @@ impl Book {
             devices: FxHashMap::default(),
             tenants: FxHashMap::default(),
             load: Load::default(),
+            due: BTreeSet::new(),
             last: number.max(0),
             stored: FxHashSet::default(),
             all_may_be_stored: false,
@@ -212,7 +247,8 @@ impl Book {
         if calls.by_number.contains_key(&call.number) {
             return false;
         }
-        let (tenant, number) = (call.tenant, call.number);
+        let (tenant, number, due) = (call.tenant, call.number, call.expires_ms);
+        self.due.insert((due, call.device, number));
         let pending = Pending {
             caller,
             is_ready,
@@ -224,6 +260,7 @@ impl Book {
             answer_by: None,
             retries: retries.unwrap_or(self.max_retries).min(self.max_retries),
             tried: 0,
+            due,
             call,
         };
         let more = pending.load();
@@ -239,9 +276,25 @@ impl Book {
         self.devices.get_mut(&device)?.by_number.get_mut(&number)
     }
 
+    /// Changes the times of a call, and notes when it is to be looked at then. `None` where it is not there.
+    fn with_times<T>(&mut self, call: &DeviceCall, change: impl FnOnce(&mut Pending) -> T) -> Option<T> {
+        let (device, number) = (call.device, call.number);
+        let calls = self.devices.get_mut(&device)?;
+        let pending = calls.by_number.get_mut(&number)?;
+        let changed = change(pending);
+        let due = pending.next_due();
+        let before = std::mem::replace(&mut pending.due, due);
+        if before != due {
+            self.due.remove(&(before, device, number));
+            self.due.insert((due, device, number));
+        }
+        Some(changed)
+    }
+
     pub(super) fn remove(&mut self, device: DeviceId, number: i32) -> Option<Pending> {
         let calls = self.devices.get_mut(&device)?;
         let removed = calls.by_number.remove(&number)?;
+        self.due.remove(&(removed.due, device, number));
         let less = removed.load();
         calls.load = calls.load.minus(less);
         if calls.by_number.is_empty() {
@@ -270,23 +323,24 @@ impl Book {
     pub(super) fn await_acknowledgement(&mut self, call: &DeviceCall, since_ms: Option<i64>) -> bool {
         let after = |since_ms: i64| since_ms.saturating_add(self.acknowledge_ms);
         let by = since_ms.map(|since_ms| after(since_ms).min(call.expires_ms));
-        let Some(pending) = self.get(call.device, call.number) else {
-            return false;
-        };
-        pending.taken();
-        // Another connection's time, if there is one, still counts.
-        if !pending.delivered && (by.is_some() || pending.ack_by.is_none()) {
-            pending.ack_by = by;
-        }
-        pending.is_news(RpcStatus::Sent)
+        let is_news = self.with_times(call, |pending| {
+            pending.taken();
+            // Another connection's time, if there is one, still counts.
+            if !pending.delivered && (by.is_some() || pending.ack_by.is_none()) {
+                pending.ack_by = by;
+            }
+            pending.is_news(RpcStatus::Sent)
+        });
+        is_news.unwrap_or(false)
     }
 
     /// Nobody waits any longer for the device to acknowledge a call.
     pub(super) fn give_up(&mut self, call: &DeviceCall, now_ms: i64) {
-        let pending = self.get(call.device, call.number);
-        if let Some(pending) = pending.filter(|pending| !pending.delivered) {
-            pending.ack_by = Some(now_ms);
-        }
+        self.with_times(call, |pending| {
+            if !pending.delivered {
+                pending.ack_by = Some(now_ms);
+            }
+        });
     }
 
     /// No session has a call any more, unless the device has acknowledged it. Returns whether that is so.
@@ -300,16 +354,16 @@ impl Book {
     pub(super) fn acknowledged(&mut self, call: &DeviceCall, now_ms: i64) -> bool {
         let waits = self.strategy == SubmitStrategy::SequentialOnResponseFromDevice;
         let by = waits.then(|| now_ms.saturating_add(self.response_ms));
-        let Some(pending) = self.get(call.device, call.number) else {
-            return false;
-        };
-        pending.taken();
-        pending.ack_by = None;
-        if !pending.delivered {
-            pending.answer_by = by;
-        }
-        pending.delivered = true;
-        pending.is_news(RpcStatus::Delivered)
+        let is_news = self.with_times(call, |pending| {
+            pending.taken();
+            pending.ack_by = None;
+            if !pending.delivered {
+                pending.answer_by = by;
+            }
+            pending.delivered = true;
+            pending.is_news(RpcStatus::Delivered)
+        });
+        is_news.unwrap_or(false)
     }
 
     /// The calls that the device may have now, in their order.
@@ -336,37 +390,26 @@ impl Book {
     }
 
     /// Takes out what is over, and takes note of devices that have not acknowledged in time. Where all calls are sent at
-    /// once, one that is not persistent just waits for its end.
+    /// once, one that is not persistent just waits for its end. Looks at those alone whose time has come.
     pub(super) fn take_late(&mut self, now_ms: i64) -> Late {
         let mut late = Late::default();
-        let mut over = Vec::new();
-        let persistent_alone = self.is_burst();
-        for pending in self
-            .devices
-            .values_mut()
-            .flat_map(|calls| calls.by_number.values_mut())
+        let sends_all = self.is_burst();
+        while let Some((due, device, number)) = self.due.first().copied()
+            && due <= now_ms
         {
-            let is_over = |until: Option<i64>| until.is_some_and(|until| until <= now_ms);
-            let key = (pending.call.device, pending.call.number);
-            if pending.call.expires_ms <= now_ms {
-                over.push((key, Why::Expired));
-            } else if is_over(pending.answer_by) {
-                over.push((key, Why::Unanswered));
-            } else if is_over(pending.ack_by) {
-                pending.ack_by = None;
-                if persistent_alone && !pending.call.persistent {
+            let Some(call) = self.get(device, number).map(|pending| Arc::clone(&pending.call)) else {
+                self.due.pop_first();
+                continue;
+            };
+            let why = self.with_times(&call, |pending| pending.pass(now_ms, sends_all));
+            let why = match why.flatten() {
+                None => continue,
+                Some(Passed::Again) => {
+                    late.again.push(call);
                     continue;
                 }
-                pending.is_under_way = persistent_alone;
-                if pending.tried < pending.retries {
-                    pending.tried += 1;
-                    late.again.push(pending.call.clone());
-                } else {
-                    over.push((key, Why::GivenUp));
-                }
-            }
-        }
-        for ((device, number), why) in over {
+                Some(Passed::Over(why)) => why,
+            };
             let Some(pending) = self.remove(device, number) else {
                 continue;
             };
@@ -415,6 +458,22 @@ impl Book {
     pub(super) fn is_empty(&self) -> bool {
         self.load.calls == 0
     }
+
+    /// When each call is to be looked at, as the book has noted it, and as the calls say.
+    #[cfg(test)]
+    pub(super) fn due(&self) -> [BTreeSet<(i64, DeviceId, i32)>; 2] {
+        let calls = self.devices.values().flat_map(|calls| calls.by_number.values());
+        let as_they_say = |pending: &Pending| (pending.next_due(), pending.call.device, pending.call.number);
+        [self.due.clone(), calls.map(as_they_say).collect()]
+    }
+}
+
+/// What follows from a time that is over.
+enum Passed {
+    /// The call is sent again.
+    Again,
+    /// It is taken out.
+    Over(Why),
 }
 
 /// Why a call is taken out.

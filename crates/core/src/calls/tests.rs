@@ -1,3 +1,4 @@
+mod due;
 mod handing_over;
 mod order;
 

@@ -9,6 +9,7 @@ use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantProfileId};
 use fieldline_protobuf::Payloads;
 use parking_lot::RwLock;
 
+use super::marks::{Marks, OwnerMark};
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
 use crate::rate_limits::{Exceeded, MessageLimiter, MessageRates};
@@ -186,7 +187,8 @@ pub struct DeviceHandle {
     /// Whether there are limiters, which most have not.
     is_limited: AtomicBool,
     limiters: RwLock<Limiters>,
-    settings: RwLock<Arc<DeviceSettings>>,
+    settings: RwLock<Arc<Marks>>,
+    tenant: Arc<OwnerMark>,
     role: AtomicU8,
     stale: AtomicBool,
     revoked: AtomicBool,
@@ -206,7 +208,7 @@ impl DeviceHandle {
         subject: Subject,
         id: DeviceId,
         times: Arc<MonotonicTimes>,
-        settings: Arc<DeviceSettings>,
+        settings: Arc<Marks>,
         usage: Option<Arc<Usage>>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -216,6 +218,7 @@ impl DeviceHandle {
             usage,
             is_limited: AtomicBool::new(false),
             limiters: RwLock::default(),
+            tenant: Arc::clone(settings.tenant()),
             settings: RwLock::new(settings),
             role: AtomicU8::new(0),
             stale: AtomicBool::new(false),
@@ -309,17 +312,17 @@ impl DeviceHandle {
 
     /// The settings in force.
     pub fn settings(&self) -> Arc<DeviceSettings> {
-        self.settings.read().clone()
+        Arc::clone(&self.settings.read().settings)
     }
 
     /// Whether its settings should be read again: see [`DeviceDirectory::refresh`](super::DeviceDirectory::refresh).
     pub fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Acquire)
+        self.stale.load(Ordering::Acquire) || self.settings.read().is_stale()
     }
 
     /// Whether the device was deleted or its credentials were changed: nothing more is accepted through this handle.
     pub fn is_revoked(&self) -> bool {
-        self.revoked.load(Ordering::Acquire)
+        self.revoked.load(Ordering::Acquire) || self.tenant.has_ended()
     }
 
     pub(super) fn mark(&self, mark: Mark) {
@@ -331,7 +334,7 @@ impl DeviceHandle {
     }
 
     /// Puts settings in force that are known to be current.
-    pub(super) fn renew(&self, settings: Arc<DeviceSettings>, role: Role) {
+    pub(super) fn renew(&self, settings: Arc<Marks>, role: Role) {
         self.role.store(role.bits(), Ordering::Relaxed);
         *self.settings.write() = settings;
         self.stale.store(false, Ordering::Release);

@@ -8,8 +8,10 @@ use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::handle::{DeviceHandle, DeviceSettings, Limiters, Role, meaning};
+use super::marks::{ChangeTable, Maker, MarkBoard, Marks};
 use crate::clock::{MonotonicTimes, SharedClock};
 use crate::events::EntityChange;
+use crate::parted::{PARTS, PartedMap, part_of};
 use crate::rate_limits::{MessageLimiter, MessageRates};
 use crate::usage::ApiUsage;
 
@@ -19,8 +21,11 @@ type ProfileKey = (TenantId, DeviceProfileId);
 /// Profiles whose settings are kept.
 const KEPT_SETTINGS: usize = 4_096;
 
-/// How many changes are remembered for those who were reading when they happened.
+/// How many changes are remembered one by one for those who were reading when they happened; of those before, only what
+/// they were changes of.
 const REMEMBERED: usize = 256;
+/// Room for this many devices is made in a part without looking who is gone.
+const ROOM_OF_PART: usize = 4;
 
 /// A moment between two changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,20 +48,23 @@ pub(super) struct Loaded {
     pub(super) since: Moment,
 }
 
-#[derive(Default)]
 pub(super) struct Index {
-    by_device: FxHashMap<DeviceId, Entry>,
-    prune_at: usize,
-    // What was read of profiles and has not changed since. Their devices share it.
-    settings: FxHashMap<ProfileKey, Arc<DeviceSettings>>,
-    /// What rate limits go by; without it, there are none.
-    clock: Option<SharedClock>,
+    by_device: PartedMap<DeviceId, Entry>,
+    /// For each part, at how many devices it is looked who is gone.
+    prune_at: [usize; PARTS],
+    // What was read of profiles; their devices share it.
+    settings: FxHashMap<ProfileKey, Arc<Marks>>,
+    marks: MarkBoard,
+    /// What rate limits go by.
+    clock: SharedClock,
     /// What is left to the tenants that have rate limits.
     limiters: FxHashMap<TenantId, Arc<MessageLimiter>>,
     /// Where the messages of devices are counted.
     pub(super) usage: Option<Arc<ApiUsage>>,
     changes: u64,
     latest: VecDeque<EntityChange>,
+    /// The earlier ones.
+    earlier: ChangeTable,
 }
 
 struct Entry {
@@ -69,8 +77,16 @@ impl Index {
     /// Nobody yet; rate limits go by the clock.
     pub(super) fn new(clock: SharedClock) -> Self {
         Self {
-            clock: Some(clock),
-            ..Self::default()
+            by_device: PartedMap::default(),
+            prune_at: [ROOM_OF_PART; PARTS],
+            settings: FxHashMap::default(),
+            marks: MarkBoard::default(),
+            clock,
+            limiters: FxHashMap::default(),
+            usage: None,
+            changes: 0,
+            latest: VecDeque::new(),
+            earlier: ChangeTable::default(),
         }
     }
 
@@ -79,8 +95,9 @@ impl Index {
         Moment(self.changes)
     }
 
-    /// Marks the handles that a change concerns.
+    /// Marks the handle that a change concerns, or what the handles of many devices go by.
     pub(super) fn note(&mut self, change: EntityChange) {
+        let number = self.changes + 1;
         let mark = |entry: &Entry| {
             if let Some(handle) = entry.handle.upgrade()
                 && let Some(mark) = meaning(change, handle.subject, handle.id, &handle.settings())
@@ -109,23 +126,23 @@ impl Index {
             EntityChange::DeviceSaved(_, device)
             | EntityChange::DeviceDeleted(_, device)
             | EntityChange::DeviceCredentialsChanged(_, device) => {
-                self.by_device.get(&device).into_iter().for_each(mark);
+                self.by_device.of(&device).get(&device).into_iter().for_each(mark);
+                self.earlier.note(&device, number);
             }
             EntityChange::DeviceProfileChanged(..)
             | EntityChange::TenantProfileChanged(..)
             | EntityChange::TenantSaved(..)
-            | EntityChange::TenantDeleted(..) => self.by_device.values().for_each(mark),
+            | EntityChange::TenantDeleted(..) => {
+                self.marks.note(change, number);
+                if let Some(maker) = Maker::of(change) {
+                    self.earlier.note(&maker, number);
+                }
+            }
         }
         if let EntityChange::TenantDeleted(tenant) = change {
             self.limiters.remove(&tenant);
         }
-        self.settings.retain(|(tenant, profile), settings| match change {
-            EntityChange::DeviceProfileChanged(_, changed) => *profile != changed,
-            EntityChange::TenantProfileChanged(changed) => settings.tenant_profile != changed,
-            EntityChange::TenantSaved(changed) | EntityChange::TenantDeleted(changed) => *tenant != changed,
-            _ => true,
-        });
-        self.changes += 1;
+        self.changes = number;
         if self.latest.len() == REMEMBERED {
             self.latest.pop_front();
         }
@@ -134,19 +151,29 @@ impl Index {
 
     /// Whether nothing has happened since the device was read that concerns it.
     fn is_current(&self, loaded: &Loaded) -> bool {
-        let passed = usize::try_from(self.changes - loaded.since.0).unwrap_or(usize::MAX);
-        passed <= self.latest.len()
-            && self
-                .latest
-                .iter()
-                .rev()
-                .take(passed)
-                .all(|change| meaning(*change, loaded.subject, loaded.id, &loaded.settings).is_none())
+        let Loaded {
+            subject, settings, ..
+        } = loaded;
+        let since = loaded.since.0;
+        let passed = usize::try_from(self.changes - since).unwrap_or(usize::MAX);
+        if passed <= self.latest.len() {
+            let passed = self.latest.iter().rev().take(passed);
+            return passed
+                .map(|change| meaning(*change, *subject, loaded.id, settings))
+                .all(|meaning| meaning.is_none());
+        }
+        let makers = [
+            Maker::Tenant(subject.tenant),
+            Maker::DeviceProfile(settings.profile),
+            Maker::TenantProfile(settings.tenant_profile),
+        ];
+        let changed = |maker: &Maker| self.earlier.has_changed(maker, since);
+        !self.earlier.has_changed(&loaded.id, since) && !makers.iter().any(changed)
     }
 
     /// Whether the last time given out for a device is known, if that matters.
     pub(super) fn knows_times(&self, device: DeviceId) -> bool {
-        self.by_device.contains_key(&device)
+        self.by_device.of(&device).contains_key(&device)
     }
 
     /// The handle of a device, with these settings; a revoked one is replaced. `None` if what was read may be out of date.
@@ -163,29 +190,29 @@ impl Index {
             ..
         } = loaded;
         let settings = self.share(subject.tenant, settings);
-        let known = self.by_device.get(&id);
+        let known = self.by_device.of(&id).get(&id);
         let live = known.and_then(|entry| entry.handle.upgrade());
         if let Some(handle) = live.filter(|handle| !handle.is_revoked() && handle.subject == subject) {
-            self.limit(&handle, &settings, role);
+            self.limit(&handle, &settings.settings, role);
             handle.renew(settings, role);
             return Some(handle);
         }
         let times = match known {
             Some(entry) => entry.times.clone(),
             None => {
-                self.make_room(now_ms);
+                self.make_room(id, now_ms);
                 Arc::new(MonotonicTimes::after(last_ms))
             }
         };
         let usage = self.usage.as_ref().map(|usage| usage.of(subject.tenant));
-        let handle = DeviceHandle::new(subject, id, times.clone(), settings.clone(), usage);
-        self.limit(&handle, &settings, role);
+        let handle = DeviceHandle::new(subject, id, times.clone(), Arc::clone(&settings), usage);
+        self.limit(&handle, &settings.settings, role);
         handle.renew(settings, role);
         let entry = Entry {
             handle: Arc::downgrade(&handle),
             times,
         };
-        self.by_device.insert(id, entry);
+        self.by_device.of_mut(&id).insert(id, entry);
         Some(handle)
     }
 
@@ -194,7 +221,7 @@ impl Index {
         let current = self.is_current(&loaded);
         if current {
             let settings = self.share(loaded.subject.tenant, loaded.settings);
-            self.limit(handle, &settings, loaded.role);
+            self.limit(handle, &settings.settings, loaded.role);
             handle.renew(settings, loaded.role);
         }
         current
@@ -202,7 +229,7 @@ impl Index {
 
     /// Puts the rate limits of settings in force. What is left of limits that have not changed stays.
     fn limit(&mut self, handle: &DeviceHandle, settings: &DeviceSettings, role: Role) {
-        let Some(clock) = &self.clock else { return };
+        let clock = &self.clock;
         let tenant = handle.subject.tenant;
         let follow = |known: Option<Arc<MessageLimiter>>, rates: &MessageRates| {
             if rates.is_none() {
@@ -231,36 +258,41 @@ impl Index {
         handle.limit(limiters);
     }
 
-    /// Forgets the devices that nobody holds a handle of. What is not ahead of the clock cannot be given out twice.
-    fn make_room(&mut self, now_ms: i64) {
-        if self.by_device.len() < self.prune_at {
+    /// Forgets the devices that nobody holds a handle of, in the part that this one is to be in. What is not ahead of the
+    /// clock cannot be given out twice.
+    fn make_room(&mut self, id: DeviceId, now_ms: i64) {
+        let prune_at = &mut self.prune_at[part_of(id.0)];
+        let part = self.by_device.of_mut(&id);
+        if part.len() < *prune_at {
             return;
         }
-        self.by_device
-            .retain(|_, entry| Arc::strong_count(&entry.times) > 1 || entry.times.last() > now_ms);
-        self.prune_at = (self.by_device.len() * 2).max(1_024);
+        part.retain(|_, entry| Arc::strong_count(&entry.times) > 1 || entry.times.last() > now_ms);
+        *prune_at = (part.len() * 2).max(ROOM_OF_PART);
     }
 
     /// The settings of a profile, if they were read and nothing has happened since that concerns them.
     pub(super) fn settings(&self, tenant: TenantId, profile: DeviceProfileId) -> Option<Arc<DeviceSettings>> {
-        self.settings.get(&(tenant, profile)).cloned()
+        let known = self.settings.get(&(tenant, profile))?;
+        (!known.is_stale()).then(|| Arc::clone(&known.settings))
     }
 
     /// The same settings, current ones, shared with other devices of the profile.
-    fn share(&mut self, tenant: TenantId, settings: Arc<DeviceSettings>) -> Arc<DeviceSettings> {
+    fn share(&mut self, tenant: TenantId, settings: Arc<DeviceSettings>) -> Arc<Marks> {
         let key = (tenant, settings.profile);
-        if let Some(known) = self.settings.get(&key).filter(|known| ***known == *settings) {
-            return known.clone();
+        let known = self.settings.get(&key).filter(|known| !known.is_stale());
+        if let Some(known) = known.filter(|known| *known.settings == *settings) {
+            return Arc::clone(known);
         }
         if self.settings.len() >= KEPT_SETTINGS {
             self.settings.clear();
         }
-        self.settings.insert(key, settings.clone());
-        settings
+        let marks = Arc::new(self.marks.attach(tenant, settings, self.changes));
+        self.settings.insert(key, Arc::clone(&marks));
+        marks
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.by_device.len()
+        self.by_device.parts().map(FxHashMap::len).sum()
     }
 }

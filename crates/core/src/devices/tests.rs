@@ -131,6 +131,78 @@ async fn a_profile_is_read_once_for_all_its_devices_until_it_changes() {
     assert_eq!(reads.load(Ordering::SeqCst), 2);
 }
 
+#[tokio::test]
+async fn changes_of_many_other_devices_keep_no_device_out() {
+    let stores = FakeStores::new();
+    let directory = directory(&stores);
+    stores.add_device("one");
+    let (told, tenant) = (directory.clone(), stores.tenant);
+    let find = |call: &Call<'_>| matches!(call, Call::FindCredentials);
+    // With each look-up a thousand others are imported.
+    with_first(&stores, find, usize::MAX, move || {
+        for _ in 0..1_000 {
+            told.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
+        }
+    });
+    assert!(log_in(&directory, "one").await.is_some());
+}
+
+#[tokio::test]
+async fn a_change_among_many_is_not_overlooked() {
+    let stores = FakeStores::new();
+    let directory = directory(&stores);
+    let one = stores.add_device("one");
+    let (told, tenant, profile) = (directory.clone(), stores.tenant, stores.profile);
+    let id = DeviceId(one.entity.id);
+    for change in [
+        EntityChange::DeviceSaved(tenant, id),
+        EntityChange::DeviceProfileChanged(tenant, profile),
+        EntityChange::TenantSaved(tenant),
+    ] {
+        let told = told.clone();
+        let find = |call: &Call<'_>| matches!(call, Call::FindCredentials);
+        let finds = with_first(&stores, find, 1, move || {
+            told.on_change(change);
+            for _ in 0..1_000 {
+                told.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
+            }
+        });
+        directory.known.clear();
+        assert!(log_in(&directory, "one").await.is_some());
+        assert!(finds.load(Ordering::SeqCst) >= 2, "{change:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_concerns_the_devices_of_its_tenant_and_profile_alone() {
+    let stores = FakeStores::new();
+    let directory = directory(&stores);
+    stores.add_device("one");
+    let handle = log_in(&directory, "one").await.expect("it exists");
+    let others = fieldline_model::TenantId::new();
+    for change in [
+        EntityChange::DeviceProfileChanged(stores.tenant, fieldline_model::DeviceProfileId::new()),
+        EntityChange::TenantSaved(others),
+        EntityChange::TenantDeleted(others),
+        EntityChange::TenantProfileChanged(fieldline_model::TenantProfileId::new()),
+    ] {
+        directory.on_change(change);
+        assert!(!handle.is_stale() && !handle.is_revoked(), "{change:?}");
+    }
+    for change in [
+        EntityChange::DeviceProfileChanged(stores.tenant, stores.profile),
+        EntityChange::TenantSaved(stores.tenant),
+        EntityChange::TenantProfileChanged(handle.settings().tenant_profile),
+    ] {
+        directory.on_change(change);
+        assert!(handle.is_stale(), "{change:?}");
+        directory.refresh(&handle).await.expect("the store serves");
+        assert!(!handle.is_stale(), "{change:?}");
+    }
+    directory.on_change(EntityChange::TenantDeleted(stores.tenant));
+    assert!(handle.is_revoked());
+}
+
 /// Asks for more times than milliseconds pass, and checks that they follow those given out before.
 fn pipeline(handle: &DeviceHandle, last: &mut i64) {
     for _ in 0..5_000 {

@@ -141,8 +141,8 @@ impl Tables {
         table
     }
 
-    /// Gives memory back where the tables have outgrown their budget: first columns, then tables, those that were used
-    /// longest ago first.
+    /// Gives memory back where the tables have outgrown their budget: first columns, then tables, of the tenant that has
+    /// most, those that were used longest ago first.
     pub(super) fn trim(&self) {
         let tables: Vec<_> = self
             .tables
@@ -157,12 +157,11 @@ impl Tables {
         if total <= self.budget {
             return;
         }
-        let mut by_use = tables;
-        by_use.sort_by_key(|(_, table)| table.used_ms.load(Ordering::Relaxed));
-        for (key, table) in &by_use {
-            if total <= self.budget {
-                return;
-            }
+        let mut left = tables;
+        while total > self.budget
+            && let Some(at) = first_to_go(&left)
+        {
+            let (key, table) = left.swap_remove(at);
             let Some(mut data) = table.data.try_write() else {
                 continue;
             };
@@ -174,7 +173,7 @@ impl Tables {
             drop(data);
             total -= before.saturating_sub(after).min(total);
             if total > self.budget {
-                self.drop_table(*key);
+                self.drop_table(key);
                 total -= after.min(total);
             }
         }
@@ -221,6 +220,25 @@ impl Tables {
             self.stale(tenant, *kind, None);
         }
     }
+}
+
+type Key = (TenantId, EntityType);
+
+/// Which table goes first.
+fn first_to_go(tables: &[(Key, Arc<Table>)]) -> Option<usize> {
+    let mut by_tenant: FxHashMap<TenantId, usize> = FxHashMap::default();
+    for ((tenant, _), table) in tables {
+        *by_tenant.entry(*tenant).or_default() += table.bytes.load(Ordering::Relaxed);
+    }
+    let (largest, _) = by_tenant
+        .into_iter()
+        .max_by_key(|(tenant, bytes)| (*bytes, *tenant))?;
+    let own = tables
+        .iter()
+        .enumerate()
+        .filter(|(_, ((tenant, _), _))| *tenant == largest);
+    own.min_by_key(|(_, (_, table))| table.used_ms.load(Ordering::Relaxed))
+        .map(|(at, _)| at)
 }
 
 impl ValueListener for Tables {
@@ -313,5 +331,31 @@ impl EntityListener for Tables {
             | Change::AlarmChanged(..)
             | Change::AttributesChanged(..) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tenant_that_has_most_gives_back_first_what_it_has_not_used_for_longest() {
+        let (greedy, modest) = (TenantId::new(), TenantId::new());
+        let tables: Vec<(Key, Arc<Table>)> = [
+            (modest, EntityType::Device, 60, 1),
+            (greedy, EntityType::Device, 50, 9),
+            (greedy, EntityType::Asset, 40, 8),
+        ]
+        .into_iter()
+        .map(|(tenant, kind, bytes, used)| {
+            let table = Table::new(tenant, kind);
+            table.bytes.store(bytes, Ordering::Relaxed);
+            table.used_ms.store(used, Ordering::Relaxed);
+            ((tenant, kind), Arc::new(table))
+        })
+        .collect();
+        assert_eq!(first_to_go(&tables), Some(2));
+        assert_eq!(first_to_go(&tables[..2]), Some(0));
+        assert_eq!(first_to_go(&[]), None);
     }
 }

@@ -3,17 +3,17 @@
 use async_trait::async_trait;
 use fieldline_model::entity::{
     Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity, AssetProfile, Device,
-    EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery,
+    EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery, SetAsideInfo,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AlarmId, AssetProfileId, EntityId, TenantId, UserId};
+use fieldline_model::{AlarmId, AssetProfileId, EntityId, SetAsideId, TenantId, UserId};
 use serde_json::Value;
 
 use super::absent;
 use crate::ports::{
     AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
     DeviceMove, DeviceMoveStore, EntityViewStore, ImportRow, ImportedValues, ProfileStore, RelationEnds,
-    RelationKey, RelationStore, StoreResult,
+    RelationKey, RelationStore, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore, StoreResult,
 };
 
 /// See the module.
@@ -203,6 +203,22 @@ impl DeviceMoveStore for Absent {
         absent()
     }
     async fn forget(&self, _: &DeviceMove) -> StoreResult<()> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl SetAsideStore for Absent {
+    async fn keep(&self, _: &SetAsideRecord, _: SetAsideRoom) -> StoreResult<SetAsideKept> {
+        absent()
+    }
+    async fn get(&self, _: Option<TenantId>, _: SetAsideId) -> StoreResult<Option<SetAsideRecord>> {
+        absent()
+    }
+    async fn list(&self, _: Option<TenantId>, _: &PageLink) -> StoreResult<PageData<SetAsideInfo>> {
+        absent()
+    }
+    async fn delete(&self, _: Option<TenantId>, _: SetAsideId) -> StoreResult<bool> {
         absent()
     }
 }

@@ -7,11 +7,13 @@ use fieldline_model::entity::{
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{ApiKeyId, CustomerId, DashboardId, TenantId, UserId};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::absent;
 use super::absent::Absent;
 use crate::ports::{
-    ApiKeyStore, AuditFilter, AuditStore, DashboardFilter, DashboardStore, SettingsStore, StoreResult,
+    ApiKeyStore, AuditFilter, AuditStore, DashboardFilter, DashboardStore, SettingsStore, SignInStore,
+    StoreResult, TokenFamily,
 };
 
 #[async_trait]
@@ -58,6 +60,9 @@ impl SettingsStore for Absent {
     async fn save_admin(&self, _: AdminSettings) -> StoreResult<AdminSettings> {
         absent()
     }
+    async fn replace_admin(&self, _: AdminSettings, _: &Value) -> StoreResult<Option<AdminSettings>> {
+        absent()
+    }
     async fn of_user(&self, _: UserId, _: UserSettingsType) -> StoreResult<Option<Value>> {
         absent()
     }
@@ -97,6 +102,37 @@ impl ApiKeyStore for Absent {
         absent()
     }
     async fn delete(&self, _: ApiKeyId) -> StoreResult<bool> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl SignInStore for Absent {
+    async fn open(&self, _: &TokenFamily, _: u32) -> StoreResult<()> {
+        absent()
+    }
+    async fn family(&self, _: Uuid) -> StoreResult<Option<TokenFamily>> {
+        absent()
+    }
+    async fn rotate(&self, _: &TokenFamily, _: Uuid) -> StoreResult<bool> {
+        absent()
+    }
+    async fn end(&self, _: Uuid, _: i64, _: i64) -> StoreResult<bool> {
+        absent()
+    }
+    async fn ended(&self, _: i64, _: u32) -> StoreResult<Vec<(Uuid, i64)>> {
+        absent()
+    }
+    async fn purge(&self, _: i64, _: i64) -> StoreResult<u64> {
+        absent()
+    }
+    async fn sources(&self, _: UserId) -> StoreResult<Vec<String>> {
+        absent()
+    }
+    async fn note_source(&self, _: UserId, _: &str, _: i64, _: u32) -> StoreResult<()> {
+        absent()
+    }
+    async fn forget_sources(&self, _: UserId) -> StoreResult<()> {
         absent()
     }
 }

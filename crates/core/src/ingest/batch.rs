@@ -2,7 +2,7 @@
 
 use fieldline_model::Subject;
 use fieldline_model::kv::Corrupt;
-use fieldline_model::record::{Record, RecordBody, foreign_version, rows, split};
+use fieldline_model::record::{Record, RecordBody, diverted, foreign_version, rows, split};
 use tracing::error;
 
 use super::metrics;
@@ -41,7 +41,8 @@ impl<'a> Batch<'a> {
             }
             match record.and_then(decode) {
                 Ok(record) => {
-                    if !matches!(record.body, RecordBody::Message(_)) {
+                    // What was diverted was heard when it was first read.
+                    if !matches!(record.body, RecordBody::Message(_) | RecordBody::Diverted(_)) {
                         batch.heard.push((record.subject, record.received_ms));
                     }
                     batch.readable.push((Offset(at), record));
@@ -60,7 +61,15 @@ impl<'a> Batch<'a> {
 
 fn decode(bytes: &[u8]) -> Result<Record<'_>, Corrupt> {
     let record = Record::decode(bytes)?;
-    if let RecordBody::Telemetry { rows: bytes, .. } = record.body {
+    let body = match record.body {
+        RecordBody::Diverted(bytes) => {
+            diverted::decode(record.subject, record.received_ms, bytes)?
+                .record
+                .body
+        }
+        body => body,
+    };
+    if let RecordBody::Telemetry { rows: bytes, .. } = body {
         rows(bytes).try_for_each(|row| row.map(drop))?;
     }
     Ok(record)

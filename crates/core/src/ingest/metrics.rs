@@ -6,6 +6,7 @@ pub(super) const RECORDS: &str = "fieldline_ingest_records_total";
 pub(super) const POINTS: &str = "fieldline_ingest_points_total";
 pub(super) const UNREADABLE: &str = "fieldline_ingest_unreadable_records_total";
 pub(super) const REFUSED: &str = "fieldline_ingest_refused_records_total";
+pub(super) const REFUSED_PUSHES: &str = "fieldline_ingest_refused_pushes_total";
 pub(super) const FAILED_APPLIES: &str = "fieldline_ingest_failed_applies_total";
 pub(super) const APPLY_SECONDS: &str = "fieldline_ingest_apply_seconds";
 pub(super) const LAG_RECORDS: &str = "fieldline_ingest_lag_records";
@@ -22,6 +23,10 @@ pub fn describe() {
     describe_counter!(
         REFUSED,
         "Journal records that the store refused for good and that were given up"
+    );
+    describe_counter!(
+        REFUSED_PUSHES,
+        "Messages of rule chains and other parts of the platform that the journal had no room for"
     );
     describe_counter!(
         FAILED_APPLIES,

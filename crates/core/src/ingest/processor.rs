@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use fieldline_model::Subject;
-use fieldline_model::record::{Record, RecordBody, rows};
+use fieldline_model::record::{Record, RecordBody, diverted, rows};
 use tracing::{error, warn};
 
 use super::metrics;
@@ -327,6 +327,11 @@ fn collect<'a>(record: &Record<'a>, effects: &mut Effects<'a>) {
                 values,
             };
             effects.attributes.push(AttributeEffect::from(row));
+        }
+        RecordBody::Diverted(bytes) => {
+            if let Ok(inner) = diverted::decode(record.subject, record.received_ms, bytes) {
+                collect(&inner.record, effects);
+            }
         }
         RecordBody::Message(_) => {}
     }

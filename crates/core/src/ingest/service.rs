@@ -15,10 +15,17 @@ use super::processor::Processors;
 use super::worker::Worker;
 use super::{Options, Uplink, metrics};
 use crate::activity::ActivityTracker;
+use crate::in_hand::InHand;
 use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, QueueId, StoreError, StoreResult};
+use crate::set_aside::SetAside;
 
 /// Consumer group of the ingest workers.
 const GROUP: &str = "ingest";
+/// Bytes that workers of a slow queue take at a time.
+const SLOW_BATCH: usize = 256 << 10;
+/// How far the threads of a slow queue stand back.
+#[cfg(target_os = "linux")]
+const SLOW_NICENESS: i32 = 10;
 
 /// Where the effects of records go.
 #[derive(Clone)]
@@ -29,6 +36,25 @@ pub struct IngestStores {
     pub activity: Arc<ActivityTracker>,
     /// What happens to the records on their way.
     pub processors: Processors,
+}
+
+/// What ingest does about records that the process dies of.
+#[derive(Clone)]
+pub struct Crashes {
+    /// What is in hand, and what was when the process before died.
+    pub in_hand: Arc<InHand>,
+    /// Where records go that are not tried again.
+    pub set_aside: Option<Arc<SetAside>>,
+}
+
+impl Default for Crashes {
+    /// Nothing is noted and nothing suspected.
+    fn default() -> Self {
+        Self {
+            in_hand: InHand::nowhere(),
+            set_aside: None,
+        }
+    }
 }
 
 /// Why ingest did not start.
@@ -58,6 +84,24 @@ enum Role {
     Keeper,
 }
 
+/// How the workers of a queue go about it.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// Bytes of records that they take at a time.
+    max_bytes: usize,
+    /// All other threads come first.
+    yields: bool,
+}
+
+/// Lets all threads of normal priority come before this one.
+fn yield_to_others() {
+    // Of Linux: elsewhere a priority is the whole program's.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, SLOW_NICENESS) {
+        warn!(%error, "cannot lower the priority of a thread");
+    }
+}
+
 /// Told who was heard, and when.
 pub(super) type Heard = Box<dyn Fn(&[(Subject, i64)]) + Send + Sync>;
 
@@ -75,8 +119,12 @@ pub(super) struct Shared {
     to_replay: Mutex<HashMap<Partition, Offset>>,
     /// Queues that the store is in line with.
     prepared: Mutex<HashSet<QueueId>>,
+    /// How the journal names the queues.
+    names: Mutex<HashMap<QueueId, Arc<str>>>,
+    pub(super) crashes: Crashes,
     checkpointed: Notify,
     failure: Mutex<Option<String>>,
+    begun: watch::Sender<bool>,
     stop: watch::Sender<bool>,
 }
 
@@ -84,13 +132,25 @@ impl IngestService {
     /// Brings the store in line with the journal, for this queue and all others that the uplink knows, then starts the
     /// workers of this one and the thread that makes checkpoints. Nothing may be appended before.
     pub async fn start(uplink: &Uplink, stores: IngestStores, options: &Options) -> Result<Self, StartError> {
+        let service = Self::start_after(Crashes::default(), uplink, stores, options).await?;
+        service.begin();
+        Ok(service)
+    }
+
+    /// The same where the process before may have died of a record. The workers wait for [`begin`](Self::begin).
+    pub async fn start_after(
+        crashes: Crashes,
+        uplink: &Uplink,
+        stores: IngestStores,
+        options: &Options,
+    ) -> Result<Self, StartError> {
         let activity = stores.activity;
         let tracker = activity.clone();
         let heard = Box::new(move |heard: &[(Subject, i64)]| activity.heard_all(heard));
         let behind = Box::new(move |time| tracker.is_behind(time));
         Self::start_with(
             uplink,
-            (stores.store, stores.processors),
+            (stores.store, stores.processors, crashes),
             (heard, behind),
             options,
         )
@@ -99,26 +159,31 @@ impl IngestService {
 
     pub(super) async fn start_with(
         uplink: &Uplink,
-        (store, processors): (Arc<dyn IngestStore>, Processors),
+        (store, processors, crashes): (Arc<dyn IngestStore>, Processors, Crashes),
         (heard, behind): (Heard, Behind),
         options: &Options,
     ) -> Result<Self, StartError> {
         let service = Self {
             threads: Mutex::default(),
-            shared: Arc::new(Shared::new(uplink, store, heard)),
+            shared: Arc::new(Shared::new(uplink, store, heard, crashes)),
             max_bytes: options.batch.as_usize().max(1),
         };
         // Workers put messages into other queues: all of them have to be as they were until then.
         for queue in uplink.all() {
             service.shared.prepare(&queue).await?;
         }
-        service.work_on("ingest", uplink, processors, options.workers)?;
+        service.work_on("ingest", uplink, processors, options.workers, service.pace())?;
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
         service.spawn("checkpoint".to_owned(), Role::Keeper, || checkpoints)?;
         let lag = lag::watch(service.shared.clone(), behind);
         service.spawn("lag-watch".to_owned(), Role::Keeper, || lag)?;
         Ok(service)
+    }
+
+    /// Lets the workers take records, now that whoever has to be able to do something about them can.
+    pub fn begin(&self) {
+        self.shared.begun.send_replace(true);
     }
 
     /// Starts workers of a further queue. Nothing may have been appended to it since the program started, unless the uplink
@@ -131,7 +196,24 @@ impl IngestService {
         workers: u16,
     ) -> Result<(), StartError> {
         self.shared.prepare(uplink).await?;
-        self.work_on(name, uplink, processors, workers)
+        self.work_on(name, uplink, processors, workers, self.pace())
+    }
+
+    /// The same for a queue of what may take long: its workers take fewer records at a time, and the processor only where
+    /// nobody else wants it.
+    pub async fn add_slow_queue(
+        &self,
+        name: &str,
+        uplink: &Uplink,
+        processors: Processors,
+        workers: u16,
+    ) -> Result<(), StartError> {
+        self.shared.prepare(uplink).await?;
+        let pace = Pace {
+            max_bytes: self.max_bytes.min(SLOW_BATCH),
+            yields: true,
+        };
+        self.work_on(name, uplink, processors, workers, pace)
     }
 
     /// Whether a queue holds records that are not stored yet, or something is kept for it.
@@ -149,23 +231,61 @@ impl IngestService {
         Ok(false)
     }
 
+    /// Tells the journal that nobody needs the records of a queue any more, which has no workers and
+    /// [holds nothing](Self::holds_something). Its own positions may be older than the store's, and as long as they are, it
+    /// keeps the records, and all that came to any queue after them.
+    ///
+    /// # Errors
+    /// The journal could not take note of it, or the store failed.
+    pub async fn release(&self, uplink: &Uplink) -> Result<(), StartError> {
+        let consumers = uplink.journal().subscribe(uplink.queue(), GROUP, 1)?;
+        for mut consumer in consumers {
+            for partition in partitions(uplink) {
+                // The store's may lie beyond the end of a journal that has lost it.
+                let stored = self.shared.store.resume_position(partition).await?;
+                if let Some(stored) = stored {
+                    let end = uplink.journal().end(partition);
+                    consumer.commit(partition, stored.min(end)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn work_on(
         &self,
         name: &str,
         uplink: &Uplink,
         processors: Processors,
         workers: u16,
+        pace: Pace,
     ) -> Result<(), StartError> {
         let consumers = uplink
             .journal()
             .subscribe(uplink.queue(), GROUP, workers.max(1))?;
         for (index, consumer) in consumers.into_iter().enumerate() {
-            let (shared, processors, max_bytes) = (self.shared.clone(), processors.clone(), self.max_bytes);
+            let (shared, processors) = (self.shared.clone(), processors.clone());
             // The processor is made on the thread that it stays on.
-            let work = move || Worker::new(shared, consumer, processors()).run(max_bytes);
+            let work = move || async move {
+                if pace.yields {
+                    yield_to_others();
+                }
+                if shared.begun().await.is_ok() {
+                    Worker::new(shared, consumer, processors())
+                        .run(pace.max_bytes)
+                        .await;
+                }
+            };
             self.spawn(format!("{name}-{index}"), Role::Worker, work)?;
         }
         Ok(())
+    }
+
+    fn pace(&self) -> Pace {
+        Pace {
+            max_bytes: self.max_bytes,
+            yields: false,
+        }
     }
 
     /// Runs a future on a thread of its own, because stores may block.
@@ -214,6 +334,9 @@ impl IngestService {
     /// stored by then is when the program starts again.
     pub fn stop(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
+        if !*self.shared.begun.borrow() {
+            self.shared.stop.send_replace(true);
+        }
         let is_working = |service: &Self| {
             let threads = service.threads.lock();
             let mut workers = threads.iter().filter(|(role, _)| *role == Role::Worker);
@@ -223,11 +346,14 @@ impl IngestService {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.shared.stop.send_replace(true);
+        self.shared.crashes.in_hand.end();
         for (_, thread) in std::mem::take(&mut *self.threads.lock()) {
             if thread.join().is_err() {
                 error!("an ingest thread has panicked");
             }
         }
+        // Once more, now that nobody notes anything: one of them may have done so meanwhile.
+        self.shared.crashes.in_hand.end();
     }
 }
 
@@ -244,8 +370,9 @@ impl Drop for PanicGuard {
                 "the thread {} has panicked, the program needs a restart",
                 self.thread
             );
+            // Noted before it is told: a panic in a destructor ends the process.
+            *self.shared.failure.lock() = Some(failure.clone());
             error!(%failure, "ingest has failed");
-            *self.shared.failure.lock() = Some(failure);
         }
     }
 }
@@ -270,7 +397,7 @@ async fn rewind_what_was_lost(uplink: &Uplink, store: &dyn IngestStore) -> Store
 }
 
 impl Shared {
-    pub(super) fn new(uplink: &Uplink, store: Arc<dyn IngestStore>, heard: Heard) -> Self {
+    pub(super) fn new(uplink: &Uplink, store: Arc<dyn IngestStore>, heard: Heard, crashes: Crashes) -> Self {
         let journal = uplink.journal().clone();
         Self {
             store,
@@ -280,8 +407,11 @@ impl Shared {
             durable: Mutex::default(),
             to_replay: Mutex::default(),
             prepared: Mutex::default(),
+            names: Mutex::default(),
+            crashes,
             checkpointed: Notify::new(),
             failure: Mutex::default(),
+            begun: watch::Sender::new(false),
             stop: watch::Sender::new(false),
         }
     }
@@ -292,12 +422,28 @@ impl Shared {
             return Ok(());
         }
         rewind_what_was_lost(uplink, self.store.as_ref()).await?;
+        let in_hand = &self.crashes.in_hand;
+        for partition in partitions(uplink) {
+            in_hand.ends_at(partition, self.journal.end(partition));
+            if let Some(stored) = self.store.resume_position(partition).await? {
+                in_hand.passed(partition, stored);
+            }
+        }
+        let name = uplink.stored_name().clone();
+        self.names.lock().insert(uplink.queue(), name);
         self.prepared.lock().insert(uplink.queue());
         let ends = partitions(uplink).map(|partition| (partition, self.journal.end(partition)));
         self.to_replay
             .lock()
             .extend(ends.filter(|(_, end)| *end > Offset(0)));
         Ok(())
+    }
+
+    /// How the journal names a queue.
+    pub(super) fn name_of(&self, queue: QueueId) -> Arc<str> {
+        let names = self.names.lock();
+        let known = names.get(&queue).cloned();
+        known.unwrap_or_else(|| queue.0.to_string().into())
     }
 
     /// Notes that everything before a position is stored.
@@ -336,6 +482,15 @@ impl Shared {
             .collect()
     }
 
+    /// Notes that everything before these positions is stored durably.
+    pub(super) fn note_durable(&self, positions: Vec<(Partition, Offset)>) {
+        for (partition, position) in &positions {
+            // Not as soon as it is stored: what comes again after another death is to be as suspected as it was.
+            self.crashes.in_hand.passed(*partition, *position);
+        }
+        self.durable.lock().extend(positions);
+    }
+
     /// How far a partition is stored durably, as of the last checkpoint.
     pub(super) fn durable(&self, partition: Partition) -> Option<Offset> {
         self.durable.lock().get(&partition).copied()
@@ -344,6 +499,16 @@ impl Shared {
     /// Waits for the next checkpoint.
     pub(super) async fn checkpointed(&self) {
         self.checkpointed.notified().await;
+    }
+
+    /// Waits until workers may begin.
+    async fn begun(&self) -> Result<(), Stopping> {
+        let mut begun = self.begun.subscribe();
+        tokio::select! {
+            // The sender lives in `self`, so waiting fails never.
+            _ = begun.wait_for(|begun| *begun) => Ok(()),
+            () = self.stopped() => Err(Stopping),
+        }
     }
 
     /// Waits until the program stops.
@@ -369,7 +534,7 @@ async fn make_checkpoints(shared: Arc<Shared>, every: Duration) {
         let stopping = shared.pause(every).await.is_err();
         match shared.store.checkpoint().await {
             Ok(positions) => {
-                shared.durable.lock().extend(positions);
+                shared.note_durable(positions);
                 shared.checkpointed.notify_waiters();
             }
             Err(error) => warn!(%error, "checkpoint failed, the journal keeps what it covers"),

@@ -1,5 +1,6 @@
 //! Workers over a journal and a store in memory.
 
+mod deaths;
 mod fakes;
 
 use std::sync::Arc;
@@ -10,12 +11,13 @@ use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, Subject, TenantId};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use self::fakes::{FakeJournal, FakeStore, LARGEST_APPEND, record};
 use super::processor::{Applier, Delivered, Direct, Processor};
 use super::service::{Heard, Shared, Stopping};
 use super::worker::Worker;
-use super::{IngestService, Options, Uplink};
+use super::{Crashes, IngestService, Options, PUSH_PATIENCE, Uplink};
 use crate::ports::{AppendError, Effects, Journal, Offset, Partition, QueueId, StoreErrorKind};
 
 const FIRST: Partition = Partition {
@@ -38,9 +40,35 @@ async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) {
 
 async fn run_with(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>, processor: Box<dyn Processor>) {
     let uplink = uplink(journal);
-    let shared = Arc::new(Shared::new(&uplink, store.clone(), Box::new(|_| {})));
+    let shared = Arc::new(Shared::new(
+        &uplink,
+        store.clone(),
+        Box::new(|_| {}),
+        Crashes::default(),
+    ));
     let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
     Worker::new(shared, consumer, processor).run(1 << 20).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_of_the_platform_waits_for_room_but_not_for_ever() {
+    let journal = FakeJournal::holding(&[]);
+    let uplink = uplink(&journal);
+    let subject = Subject::device(TenantId::new(), DeviceId::new());
+    let mut batch = RecordBatch::new();
+    batch.push(b"message");
+    journal.set_busy(true);
+    let begun = Instant::now();
+    let refused = uplink.push(begun + PUSH_PATIENCE, subject, &batch).await;
+    assert_eq!(refused.err(), Some(AppendError::Busy));
+    assert!(begun.elapsed() >= PUSH_PATIENCE && begun.elapsed() < 2 * PUSH_PATIENCE);
+
+    let deadline = Instant::now() + PUSH_PATIENCE;
+    let (pushed, ()) = tokio::join!(uplink.push_durably(deadline, subject, &batch), async {
+        tokio::time::sleep(PUSH_PATIENCE / 2).await;
+        journal.set_busy(false);
+    });
+    assert_eq!(pushed, Ok(()));
 }
 
 #[tokio::test]
@@ -49,12 +77,13 @@ async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
     let store = FakeStore::standing_at(&[(FIRST, 10), (SECOND, 1)]);
     let service = IngestService::start_with(
         &uplink(&journal),
-        (store.clone(), Direct::processors()),
+        (store.clone(), Direct::processors(), Crashes::default()),
         (Box::new(|_| {}), Box::new(|_| {})),
         &Options::default(),
     )
     .await
     .unwrap();
+    service.begin();
     assert_eq!(store.rewinds(), [(FIRST, Offset(2))], "done when it has started");
     journal.put(FIRST, record(4));
     journal.close().await;
@@ -203,12 +232,13 @@ async fn a_worker_that_panics_is_seen() {
     let told = (heard, Box::new(|_| {}) as _);
     let service = IngestService::start_with(
         &uplink(&journal),
-        (store, Direct::processors()),
+        (store, Direct::processors(), Crashes::default()),
         told,
         &Options::default(),
     )
     .await
     .unwrap();
+    service.begin();
     let failure = service.failure();
     journal.close().await;
     service.stop(Duration::from_secs(60));
@@ -244,4 +274,31 @@ async fn what_is_too_large_for_one_append_is_taken_in_parts_or_not_at_all() {
     let refused = uplink.append(subject, &batch).await.err();
     assert!(matches!(refused, Some(AppendError::TooLarge { .. })));
     assert_eq!(taken(), 20);
+}
+
+#[tokio::test]
+async fn workers_wait_until_they_may_begin_and_a_stop_does_not_wait_for_them() {
+    let site = || async {
+        let journal = FakeJournal::closed_with(&[(FIRST, vec![record(1)])]);
+        let store = FakeStore::default_shared();
+        let service = IngestService::start_with(
+            &uplink(&journal),
+            (store.clone(), Direct::processors(), Crashes::default()),
+            (Box::new(|_| {}), Box::new(|_| {})),
+            &Options::default(),
+        )
+        .await
+        .unwrap();
+        (service, store)
+    };
+    let (service, store) = site().await;
+    let begun = std::time::Instant::now();
+    service.stop(Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_secs(30), "nothing is waited for");
+    assert_eq!(store.rows(FIRST), [0; 0]);
+
+    let (service, store) = site().await;
+    service.begin();
+    service.stop(Duration::from_secs(60));
+    assert_eq!(store.rows(FIRST), [1]);
 }

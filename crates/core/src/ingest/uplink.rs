@@ -3,16 +3,32 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use fieldline_model::record::RecordBatch;
+use async_trait::async_trait;
+use fieldline_model::record::{Record, RecordBatch, RecordBody};
 use fieldline_model::{Subject, TenantId};
 use parking_lot::RwLock;
+use tokio::time::Instant;
+use tracing::warn;
 use uuid::Uuid;
 
-use crate::ports::{Append, AppendError, Journal, JournalError, Partition, QueueId};
+use super::metrics;
+use crate::logging::LogGate;
+use crate::ports::{
+    Append, AppendError, AppendOrigin, Journal, JournalError, Partition, QueueId, RecordQueue, StoreError,
+    StoreErrorKind, StoreResult,
+};
 
 /// Name of the queue that device messages go to unless their profile says otherwise.
 pub const MAIN_QUEUE: &str = "Main";
+
+/// How long messages of the platform wait for room in the journal. Long enough for a few checkpoints to give some back; not
+/// without an end, because who works on the log may be the one who waits.
+pub const PUSH_PATIENCE: Duration = Duration::from_secs(5);
+/// Before another try on a full disk.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+static PUSH_GATE: LogGate = LogGate::new(1);
 
 /// Further queues, by the tenant they belong to and their names.
 type Others = HashMap<(TenantId, Box<str>), Uplink>;
@@ -22,6 +38,8 @@ type Others = HashMap<(TenantId, Box<str>), Uplink>;
 pub struct Uplink {
     journal: Arc<dyn Journal>,
     queue: QueueId,
+    /// As the journal knows it.
+    name: Arc<str>,
     partitions: u16,
     others: Arc<RwLock<Others>>,
 }
@@ -34,6 +52,7 @@ impl Uplink {
         Ok(Self {
             journal,
             queue,
+            name: MAIN_QUEUE.into(),
             partitions,
             others: Arc::default(),
         })
@@ -62,20 +81,26 @@ impl Uplink {
         Ok(Self {
             queue,
             partitions: self.journal.partitions(queue).max(1),
+            name: stored.into(),
             ..self.clone()
         })
     }
 
     /// All queues but the main one that were ever opened, as [`open_other`](Self::open_other) takes them.
     pub fn stored(&self) -> Vec<(TenantId, String)> {
-        let of_name = |stored: String| {
-            let of_tenant = stored
-                .split_once('/')
-                .and_then(|(tenant, name)| Some((TenantId(tenant.parse().ok()?), name.to_owned())));
-            of_tenant.unwrap_or((TenantId::NULL, stored))
-        };
         let names = self.journal.queues().into_iter();
-        names.filter(|name| name != MAIN_QUEUE).map(of_name).collect()
+        let others = names.filter(|name| name != MAIN_QUEUE);
+        others
+            .map(|stored| {
+                let (tenant, name) = of_stored(&stored);
+                (tenant, name.to_owned())
+            })
+            .collect()
+    }
+
+    /// The name under which the journal has the queue.
+    pub fn stored_name(&self) -> &Arc<str> {
+        &self.name
     }
 
     /// This queue, and all that something is routed to.
@@ -138,9 +163,91 @@ impl Uplink {
     }
 
     async fn append_whole(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
+        let origin = AppendOrigin::Device;
         loop {
-            match self.journal.append(partition, records) {
-                Err(AppendError::Busy) => self.journal.ready().await,
+            match self.journal.append(partition, records, origin) {
+                Err(AppendError::Busy) => self.journal.ready(origin).await,
+                other => return other,
+            }
+        }
+    }
+
+    /// Takes a record that the platform itself has made, for the tenant of its originator. There is room for it also where
+    /// there is none for devices; where the journal's reserve is used up as well, it waits, until `deadline` at most. The
+    /// result resolves when it is durable.
+    ///
+    /// # Errors
+    /// There was no room until then, which is counted and told in the log; or the journal takes nothing.
+    pub async fn push(
+        &self,
+        deadline: Instant,
+        subject: Subject,
+        record: &RecordBatch,
+    ) -> Result<Append, AppendError> {
+        self.push_as(AppendOrigin::Internal(subject.tenant), deadline, subject, record)
+            .await
+    }
+
+    /// Like [`push`](Self::push), but no tenant's share of the reserve is charged: what makes way for others must get out
+    /// whatever its tenant has used.
+    ///
+    /// # Errors
+    /// Those of [`push`](Self::push).
+    pub async fn divert(
+        &self,
+        deadline: Instant,
+        subject: Subject,
+        records: &RecordBatch,
+    ) -> Result<Append, AppendError> {
+        self.push_as(AppendOrigin::Internal(TenantId::NULL), deadline, subject, records)
+            .await
+    }
+
+    async fn push_as(
+        &self,
+        origin: AppendOrigin,
+        deadline: Instant,
+        subject: Subject,
+        record: &RecordBatch,
+    ) -> Result<Append, AppendError> {
+        let partition = self.partition_of(subject);
+        loop {
+            let refused = match self.journal.append(partition, record, origin) {
+                Err(refused @ (AppendError::Busy | AppendError::DiskFull)) => refused,
+                other => return other,
+            };
+            let room = async {
+                match refused {
+                    AppendError::Busy => self.journal.ready(origin).await,
+                    _ => tokio::time::sleep(RETRY_PAUSE).await,
+                }
+            };
+            if tokio::time::timeout_at(deadline, room).await.is_err() {
+                ::metrics::counter!(metrics::REFUSED_PUSHES).increment(1);
+                if let Some(suppressed) = PUSH_GATE.open() {
+                    let tenant = subject.tenant;
+                    warn!(%tenant, error = %refused, suppressed, "the journal had no room for a message of the platform, its reserve is used up");
+                }
+                return Err(refused);
+            }
+        }
+    }
+
+    /// Like [`push`](Self::push), waiting until it is durable: it is tried again when the disk turns out to be full only then.
+    ///
+    /// # Errors
+    /// Those of [`push`](Self::push), and that the write has failed.
+    pub async fn push_durably(
+        &self,
+        deadline: Instant,
+        subject: Subject,
+        record: &RecordBatch,
+    ) -> Result<(), AppendError> {
+        loop {
+            match self.push(deadline, subject, record).await?.await {
+                Err(AppendError::DiskFull) if Instant::now() < deadline => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
                 other => return other,
             }
         }
@@ -148,7 +255,8 @@ impl Uplink {
 
     /// Like [`append`](Self::append), but refuses instead of waiting, and what is too large for one append as well.
     pub fn try_append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
-        self.journal.append(self.partition_of(subject), records)
+        self.journal
+            .append(self.partition_of(subject), records, AppendOrigin::Device)
     }
 
     fn partition_of(&self, subject: Subject) -> Partition {
@@ -156,6 +264,39 @@ impl Uplink {
             queue: self.queue,
             index: partition_index(subject.entity.id, self.partitions),
         }
+    }
+}
+
+/// The tenant and the name of a queue, as [`Uplink::open_other`] takes them.
+fn of_stored(stored: &str) -> (TenantId, &str) {
+    let of_tenant = stored
+        .split_once('/')
+        .and_then(|(tenant, name)| Some((TenantId(tenant.parse().ok()?), name)));
+    of_tenant.unwrap_or((TenantId::NULL, stored))
+}
+
+#[async_trait]
+impl RecordQueue for Uplink {
+    async fn put_back(&self, queue: &str, subject: Subject, record: &[u8]) -> StoreResult<()> {
+        let refused = |error: AppendError| {
+            StoreError::new(StoreErrorKind::Unavailable, "The queue takes nothing").caused_by(error)
+        };
+        let (tenant, name) = of_stored(queue);
+        // What was diverted is read by the lanes alone, to which nothing is routed.
+        let is_diverted =
+            Record::decode(record).is_ok_and(|record| matches!(record.body, RecordBody::Diverted(_)));
+        let queue = if is_diverted {
+            self.open_unrouted(tenant, name, 1)
+                .map_err(|error| StoreError::new(StoreErrorKind::Unavailable, error.to_string()))?
+        } else {
+            self.to(tenant, Some(name)).into_owned()
+        };
+        let mut batch = RecordBatch::new();
+        batch.push(record);
+        queue
+            .push_durably(Instant::now() + PUSH_PATIENCE, subject, &batch)
+            .await
+            .map_err(refused)
     }
 }
 

@@ -12,6 +12,7 @@ use super::batch::Batch;
 use super::metrics;
 use super::processor::{Applier, Delivered, Processor};
 use super::service::{Shared, Stopping};
+use crate::in_hand::{Hand, PackInHand, Slot, Taken, Treatment};
 use crate::logging::LogGate;
 use crate::ports::{Consumer, Delivery, JournalError, Offset, Partition, Records};
 
@@ -26,12 +27,14 @@ static COMMIT_GATE: LogGate = LogGate::new(1);
 
 /// Moves the records of the partitions it is assigned through its processor into the stores.
 pub(super) struct Worker {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     processor: Box<dyn Processor>,
-    store: Applier,
+    pub(super) store: Applier,
     consumer: Box<dyn Consumer>,
     partitions: HashMap<Partition, Progress>,
     flushed: Instant,
+    /// Where it notes what it has in hand.
+    pub(super) slot: Slot,
 }
 
 /// How it stands with one partition.
@@ -49,6 +52,7 @@ impl Worker {
     ) -> Self {
         Self {
             store: Applier::new(&shared),
+            slot: shared.crashes.in_hand.slot(),
             shared,
             processor,
             consumer,
@@ -64,7 +68,7 @@ impl Worker {
             let delivery = tokio::select! {
                 delivery = self.consumer.next(max_bytes) => delivery,
                 () = self.processor.wake() => {
-                    if self.processor.work(&self.store).await.is_err() {
+                    if self.work().await.is_err() {
                         break;
                     }
                     continue;
@@ -91,6 +95,16 @@ impl Worker {
         self.processor.flush(&self.store).await;
     }
 
+    /// Does what no record brings, but not beside a record that is tried with nothing else going on.
+    async fn work(&mut self) -> Result<(), Stopping> {
+        let shared = self.shared.clone();
+        let _turn = tokio::select! {
+            turn = shared.crashes.in_hand.turn(Treatment::Usual) => turn,
+            () = shared.stopped() => return Err(Stopping),
+        };
+        self.processor.work(&self.store).await
+    }
+
     async fn take(&mut self, delivery: Delivery) -> Result<(), Stopping> {
         match delivery {
             Delivery::Assigned(partitions) => {
@@ -110,7 +124,7 @@ impl Worker {
                 self.commit().await;
                 // With more records ready all the time, neither would get its turn.
                 if is_ready(self.processor.wake()) {
-                    self.processor.work(&self.store).await?;
+                    self.work().await?;
                 }
                 if self.flushed.elapsed() >= FLUSH_EVERY {
                     self.flushed = Instant::now();
@@ -181,6 +195,15 @@ impl Worker {
 
     /// Processes the records, and goes no further than this program understands them.
     async fn store(&mut self, records: &Records) -> Result<(), Stopping> {
+        if self.shared.crashes.in_hand.suspects_records() {
+            self.store_singly(records.clone()).await
+        } else {
+            self.store_pack(records, Taken::Usual).await.map(drop)
+        }
+    }
+
+    /// Processes records together; returns whether that were all of them.
+    pub(super) async fn store_pack(&mut self, records: &Records, taken: Taken) -> Result<bool, Stopping> {
         let partition = records.partition;
         let batch = Batch::decode(records);
         if batch.next > records.first {
@@ -189,7 +212,15 @@ impl Worker {
                 readable: &batch.readable,
                 next: batch.next,
             };
+            let pack = PackInHand {
+                partition,
+                first: records.first,
+                next: batch.next,
+                taken,
+            };
+            self.slot.note(Some(Hand::Pack(pack)));
             self.processor.process(delivered, &self.store).await?;
+            self.slot.note(None);
             ::metrics::counter!(metrics::RECORDS).increment(batch.readable.len() as u64);
             (self.shared.heard)(&batch.heard);
             if let Some(progress) = self.partitions.get_mut(&partition) {
@@ -201,7 +232,7 @@ impl Worker {
             let pause = self.stand_still(partition);
             error!(%partition, position = batch.next.0, version, ?pause, "another version of the program wrote this record, ingest of its partition stands still until a version that can read it is started");
         }
-        Ok(())
+        Ok(batch.foreign.is_none())
     }
 
     /// Tells the journal what it may forget.

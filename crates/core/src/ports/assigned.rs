@@ -212,6 +212,13 @@ pub trait DeviceStore: AssignableStore<Device> {
     async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device>;
     /// Records which devices have become active or inactive.
     async fn set_active(&self, changes: &[(DeviceId, bool)]) -> StoreResult<()>;
+    /// The first `limit` active devices of a tenant, in the order of creation time and id, after the given one.
+    async fn active_after(
+        &self,
+        tenant: TenantId,
+        after: Option<(i64, DeviceId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<(i64, DeviceId)>>;
 }
 
 /// Entity views.

@@ -18,7 +18,7 @@ use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
     DeviceMoveStore, DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, OtaPackageStore,
     OtaUpdateStore, PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore,
-    SettingsStore, StoreResult,
+    SetAsideStore, SettingsStore, SignInStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -44,9 +44,11 @@ pub struct EntityStores {
     pub alarms: Arc<dyn AlarmStore>,
     pub calls: Arc<dyn PersistentCallStore>,
     pub dashboards: Arc<dyn DashboardStore>,
+    pub set_aside: Arc<dyn SetAsideStore>,
     pub settings: Arc<dyn SettingsStore>,
     pub audit: Arc<dyn AuditStore>,
     pub api_keys: Arc<dyn ApiKeyStore>,
+    pub sign_ins: Arc<dyn SignInStore>,
     pub ota_packages: Arc<dyn OtaPackageStore>,
     pub ota_updates: Arc<dyn OtaUpdateStore>,
 }

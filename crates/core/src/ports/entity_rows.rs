@@ -11,7 +11,8 @@ use crate::access::Entity;
 #[async_trait]
 pub trait EntityRowStore: Send + Sync {
     /// The first `limit` entities of a kind that a tenant has, in the order of creation time and id, after the given
-    /// ones. The null id means what belongs to no tenant. Nothing for kinds that are not stored.
+    /// ones. The null id means what belongs to no tenant. Nothing for kinds that are not stored. There may be fewer where
+    /// they are long: none means that there are no more.
     async fn page(
         &self,
         tenant: TenantId,

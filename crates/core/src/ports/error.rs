@@ -18,6 +18,8 @@ pub enum StoreErrorKind {
     Invalid,
     /// The store cannot serve now; the same call may succeed later.
     Unavailable,
+    /// The caller's tenant has as much under way as it may have; the same call may succeed later.
+    Busy,
     /// There is no room left on the disk; reads go on.
     DiskFull,
     /// Stored bytes do not pass their checks.
@@ -27,7 +29,7 @@ pub enum StoreErrorKind {
 impl StoreErrorKind {
     /// The same call may succeed later without the caller changing anything.
     pub const fn is_retryable(self) -> bool {
-        matches!(self, Self::Unavailable | Self::DiskFull)
+        matches!(self, Self::Unavailable | Self::Busy | Self::DiskFull)
     }
 
     /// The store itself has failed, whatever it was asked.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use fieldline_model::TenantId;
 use fieldline_model::record::RecordBatch;
 use parking_lot::Mutex;
 
@@ -35,10 +36,21 @@ impl fmt::Display for Partition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Offset(pub u64);
 
+/// Who makes an append, which decides how much room there is for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppendOrigin {
+    /// A device, or whoever speaks for one. It is refused as soon as the log has reached its largest size.
+    Device,
+    /// The platform itself, for a tenant: what rule chains, alarms and calculated fields put into queues. What the log holds
+    /// often cannot be consumed without, so there is a reserve that devices cannot fill, and of it no tenant gets all.
+    Internal(TenantId),
+}
+
 /// Why an append was refused or lost its acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// The buffer of appends that wait for the disk is full: wait for [`Journal::ready`] and try again.
+    /// There is no room for an append of this origin: the log has reached its largest size, the reserve is used up, or too
+    /// much waits for the disk. Wait for [`Journal::ready`] and try again.
     #[error("the journal is catching up")]
     Busy,
     /// No room on the disk. Nothing was taken; appends are accepted again once there is room.
@@ -108,10 +120,16 @@ pub trait Journal: Send + Sync {
 
     /// Takes the records for writing, all or none, and returns at once; the future resolves when they are durable.
     /// An empty batch is durable at once.
-    fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError>;
+    fn append(
+        &self,
+        partition: Partition,
+        records: &RecordBatch,
+        origin: AppendOrigin,
+    ) -> Result<Append, AppendError>;
 
-    /// Waits until an append that was refused as [`AppendError::Busy`] is worth another try.
-    async fn ready(&self);
+    /// Waits until an append of this origin that was refused as [`AppendError::Busy`] is worth another try. Who consumes the
+    /// log must not wait for this without an end: the room may have to come from his own progress.
+    async fn ready(&self, origin: AppendOrigin);
 
     /// Joins a consumer group with a number of members that divide the queue's partitions among them. The first thing a
     /// member receives is its assignment; positions start where the group last committed, else at the beginning.
@@ -125,7 +143,7 @@ pub trait Journal: Send + Sync {
     /// Position after the last durable record of a partition.
     fn end(&self, partition: Partition) -> Offset;
 
-    /// Why nothing can be appended now, `None` when appends are accepted.
+    /// Why devices can append nothing now, `None` when their appends are accepted.
     fn refusal(&self) -> Option<AppendError>;
 
     /// Writes what is buffered, makes it durable, and accepts nothing further.

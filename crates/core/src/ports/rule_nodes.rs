@@ -106,7 +106,21 @@ pub struct ScriptTest {
     pub msg_type: String,
 }
 
-/// Tries scripts out.
+/// Why a script that is tried out has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScriptTestError {
+    /// It is the script's own fault.
+    #[error("{0}")]
+    Script(String),
+    /// The tenant tries out too much at a time.
+    #[error("{0}")]
+    TooMany(String),
+    /// There is no room for it now, or the program stops.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Tries scripts out. A test is ended when its future is dropped.
 #[async_trait]
 pub trait ScriptTester: Send + Sync {
     /// Runs the script once, within the limits of any script, and returns what it returned: a text for
@@ -114,13 +128,13 @@ pub trait ScriptTester: Send + Sync {
     ///
     /// # Errors
     /// Why the script cannot be run or returns something else than its use asks for.
-    async fn test(&self, request: ScriptTest) -> Result<String, String>;
+    async fn test(&self, request: ScriptTest) -> Result<String, ScriptTestError>;
 
     /// Runs the script of a calculated field once, within the limits of any script, and returns what it returned.
     ///
     /// # Errors
     /// Why the script cannot be run.
-    async fn test_field(&self, request: FieldScriptTest) -> Result<Value, String>;
+    async fn test_field(&self, request: FieldScriptTest) -> Result<Value, ScriptTestError>;
 }
 
 /// A catalog of a program without a rule engine: it knows no class, and lets everything pass.
@@ -145,11 +159,11 @@ pub struct NoScripts;
 
 #[async_trait]
 impl ScriptTester for NoScripts {
-    async fn test(&self, _: ScriptTest) -> Result<String, String> {
-        Err("Script engines are disabled!".to_owned())
+    async fn test(&self, _: ScriptTest) -> Result<String, ScriptTestError> {
+        Err(ScriptTestError::Script("Script engines are disabled!".to_owned()))
     }
 
-    async fn test_field(&self, _: FieldScriptTest) -> Result<Value, String> {
-        Err("Script engines are disabled!".to_owned())
+    async fn test_field(&self, _: FieldScriptTest) -> Result<Value, ScriptTestError> {
+        Err(ScriptTestError::Script("Script engines are disabled!".to_owned()))
     }
 }

@@ -15,6 +15,13 @@ pub trait SettingsStore: Send + Sync {
     /// Inserts or replaces the settings of that key, and returns what is stored. Id and creation time stay as they were
     /// inserted. The `id` must be set.
     async fn save_admin(&self, settings: AdminSettings) -> StoreResult<AdminSettings>;
+    /// Replaces the settings of that key if they still say what they did when they were read: else `None`, and nothing is
+    /// changed. For changes that are made of what was read.
+    async fn replace_admin(
+        &self,
+        settings: AdminSettings,
+        read: &Value,
+    ) -> StoreResult<Option<AdminSettings>>;
     /// The settings of a user.
     async fn of_user(&self, user: UserId, kind: UserSettingsType) -> StoreResult<Option<Value>>;
     /// Inserts or replaces the settings of a user, who must exist. They go with the user.

@@ -4,7 +4,19 @@ use async_trait::async_trait;
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{Aggregation, Bucket, LatestValue, Point, RangeQuery};
 
-use super::{StoreResult, TelemetryRow};
+use super::{StoreError, StoreErrorKind, StoreResult, TelemetryRow};
+use crate::options::ByteSize;
+
+/// Points of a series that fit into some bytes.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct PointsPage {
+    /// In the order of the query.
+    pub points: Vec<Point>,
+    /// Start and end of what was not looked at, `None` where all was.
+    pub rest: Option<(i64, i64)>,
+    /// Bytes that the next point takes where it does not fit even alone; else 0.
+    pub needs: usize,
+}
 
 /// Which points of a series to delete, and what becomes of its latest value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +48,76 @@ pub trait TimeSeriesStore: Send + Sync {
     /// Latest values of the named series, or of all of them, sorted by name. Series without a value are left out.
     async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>>;
 
-    /// Raw points of one series.
-    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>>;
+    /// Raw points of one series, as many as take no more than so many bytes: a point takes the size of [`Point`] and that
+    /// of its text.
+    async fn page(
+        &self,
+        subject: Subject,
+        key: &str,
+        query: RangeQuery,
+        max_bytes: usize,
+    ) -> StoreResult<PointsPage>;
+
+    /// Raw points of one series, however many bytes they take. What a stranger may have made large is read by
+    /// [`Self::page`].
+    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
+        Ok(self.page(subject, key, query, usize::MAX).await?.points)
+    }
+
+    /// The same, but a point that does not fit even alone is read alone: for those who must get on.
+    async fn page_or_point(
+        &self,
+        subject: Subject,
+        key: &str,
+        query: RangeQuery,
+        max_bytes: usize,
+    ) -> StoreResult<PointsPage> {
+        let page = self.page(subject, key, query, max_bytes).await?;
+        match page.rest {
+            Some((start, end)) if page.needs > 0 => {
+                let one = RangeQuery {
+                    start,
+                    end,
+                    limit: 1,
+                    ..query
+                };
+                self.page(subject, key, one, page.needs).await
+            }
+            _ => Ok(page),
+        }
+    }
+
+    /// Raw points of one series that take no more than so many bytes.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Invalid`] where they take more.
+    async fn range_within(
+        &self,
+        subject: Subject,
+        key: &str,
+        mut query: RangeQuery,
+        max_bytes: usize,
+    ) -> StoreResult<Vec<Point>> {
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        loop {
+            let page = self.page(subject, key, query, max_bytes - bytes).await?;
+            query.limit -= page.points.len().min(query.limit);
+            bytes += page.points.iter().map(Point::bytes).sum::<usize>();
+            let is_stuck = page.points.is_empty() && page.needs > 0;
+            found.extend(page.points);
+            let Some((start, end)) = page.rest.filter(|_| query.limit > 0) else {
+                return Ok(found);
+            };
+            if is_stuck || bytes >= max_bytes {
+                let most = ByteSize(max_bytes as u64);
+                return Err(StoreError::new(
+                    StoreErrorKind::Invalid,
+                    format!("the points of '{key}' take more than {most}"),
+                ));
+            }
+            (query.start, query.end) = (start, end);
+        }
+    }
 
     /// One point a bucket that holds anything; the buckets are ascending and do not overlap. `AVG` is a double, `SUM` is
     /// a long where all numbers are and the sum fits, `COUNT` is a long; buckets without a fitting value are left out.

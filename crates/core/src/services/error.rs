@@ -104,6 +104,7 @@ impl From<StoreError> for ServiceError {
             StoreErrorKind::Unavailable | StoreErrorKind::DiskFull => {
                 (ServiceErrorKind::Unavailable, error.message().to_owned())
             }
+            StoreErrorKind::Busy => (ServiceErrorKind::TooManyRequests, error.message().to_owned()),
             StoreErrorKind::Corrupt => (ServiceErrorKind::Internal, "Database error".to_owned()),
         };
         Self {

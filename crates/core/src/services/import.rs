@@ -11,6 +11,8 @@
 mod asset;
 mod csv;
 mod device;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod line;
 mod values;
 

@@ -2,6 +2,7 @@
 
 mod claims;
 mod gateways;
+mod guesses;
 mod provisioning;
 
 use std::sync::Arc;

@@ -91,6 +91,12 @@ const RATES: [(&str, &str); 27] = [
     ),
 ];
 
+/// Field of a profile's configuration that lists the ranges of addresses and the hosts that external nodes of its tenants may
+/// connect to although they are not public; an extension.
+pub const ALLOWED_EGRESS: &str = "allowedEgress";
+/// Entries of that list.
+const MAX_EGRESS: usize = 1000;
+
 /// Rules about tenant profiles.
 #[derive(Clone)]
 pub struct TenantProfiles(Arc<Context>);
@@ -215,7 +221,24 @@ fn check(profile: &TenantProfile) -> ServiceResult<()> {
             .iter()
             .try_for_each(|rate| check_rate(rate, configuration))?;
     }
+    check_egress(profile)?;
     queues::configured(profile).map(drop)
+}
+
+/// What is allowed besides has to be a list of texts. What they say is read by the rule engine, which reaches nothing where
+/// it cannot read one.
+fn check_egress(profile: &TenantProfile) -> ServiceResult<()> {
+    let is_list = match profile.setting(ALLOWED_EGRESS) {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(entries)) => entries.len() <= MAX_EGRESS && entries.iter().all(Value::is_string),
+        Some(_) => false,
+    };
+    if is_list {
+        return Ok(());
+    }
+    Err(ServiceError::invalid(format!(
+        "Validation error: {ALLOWED_EGRESS} should be a list of at most {MAX_EGRESS} ranges of addresses and hosts!"
+    )))
 }
 
 /// A rate limit must not have two numbers for the same time.

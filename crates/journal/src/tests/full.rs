@@ -6,7 +6,7 @@ use super::sim::{Crash, SimDisk};
 use super::{Bench, options};
 use crate::Options;
 use fieldline_core::options::ByteSize;
-use fieldline_core::ports::{AppendError, Delivery, Journal, Offset};
+use fieldline_core::ports::{AppendError, AppendOrigin, Delivery, Journal, Offset};
 
 #[test]
 fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
@@ -24,7 +24,7 @@ fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
         Some(AppendError::DiskFull)
     ));
     assert!(
-        bench.journal.ready().now_or_never().is_some(),
+        bench.journal.ready(AppendOrigin::Device).now_or_never().is_some(),
         "waiting is for a journal that is busy"
     );
     consumer.next(100).now_or_never().unwrap().unwrap();
@@ -90,6 +90,64 @@ fn consuming_everything_frees_a_disk_that_the_journal_itself_has_filled() {
 }
 
 #[test]
+fn a_consumed_segment_is_given_back_also_where_the_first_try_finds_no_room_for_the_next_one() {
+    let disk = SimDisk::default();
+    let options = Options {
+        segment_bytes: ByteSize::mib(1),
+        min_free_disk: ByteSize::kib(64),
+        ..options()
+    };
+    let mut bench = Bench::open(&disk, &options).unwrap();
+    disk.set_capacity(Some(512 << 10));
+    let full = (0..200).find(|_| bench.put(0, &[1; 8000]) == Err(AppendError::DiskFull));
+    assert!(full.is_some());
+    let end = bench.journal.end(bench.at(0));
+    let mut consumer = bench.group("rules");
+    consumer.commit(bench.at(0), end).now_or_never().unwrap().unwrap();
+
+    // Somebody else takes the rest of the disk.
+    disk.set_capacity(Some(disk.used()));
+    bench.committer.turn();
+    assert_eq!(bench.journal.refusal(), Some(AppendError::DiskFull));
+    assert_eq!(disk.segments().len(), 2, "the next segment is there, and empty");
+    // He gives a little of it back, far less than is needed for appends.
+    disk.set_capacity(Some(disk.used() + 4096));
+    bench.committer.turn();
+    bench.put(0, b"goes on").unwrap();
+    assert_eq!(disk.segments().len(), 1);
+}
+
+#[test]
+fn what_a_failed_fsync_left_in_memory_is_written_before_it_counts_as_durable() {
+    for seed in 0..20 {
+        let disk = SimDisk::default();
+        let mut bench = Bench::open(&disk, &options()).unwrap();
+        bench.put(0, b"before").unwrap();
+        disk.fail_syncs(true);
+        let lost = bench.put(0, &[7; 2000]);
+        assert!(matches!(lost, Err(AppendError::Failed(_))));
+        disk.fail_syncs(false);
+
+        // The kernel believes that it has written it. The next process goes on behind it, and then the power fails.
+        let disk = disk.after(Crash::Process, seed);
+        let mut bench = Bench::open(&disk, &options()).unwrap();
+        bench.put(0, b"after").unwrap();
+        bench.put(0, b"later").unwrap();
+        let bench = Bench::open(&disk.after(Crash::Power, seed), &options()).unwrap();
+        let found = bench.read_all().unwrap();
+        assert_eq!(
+            found[0],
+            [
+                b"before".to_vec(),
+                vec![7; 2000],
+                b"after".to_vec(),
+                b"later".to_vec()
+            ]
+        );
+    }
+}
+
+#[test]
 fn a_failed_write_or_fsync_stops_the_journal_until_it_is_opened_again() {
     for break_disk in [SimDisk::fail_writes, SimDisk::fail_syncs] {
         let disk = SimDisk::default();
@@ -130,9 +188,9 @@ fn appends_beyond_the_bound_are_told_to_wait_until_half_of_it_is_free() {
         bench.append(1, &[vec![1; 4000]]).err(),
         Some(AppendError::Busy)
     ));
-    assert!(bench.journal.ready().now_or_never().is_none());
+    assert!(bench.journal.ready(AppendOrigin::Device).now_or_never().is_none());
     bench.committer.turn();
-    assert!(bench.journal.ready().now_or_never().is_some());
+    assert!(bench.journal.ready(AppendOrigin::Device).now_or_never().is_some());
     for append in taken {
         assert_eq!(append.now_or_never(), Some(Ok(())));
     }

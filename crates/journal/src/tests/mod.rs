@@ -3,6 +3,7 @@
 mod damage;
 mod full;
 mod model;
+mod reserve;
 mod retention;
 mod sim;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
-    Append, AppendError, Consumer, Delivery, Journal, JournalError, Partition, QueueId,
+    Append, AppendError, AppendOrigin, Consumer, Delivery, Journal, JournalError, Partition, QueueId,
 };
 use fieldline_model::record::{RecordBatch, split};
 use futures::FutureExt;
@@ -57,16 +58,29 @@ impl Bench {
     }
 
     fn append(&self, index: u16, records: &[Vec<u8>]) -> Result<Append, AppendError> {
+        self.append_from(AppendOrigin::Device, index, records)
+    }
+
+    fn append_from(
+        &self,
+        origin: AppendOrigin,
+        index: u16,
+        records: &[Vec<u8>],
+    ) -> Result<Append, AppendError> {
         let mut batch = RecordBatch::new();
         for record in records {
             batch.push(record);
         }
-        self.journal.append(self.at(index), &batch)
+        self.journal.append(self.at(index), &batch, origin)
     }
 
     /// Appends and commits at once.
     fn put(&mut self, index: u16, record: &[u8]) -> Result<(), AppendError> {
-        let append = self.append(index, &[record.to_vec()])?;
+        self.put_from(AppendOrigin::Device, index, record)
+    }
+
+    fn put_from(&mut self, origin: AppendOrigin, index: u16, record: &[u8]) -> Result<(), AppendError> {
+        let append = self.append_from(origin, index, &[record.to_vec()])?;
         self.committer.turn();
         append.now_or_never().expect("the committer has had its turn")
     }

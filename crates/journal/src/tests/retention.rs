@@ -6,7 +6,7 @@ use super::sim::{Crash, SimDisk};
 use super::{Bench, options};
 use crate::Options;
 use fieldline_core::options::ByteSize;
-use fieldline_core::ports::{AppendError, Consumer, Delivery, Journal, JournalError, Offset};
+use fieldline_core::ports::{AppendError, AppendOrigin, Consumer, Delivery, Journal, JournalError, Offset};
 
 fn fill(bench: &mut Bench, records: usize) {
     for _ in 0..records {
@@ -74,7 +74,7 @@ fn a_log_of_the_largest_size_makes_senders_wait_for_the_consumers() {
     let refused = (0..200).find_map(|_| bench.put(0, &[1; 900]).err());
     assert_eq!(refused, Some(AppendError::Busy));
     assert_eq!(bench.journal.refusal(), Some(AppendError::Busy));
-    let mut ready = Box::pin(bench.journal.ready());
+    let mut ready = Box::pin(bench.journal.ready(AppendOrigin::Device));
     assert!(ready.as_mut().now_or_never().is_none());
     let mut consumer = bench.group("rules");
     commit(consumer.as_mut(), &bench, bench.journal.end(bench.at(0)).0);

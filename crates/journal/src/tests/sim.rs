@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -25,6 +26,19 @@ pub(super) enum Crash {
 struct Inode {
     durable: Vec<u8>,
     now: Vec<u8>,
+    /// What the next sync writes. One that fails forgets it, as kernels do.
+    dirty: Vec<Range<usize>>,
+}
+
+impl Inode {
+    fn sync(&mut self) {
+        self.durable.resize(self.now.len(), 0);
+        for range in self.dirty.drain(..) {
+            let end = range.end.min(self.now.len());
+            let start = range.start.min(end);
+            self.durable[start..end].copy_from_slice(&self.now[start..end]);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -126,6 +140,7 @@ impl SimDisk {
             for inode in &mut after.inodes {
                 inode.now = torn(inode, &mut rng);
                 inode.durable.clone_from(&inode.now);
+                inode.dirty.clear();
             }
             after.names = torn_names(&state, &mut rng);
             after.durable_names = after.names.clone();
@@ -267,17 +282,18 @@ impl DiskFile for SimFile {
             file.resize(start + bytes.len(), 0);
         }
         file[start..start + bytes.len()].copy_from_slice(&bytes);
+        state.inodes[self.id].dirty.push(start..start + bytes.len());
         Ok(bytes.len())
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.disk.0.lock();
         if state.fail_syncs {
+            state.inodes[self.id].dirty.clear();
             return Err(io::Error::other("injected"));
         }
         state.burn()?;
-        let inode = &mut state.inodes[self.id];
-        inode.durable.clone_from(&inode.now);
+        state.inodes[self.id].sync();
         Ok(())
     }
 

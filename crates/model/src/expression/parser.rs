@@ -12,14 +12,14 @@ const POWER: u8 = 4;
 
 type Parsed<T> = Result<T, ExpressionError>;
 
-pub(super) fn parse(text: &str, variables: &[&str]) -> Parsed<Vec<Op>> {
+pub(super) fn parse<'t>(text: &'t str, variables: &[&'t str]) -> Parsed<Vec<Op>> {
     if text.trim().is_empty() {
         return Err(ExpressionError::new(0, "Expression can not be empty"));
     }
     let mut parser = Parser {
         text,
         at: 0,
-        variables,
+        names: names(variables),
         program: Vec::new(),
         depth: 0,
         after_number: false,
@@ -31,10 +31,42 @@ pub(super) fn parse(text: &str, variables: &[&str]) -> Parsed<Vec<Op>> {
     }
 }
 
+/// What a name stands for.
+#[derive(Debug, Clone, Copy)]
+enum Name {
+    Operand(Op),
+    Function(Function),
+}
+
+/// All names, the longest first. Looking through them takes as long wherever a word stands in the expression: products of
+/// names without an operator are as many as there are letters.
+fn names<'t>(variables: &[&'t str]) -> Vec<(&'t str, Name)> {
+    let variables = variables
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| name.starts_with(is_name_start) && name.chars().all(is_name_letter))
+        .filter_map(|(index, name)| Some((*name, Name::Operand(Op::Variable(u16::try_from(index).ok()?)))));
+    let constants = [
+        ("pi", std::f64::consts::PI),
+        ("π", std::f64::consts::PI),
+        ("e", std::f64::consts::E),
+        ("φ", 1.618_033_988_74),
+    ];
+    let constants = constants.map(|(name, number)| (name, Name::Operand(Op::Number(number))));
+    let functions = Function::ALL
+        .iter()
+        .map(|function| (function.name(), Name::Function(*function)));
+    let mut names: Vec<_> = variables.chain(constants).chain(functions).collect();
+    // Of equal names the first one counts: a variable hides a constant.
+    names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    names
+}
+
 struct Parser<'t> {
     text: &'t str,
     at: usize,
-    variables: &'t [&'t str],
+    /// What a word may begin with, the longest first.
+    names: Vec<(&'t str, Name)>,
     program: Vec<Op>,
     depth: usize,
     /// Whether a bare number was read last, which must not be followed by another.
@@ -162,45 +194,23 @@ impl<'t> Parser<'t> {
     /// The longest variable, constant or function that the word here begins with.
     fn name(&mut self) -> Parsed<()> {
         self.after_number = false;
-        let start = self.at;
-        let word_length = self
-            .rest()
-            .find(|letter: char| !is_name_letter(letter))
-            .unwrap_or(self.rest().len());
-        let word = self.rest().get(..word_length).unwrap_or_default();
-        let ends = word
-            .char_indices()
-            .map(|(at, letter)| at + letter.len_utf8())
-            .rev();
-        for end in ends {
-            let Some(name) = word.get(..end) else { continue };
-            if let Some(op) = self.variable(name) {
-                self.program.push(op);
-                self.at = start + end;
-                return Ok(());
-            }
-            if let Some(function) = Function::from_name(name) {
-                self.at = start + end;
-                return self.call(function);
-            }
-        }
-        Err(ExpressionError::new(
-            start,
-            format!("Unknown function or variable '{word}'"),
-        ))
-    }
-
-    fn variable(&self, name: &str) -> Option<Op> {
-        if let Some(index) = self.variables.iter().position(|known| *known == name) {
-            return Some(Op::Variable(u16::try_from(index).ok()?));
-        }
-        let constant = match name {
-            "pi" | "π" => std::f64::consts::PI,
-            "e" => std::f64::consts::E,
-            "φ" => 1.618_033_988_74,
-            _ => return None,
+        let rest = self.rest();
+        let Some((name, meaning)) = self.names.iter().find(|(name, _)| rest.starts_with(name)) else {
+            let end = rest.find(|letter: char| !is_name_letter(letter));
+            let word = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            return Err(ExpressionError::new(
+                self.at,
+                format!("Unknown function or variable '{word}'"),
+            ));
         };
-        Some(Op::Number(constant))
+        self.at += name.len();
+        match *meaning {
+            Name::Operand(op) => {
+                self.program.push(op);
+                Ok(())
+            }
+            Name::Function(function) => self.call(function),
+        }
     }
 
     fn call(&mut self, function: Function) -> Parsed<()> {

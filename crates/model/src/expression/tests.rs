@@ -134,6 +134,42 @@ fn division_by_zero_is_an_error_and_a_variable_may_hide_a_constant() {
 }
 
 #[test]
+fn a_name_hides_what_it_begins_with() {
+    let variables = ["x", "xy", "e", "xyz1", "pi_2"];
+    let value = |text: &str| {
+        let expression = Expression::compile(text, &variables).unwrap();
+        expression.evaluate(&[2.0, 3.0, 5.0, 7.0, 11.0]).unwrap()
+    };
+    for (text, expected) in [
+        ("xy", 3.0),
+        ("xyx", 6.0),
+        ("xyz1", 7.0),
+        ("xyxyz1", 21.0),
+        ("ex", 10.0),
+        ("pi_2x", 22.0),
+        ("xsqrt(xx)", 4.0),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+    let unknown = Expression::compile("xyz", &variables).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "Unknown function or variable 'z' at position 2"
+    );
+}
+
+#[test]
+fn products_of_names_are_compiled_in_one_go() {
+    // Looking for the end of each word and trying all its beginnings took seconds.
+    for (word, variable) in [("x", "x"), ("xy", "xy"), ("e", "x")] {
+        let text = word.repeat(MAX_BYTES / word.len());
+        let long = "y".repeat(10_000);
+        assert!(Expression::compile(&text, &[variable, &long]).is_ok());
+    }
+    assert!(Expression::compile(&"x".repeat(MAX_BYTES + 1), &["x"]).is_err());
+}
+
+#[test]
 fn a_deep_expression_is_either_refused_or_has_its_value() {
     for terms in 1..200 {
         let text = format!("{}1{}", "1+(".repeat(terms), ")".repeat(terms));

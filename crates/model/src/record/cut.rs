@@ -120,7 +120,7 @@ impl<'a> Open<'a> {
             },
             RecordBody::Attributes { scope, values } => Rest::Attributes { scope, values },
             // It is one thing: no part of it means anything.
-            RecordBody::Message(_) => return Err(CutError::TooLarge),
+            RecordBody::Message(_) | RecordBody::Diverted(_) => return Err(CutError::TooLarge),
         };
         Ok(Self {
             subject: record.subject,
@@ -277,7 +277,7 @@ mod tests {
                         add(0, values);
                     }
                     RecordBody::Telemetry { .. } => panic!("another time-to-live"),
-                    RecordBody::Message(_) => panic!("no message was put in"),
+                    RecordBody::Message(_) | RecordBody::Diverted(_) => panic!("no message was put in"),
                 }
             }
             assert_eq!(count, batch.count());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fieldline_connectors::mail::{Grant, MailAccess};
 use fieldline_connectors::{NodeConfig as _, Secret};
 use fieldline_core::clock::SharedClock;
-use fieldline_core::ports::SettingsStore;
+use fieldline_core::ports::{SettingsStore, StoreResult};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -114,35 +114,35 @@ impl MailTokens {
     /// Stores a refresh token that takes the place of the one that was used (RFC 6749 §6), unless the settings name
     /// another one by now.
     async fn keep(&self, known: [&MailAccess; 2], grant: &Grant) {
-        let Some(newer) = &grant.refresh_token else {
-            return;
-        };
-        let stored = match self.settings.admin(MAIL).await {
-            Ok(stored) => stored,
-            Err(error) => {
-                warn!(%error, "the refresh token of the mail account was not kept");
-                return;
-            }
-        };
-        let Some(mut stored) = stored else { return };
-        let Some(fields) = stored.json_value.as_object_mut() else {
-            return;
-        };
-        let is_known = |stored: &str| known.iter().any(|access| access.refresh_token.expose() == stored);
-        if !fields
-            .get("refreshToken")
-            .and_then(Value::as_str)
-            .is_some_and(is_known)
+        if let Some(newer) = &grant.refresh_token
+            && let Err(error) = self.keep_token(known, newer).await
         {
-            return;
-        }
-        fields.insert("refreshToken".to_owned(), newer.expose().into());
-        if known[0].provider_id == OFFICE_365 {
-            let expires = self.clock.now_ms() + REFRESH_TOKEN_MS;
-            fields.insert("refreshTokenExpires".to_owned(), expires.into());
-        }
-        if let Err(error) = self.settings.save_admin(stored).await {
             warn!(%error, "the refresh token of the mail account was not kept");
+        }
+    }
+
+    async fn keep_token(&self, known: [&MailAccess; 2], newer: &Secret) -> StoreResult<()> {
+        loop {
+            let Some(mut stored) = self.settings.admin(MAIL).await? else {
+                return Ok(());
+            };
+            let read = stored.json_value.clone();
+            let token = read.get("refreshToken").and_then(Value::as_str);
+            let is_known = |token: &str| known.iter().any(|access| access.refresh_token.expose() == token);
+            let Some(fields) = stored.json_value.as_object_mut() else {
+                return Ok(());
+            };
+            if !token.is_some_and(is_known) {
+                return Ok(());
+            }
+            fields.insert("refreshToken".to_owned(), newer.expose().into());
+            if known[0].provider_id == OFFICE_365 {
+                let expires = self.clock.now_ms() + REFRESH_TOKEN_MS;
+                fields.insert("refreshTokenExpires".to_owned(), expires.into());
+            }
+            if self.settings.replace_admin(stored, &read).await?.is_some() {
+                return Ok(());
+            }
         }
     }
 

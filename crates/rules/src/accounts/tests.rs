@@ -32,6 +32,19 @@ impl SettingsStore for Kept {
         Ok(settings)
     }
 
+    async fn replace_admin(
+        &self,
+        settings: AdminSettings,
+        read: &Value,
+    ) -> StoreResult<Option<AdminSettings>> {
+        let mut kept = self.0.lock();
+        let is_as_read = *kept == *read;
+        Ok(is_as_read.then(|| {
+            *kept = settings.json_value.clone();
+            settings
+        }))
+    }
+
     async fn of_user(&self, _: UserId, _: UserSettingsType) -> StoreResult<Option<Value>> {
         Ok(None)
     }

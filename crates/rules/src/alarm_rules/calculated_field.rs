@@ -19,6 +19,7 @@ use super::rules::{
 };
 use super::schedule::{Schedule, ScheduleSource, ScheduleType};
 use super::span::Span;
+use crate::bounds::check_field;
 
 impl Rules {
     /// Compiles the `configuration` of a calculated field of type ALARM, whose name is the alarm type.
@@ -27,6 +28,7 @@ impl Rules {
     /// The first field that is missing or wrong.
     pub fn from_calculated_field(name: &str, configuration: &Json) -> Result<Arc<Self>, ConfigError> {
         let root = At::root(configuration, "configuration");
+        check_field(configuration).map_err(|(path, reason)| ConfigError { path, reason })?;
         let mut builder = Builder::default();
         let arguments = parse_arguments(&root.field("arguments").required()?, &mut builder)?;
 

@@ -3,6 +3,10 @@
 use super::convert::as_text;
 use super::evaluate::Context;
 use super::expression::Subject;
+use crate::budget::within;
+
+/// Longest text of details, bytes.
+pub(super) const MAX_DETAILS: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Template(Box<[Part]>);
@@ -49,17 +53,37 @@ impl Template {
         Self(parts.into())
     }
 
-    pub(super) fn render(&self, cx: &Context<'_>) -> Box<str> {
+    /// The text for the values of an evaluation.
+    ///
+    /// # Errors
+    /// It becomes longer than [`MAX_DETAILS`], or the evaluation has made too much.
+    pub(super) fn render(&self, cx: &Context<'_>) -> Result<Box<str>, String> {
         let mut text = String::new();
         for part in &self.0 {
-            match part {
-                Part::Text(plain) => text.push_str(plain),
-                Part::Value { written, from } => match from.iter().find_map(|subject| subject.value(cx)) {
-                    Some((_, value)) => text.push_str(&as_text(value)),
-                    None => text.push_str(written),
-                },
-            }
+            let value;
+            let added = match part {
+                Part::Text(plain) => plain,
+                Part::Value { written, from } => {
+                    cx.step(from.len())?;
+                    match from.iter().find_map(|subject| subject.value(cx)) {
+                        Some((_, found)) => {
+                            value = as_text(found);
+                            &*value
+                        }
+                        None => written,
+                    }
+                }
+            };
+            let bytes = text.len() + added.len();
+            within(
+                "bytes of the details of an alarm",
+                bytes as u64,
+                MAX_DETAILS as u64,
+            )
+            .map_err(|overrun| overrun.to_string())?;
+            cx.make(added.len())?;
+            text.push_str(added);
         }
-        text.into()
+        Ok(text.into())
     }
 }

@@ -17,6 +17,7 @@ use super::rules::{
 };
 use super::schedule::{Schedule, ScheduleSource, ScheduleType};
 use super::span::Span;
+use crate::bounds::check_alarm_rules;
 
 impl Rules {
     /// Compiles the alarm rules of a device profile: the profile itself, its `profileData`, or the array `alarms`.
@@ -32,6 +33,10 @@ impl Rules {
             data.field("alarms")
         };
 
+        check_alarm_rules(list.value).map_err(|(path, reason)| ConfigError {
+            path: format!("alarms.{path}"),
+            reason,
+        })?;
         let mut builder = Builder::default();
         let mut alarms: Vec<Alarm> = Vec::new();
         for at in list.list(MAX_ALARMS)? {

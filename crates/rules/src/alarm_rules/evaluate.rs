@@ -6,6 +6,8 @@ mod field;
 mod profile;
 mod timer;
 
+use std::cell::RefCell;
+
 use fieldline_model::new_uuid;
 use uuid::Uuid;
 
@@ -18,6 +20,7 @@ use super::convert::fingerprint;
 use super::rules::{Alarm, Form, Mask, NeedKind, Rule, Rules};
 use super::span::Span;
 use super::state::{ActiveAlarm, State};
+use crate::budget::EvaluationBudget;
 use context::Overlay;
 
 /// What a rule came to.
@@ -68,10 +71,12 @@ pub fn evaluate(
         _ => &[],
     };
     let mut overlay = Overlay::new(rules.needs.len(), changes);
+    let budget = RefCell::default();
     let mut run = Run {
         rules,
         values,
         now: now_ms,
+        budget: &budget,
         out: &mut out,
     };
     match (event, rules.form) {
@@ -127,6 +132,7 @@ struct Run<'a, 'o> {
     rules: &'a Rules,
     values: &'a dyn Values,
     now: i64,
+    budget: &'a RefCell<EvaluationBudget>,
     out: &'o mut Outcome,
 }
 
@@ -141,6 +147,7 @@ impl<'a> Run<'a, '_> {
             overlay,
             now: self.now,
             anchor_ts: state.anchor_ts,
+            budget: self.budget,
         }
     }
 
@@ -357,6 +364,11 @@ impl<'a> Run<'a, '_> {
         condition_duration: Option<i64>,
     ) {
         self.out.changed = true;
+        let details = rule.details.as_ref().map(|template| template.render(cx));
+        let details = details.transpose().unwrap_or_else(|message| {
+            self.out.error.get_or_insert(EvalError { alarm, message });
+            None
+        });
         self.out.actions.push(Action {
             alarm,
             kind,
@@ -364,7 +376,7 @@ impl<'a> Run<'a, '_> {
             severity: active.severity,
             start_ts: active.start_ts,
             end_ts,
-            details: rule.details.as_ref().map(|template| template.render(cx)),
+            details,
             dashboard: rule.dashboard,
             condition_repeats,
             condition_duration,

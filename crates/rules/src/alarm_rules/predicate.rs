@@ -87,9 +87,14 @@ impl<T: Copy> Operand<T> {
     ) -> Result<Option<T>, String> {
         match self {
             Self::Fixed(value) => Ok(*value),
-            Self::Attribute { chain, fallback } => Ok(cx.first(chain).and_then(convert).or(*fallback)),
+            Self::Attribute { chain, fallback } => {
+                let value = cx.first(chain);
+                value.map_or(Ok(()), |value| cx.read(value))?;
+                Ok(value.and_then(convert).or(*fallback))
+            }
             Self::Argument(argument) => {
                 let (_, value) = cx.required_argument(*argument)?;
+                cx.read(value)?;
                 convert(value)
                     .map(Some)
                     .ok_or_else(|| cx.no_proper_value(*argument))
@@ -165,6 +170,7 @@ impl Predicate {
 
     /// Whether it holds for a value and its time.
     pub(super) fn holds(&self, subject: (i64, ValueRef<'_>), cx: &Context<'_>) -> Result<bool, String> {
+        cx.read(subject.1)?;
         match self {
             Self::Number { op, value } => {
                 let Some(left) = as_double(subject.1) else {
@@ -237,20 +243,21 @@ fn text_holds(
     cx: &Context<'_>,
 ) -> Result<bool, String> {
     let fold = |text| if ignore_case { lower(text) } else { text };
+    let holds = |needle: &Option<Needle>| -> Result<bool, String> {
+        let Some(needle) = needle else { return Ok(false) };
+        cx.step(needle.texts.len() / 8)?;
+        Ok(op.holds(&fold(as_text(value)), &needle.texts))
+    };
     let other = match operand {
-        Operand::Fixed(needle) => {
-            let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.texts);
-            return Ok(needle.as_ref().is_some_and(holds));
-        }
+        Operand::Fixed(needle) => return holds(needle),
         Operand::Attribute { chain, fallback } => match cx.first(chain) {
             Some(other) => other,
-            None => {
-                let holds = |needle: &Needle| op.holds(&fold(as_text(value)), &needle.texts);
-                return Ok(fallback.as_ref().is_some_and(holds));
-            }
+            None => return holds(fallback),
         },
         Operand::Argument(argument) => cx.required_argument(*argument)?.1,
     };
+    // Once for each of its letters that may be a comma.
+    (0..4).try_for_each(|_| cx.read(other))?;
     let (value, other) = (fold(as_text(value)), fold(as_text(other)));
     Ok(if op.takes_list() {
         op.holds(&value, &split_list(&other))

@@ -19,6 +19,7 @@ use super::script::{self, ScriptCalls, View};
 use super::state::{NEVER, Slot, State};
 use super::update::Update;
 use super::{aggregation, codec, geofencing, propagation, related};
+use crate::bounds::check_field;
 
 /// Arguments of a simple field whose values fit on the stack.
 const FEW: usize = 16;
@@ -58,6 +59,7 @@ impl Field {
         field: &CalculatedField,
         limits: &CalculatedFieldLimits,
     ) -> Result<Arc<Self>, ConfigError> {
+        check_field(&field.configuration).map_err(|(path, problem)| ConfigError::new(path, problem))?;
         let configuration = Configuration::parse(field.field_type, &field.configuration)?;
         let Some(output) = configuration.output() else {
             return Err(ConfigError::new(
@@ -217,6 +219,16 @@ impl Field {
             state.remember(previous);
         }
         failed.map_or(Ok(changed), Err)
+    }
+
+    /// Whether evaluating it may call scripts.
+    pub fn calls_scripts(&self) -> bool {
+        match &self.kind {
+            Kind::Script(_) => true,
+            Kind::Propagation(script) => script.is_some(),
+            Kind::Related(plan) => plan.calls_scripts(),
+            Kind::Simple { .. } | Kind::Geofencing(_) | Kind::Aggregation(_) => false,
+        }
     }
 
     /// Makes the results that are due.

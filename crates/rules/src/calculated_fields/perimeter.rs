@@ -12,6 +12,8 @@ const EARTH_RADIUS: f64 = 6_371_008.771_4;
 const MAX_CORNERS: usize = 10_000;
 /// Most polygons of one perimeter; holes are found by comparing each with each.
 const MAX_POLYGONS: usize = 200;
+/// Most comparisons of corners of one polygon with those of another.
+const MAX_COMPARISONS: usize = 4_000_000;
 /// Deepest nesting of arrays around polygons.
 const MAX_DEPTH: usize = 8;
 
@@ -83,6 +85,13 @@ impl Perimeter {
         if polygons.len() > MAX_POLYGONS || polygons.iter().map(Vec::len).sum::<usize>() > MAX_CORNERS {
             return Err(format!(
                 "more than {MAX_POLYGONS} polygons or {MAX_CORNERS} corners"
+            ));
+        }
+        let corners: usize = polygons.iter().map(Vec::len).sum();
+        let own: usize = polygons.iter().map(|polygon| polygon.len() * polygon.len()).sum();
+        if corners * corners - own > MAX_COMPARISONS {
+            return Err(format!(
+                "finding the holes takes more than {MAX_COMPARISONS} comparisons of corners"
             ));
         }
         let is_hole: Vec<bool> = polygons

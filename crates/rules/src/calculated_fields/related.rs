@@ -43,6 +43,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whether a metric has a script.
+    pub(super) fn calls_scripts(&self) -> bool {
+        self.metrics
+            .iter()
+            .any(|metric| metric.filter.is_some() || matches!(metric.input, Input::Script(_)))
+    }
+
     pub(super) fn new(
         configuration: &RelatedEntitiesAggregation,
         needs: &[Need],

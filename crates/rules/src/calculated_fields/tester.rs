@@ -1,7 +1,7 @@
 //! Trying a script out on given arguments.
 
 use fieldline_core::ports::FieldScriptTest;
-use fieldline_script::{Arg, Host, Lang, Limits, Script};
+use fieldline_script::{Arg, Host, Lang, Script};
 use serde_json::Value;
 
 /// An argument of a test: `SINGLE_VALUE`, or `TS_ROLLING` with its window.
@@ -17,11 +17,11 @@ enum Given<'a> {
     },
 }
 
-/// Runs the script of a test once on a host of its own, and returns what it returned.
+/// Runs the script of a test once, and returns what it returned.
 ///
 /// # Errors
 /// An argument is none, or why the script cannot be run.
-pub fn test_script(request: &FieldScriptTest, limits: Limits) -> Result<Value, String> {
+pub fn test_script(request: &FieldScriptTest, host: &mut Host) -> Result<Value, String> {
     let mut parameters = vec!["ctx"];
     parameters.extend(request.arguments.keys().map(String::as_str));
     let script =
@@ -62,10 +62,10 @@ pub fn test_script(request: &FieldScriptTest, limits: Limits) -> Result<Value, S
                 Given::Rolling { .. } => *arg,
             }),
     );
-    let output = Host::new(limits)
-        .call(&script, &args)
-        .map_err(|error| error.to_string())?;
-    Ok(output.to_value())
+    let output = host.call(&script, &args).map_err(|error| error.to_string());
+    // It is not called again.
+    host.forget(script.id());
+    Ok(output?.to_value())
 }
 
 fn read<'a>(name: &str, argument: &'a Value) -> Result<Given<'a>, String> {

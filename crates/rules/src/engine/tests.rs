@@ -60,6 +60,7 @@ impl Site {
             rest_calls: world.callers.clone(),
             activity: world.services.activity.clone(),
             usage: world.services.usage.clone(),
+            egress: fieldline_connectors::egress::EgressRules::default(),
             uplink: uplink.clone(),
             runtime: tokio::runtime::Handle::current(),
             service_id: "here".into(),

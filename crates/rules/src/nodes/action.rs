@@ -14,7 +14,6 @@ pub(crate) mod message_count;
 mod processing;
 pub(crate) mod relation;
 pub(crate) mod rpc;
-mod script_thread;
 mod target;
 pub(crate) mod telemetry;
 #[cfg(test)]

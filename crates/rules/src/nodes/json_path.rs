@@ -7,10 +7,15 @@ mod eval;
 mod filter;
 mod parser;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use self::eval::Found;
 use self::filter::Filter;
+use super::regex::RegexAllowance;
+use crate::budget::{BudgetOverrun, EvaluationBudget};
+use crate::node::NodeError;
 
 /// A path, compiled.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,29 +54,69 @@ enum Function {
     Index(i64),
 }
 
+/// Why a path gives no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PathError {
+    /// It can only lead to one place, and nothing is there.
+    #[error("{0}")]
+    Nothing(Cow<'static, str>),
+    /// Finding out takes too much.
+    #[error("{0}")]
+    Overrun(#[from] BudgetOverrun),
+}
+
+impl PathError {
+    fn nothing(what: impl Into<Cow<'static, str>>) -> Self {
+        Self::Nothing(what.into())
+    }
+}
+
+impl From<PathError> for NodeError {
+    fn from(error: PathError) -> Self {
+        match error {
+            PathError::Nothing(what) => Self::new(what),
+            PathError::Overrun(overrun) => overrun.into(),
+        }
+    }
+}
+
 impl JsonPath {
     /// Compiles a path.
     ///
     /// # Errors
     /// What is wrong, and at which character.
-    pub(crate) fn new(text: &str) -> Result<Self, String> {
-        parser::parse(text)
+    pub(crate) fn new(text: &str, regexes: &RegexAllowance) -> Result<Self, String> {
+        parser::parse(text, regexes)
     }
 
     /// What the path leads to.
     ///
     /// # Errors
-    /// The path can only lead to one place, and nothing is there; or it finds too much.
-    pub(crate) fn read(&self, root: &Value) -> Result<Value, String> {
-        let found = self.find(root, root)?;
+    /// The path can only lead to one place, and nothing is there; or finding out takes more than the budget has.
+    pub(crate) fn read(&self, root: &Value, budget: &mut EvaluationBudget) -> Result<Value, PathError> {
+        self.value(root, root, budget).map(Cow::into_owned)
+    }
+
+    fn value<'v>(
+        &self,
+        root: &'v Value,
+        from: &'v Value,
+        budget: &mut EvaluationBudget,
+    ) -> Result<Cow<'v, Value>, PathError> {
+        let found = self.find(root, from, budget)?.into_value(root, budget)?;
         Ok(match self.function {
-            Some(function) => function.of(found),
-            None => found.into_value(),
+            Some(function) => Cow::Owned(function.of(&found, root, budget)?),
+            None => found,
         })
     }
 
-    fn find<'v>(&self, root: &'v Value, from: &'v Value) -> Result<Found<'v>, String> {
-        eval::find(&self.steps, root, from)
+    fn find<'v>(
+        &self,
+        root: &'v Value,
+        from: &'v Value,
+        budget: &mut EvaluationBudget,
+    ) -> Result<Found<'v>, PathError> {
+        eval::find(&self.steps, root, from, budget)
     }
 }
 
@@ -87,19 +132,34 @@ impl Step {
 }
 
 impl Function {
-    fn of(self, found: Found<'_>) -> Value {
-        let value = found.into_value();
-        let items = match &value {
-            Value::Array(items) => items.as_slice(),
-            Value::Object(fields) => {
-                return match self {
-                    Self::Length => fields.len().into(),
-                    Self::Keys => fields.keys().cloned().collect::<Vec<_>>().into(),
-                    _ => Value::Null,
-                };
+    fn of(self, value: &Value, root: &Value, budget: &mut EvaluationBudget) -> Result<Value, BudgetOverrun> {
+        match (self, value) {
+            (Self::Length, Value::Array(items)) => Ok(items.len().into()),
+            (Self::Length, Value::Object(fields)) => Ok(fields.len().into()),
+            (Self::Keys, Value::Object(fields)) => {
+                let mut names = Vec::with_capacity(fields.len());
+                for name in fields.keys() {
+                    budget.read(name.len())?;
+                    budget.make(size_of::<Value>() + name.len())?;
+                    names.push(name.clone());
+                }
+                Ok(names.into())
             }
-            _ => return Value::Null,
-        };
+            (Self::First, Value::Array(items)) => copy(items.first(), root, budget),
+            (Self::Last, Value::Array(items)) => copy(items.last(), root, budget),
+            (Self::Index(index), Value::Array(items)) => {
+                let place = eval::place(index, items.len());
+                copy(place.and_then(|at| items.get(at)), root, budget)
+            }
+            (_, Value::Array(items)) => {
+                budget.step(items.len())?;
+                Ok(self.of_numbers(items))
+            }
+            _ => Ok(Value::Null),
+        }
+    }
+
+    fn of_numbers(self, items: &[Value]) -> Value {
         let numbers: Vec<f64> = items.iter().filter_map(Value::as_f64).collect();
         let count = numbers.len() as f64;
         let sum: f64 = numbers.iter().sum();
@@ -111,7 +171,6 @@ impl Function {
             }
         };
         match self {
-            Self::Length => items.len().into(),
             Self::Min => number(numbers.iter().copied().fold(f64::INFINITY, f64::min)),
             Self::Max => number(numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             Self::Avg => number(sum / count),
@@ -120,14 +179,19 @@ impl Function {
                 let mean = sum / count;
                 number((numbers.iter().map(|it| (it - mean) * (it - mean)).sum::<f64>() / count).sqrt())
             }
-            Self::Keys => Value::Null,
-            Self::First => items.first().cloned().unwrap_or_default(),
-            Self::Last => items.last().cloned().unwrap_or_default(),
-            Self::Index(index) => eval::place(index, items.len())
-                .and_then(|at| items.get(at))
-                .cloned()
-                .unwrap_or_default(),
+            _ => Value::Null,
         }
+    }
+}
+
+/// A copy of an item, null where there is none.
+fn copy(item: Option<&Value>, root: &Value, budget: &mut EvaluationBudget) -> Result<Value, BudgetOverrun> {
+    match item {
+        Some(item) => {
+            eval::count_copy(item, root, budget)?;
+            Ok(item.clone())
+        }
+        None => Ok(Value::Null),
     }
 }
 

@@ -36,8 +36,10 @@ impl Part {
     /// Puts a value there, in the metadata as text.
     ///
     /// # Errors
-    /// See [`Part::check`].
+    /// See [`Part::check`]; or what the node has put there becomes too much.
     pub(crate) fn put(self, msg: &mut Msg, key: &str, value: &kv::Value) -> Result<(), NodeError> {
+        msg.budget.step(1 + msg.meta.len() / 8)?;
+        msg.budget.make(key.len() + bytes_of(value))?;
         match self {
             Self::Data => {
                 msg.data.object_mut()?.insert(key.to_owned(), value.to_json());
@@ -60,6 +62,14 @@ impl Part {
             Self::Metadata => msg.meta.set(key, plain(&value)),
         }
         Ok(())
+    }
+}
+
+/// Bytes of a value.
+pub(crate) const fn bytes_of(value: &kv::Value) -> usize {
+    match value {
+        kv::Value::Text(text) | kv::Value::Json(text) => text.len(),
+        _ => size_of::<kv::Value>(),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Patterns: texts with `${name}` for a value of the metadata and `$[path.to.field]` for one of the body.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use fieldline_model::kv::unpack;
 use serde_json::Value;
 
 use super::text::plain;
+use crate::budget::BudgetOverrun;
 use crate::message::{Data, Meta, Msg};
 use crate::node::NodeError;
 
@@ -56,7 +56,7 @@ impl Pattern {
     /// The text for a message.
     ///
     /// # Errors
-    /// It needs the body, which is no JSON.
+    /// It needs the body, which is no JSON; or it becomes longer than a node may make of a message.
     pub(crate) fn resolve(&self, msg: &mut Msg) -> Result<Cow<'_, str>, NodeError> {
         self.resolve_with(msg, |value, out| out.push_str(value))
     }
@@ -64,7 +64,7 @@ impl Pattern {
     /// The text for a message, where values are written so that they fit between the quotes of a JSON text.
     ///
     /// # Errors
-    /// It needs the body, which is no JSON.
+    /// It needs the body, which is no JSON; or it becomes longer than a node may make of a message.
     pub(crate) fn resolve_escaped(&self, msg: &mut Msg) -> Result<Cow<'_, str>, NodeError> {
         self.resolve_with(msg, |value, out| {
             let quoted = Value::from(value).to_string();
@@ -76,29 +76,102 @@ impl Pattern {
         if self.is_plain() {
             return Ok(Cow::Borrowed(&self.text));
         }
-        let mut out = String::with_capacity(self.text.len() + 32);
+        let mut text = Resolved {
+            put,
+            out: String::with_capacity(self.text.len().min(4096) + 32),
+            all_meta: None,
+        };
+        let mut all_body = None;
         for piece in &self.pieces {
             match piece {
                 Piece::Body(path) => {
-                    let mut inner = String::new();
+                    let mut inner = Resolved {
+                        out: String::new(),
+                        all_meta: None,
+                        ..text
+                    };
                     for piece in path {
-                        write_piece(piece, &msg.meta, put, &mut inner);
+                        inner.add(piece, msg)?;
                     }
-                    match body_value(&mut msg.data, &inner)? {
-                        Some(value) => put(&value, &mut out),
-                        None => drop(write!(out, "$[{inner}]")),
+                    match body_value(msg, &inner.out)? {
+                        Some(value) => text.put(&value, msg)?,
+                        None => {
+                            text.push("$[", msg)?;
+                            text.push(&inner.out, msg)?;
+                            text.push("]", msg)?;
+                        }
                     }
                 }
                 Piece::AllBody => {
-                    msg.data
-                        .to_json()
-                        .map_err(|error| NodeError::new(format!("failed to process a pattern: {error}")))?;
-                    out.push_str(&msg.data.to_text());
+                    if all_body.is_none() {
+                        msg.data.to_json().map_err(no_json)?;
+                        let body = msg.data.to_text().into_owned();
+                        msg.budget.allow_message(body.len());
+                        all_body = Some(body);
+                    }
+                    text.push(all_body.as_deref().unwrap_or_default(), msg)?;
                 }
-                piece => write_piece(piece, &msg.meta, put, &mut out),
+                piece => text.add(piece, msg)?,
             }
         }
-        Ok(Cow::Owned(out))
+        Ok(Cow::Owned(text.out))
+    }
+}
+
+fn no_json(error: NodeError) -> NodeError {
+    NodeError::new(format!("failed to process a pattern: {error}"))
+}
+
+/// A text that a pattern becomes. What is written is counted first.
+struct Resolved {
+    /// How values are written.
+    put: fn(&str, &mut String),
+    out: String,
+    /// All metadata as JSON, once it was asked for.
+    all_meta: Option<String>,
+}
+
+impl Resolved {
+    fn push(&mut self, text: &str, msg: &mut Msg) -> Result<(), BudgetOverrun> {
+        msg.budget.step(1)?;
+        msg.budget.make(text.len())?;
+        self.out.push_str(text);
+        Ok(())
+    }
+
+    fn put(&mut self, value: &str, msg: &mut Msg) -> Result<(), BudgetOverrun> {
+        msg.budget.step(1)?;
+        msg.budget.make(value.len())?;
+        let before = self.out.len();
+        (self.put)(value, &mut self.out);
+        // What escaping has added, less than sixfold of a value of the message.
+        msg.budget
+            .make((self.out.len() - before).saturating_sub(value.len()))
+    }
+
+    /// Adds a piece that needs no body.
+    fn add(&mut self, piece: &Piece, msg: &mut Msg) -> Result<(), BudgetOverrun> {
+        match piece {
+            Piece::Plain(text) => self.push(text, msg),
+            Piece::Meta(key) => {
+                msg.budget.step(msg.meta.len() / 8)?;
+                match msg.meta.get(key).map(Cow::into_owned) {
+                    Some(value) => self.put(&value, msg),
+                    None => self.push(&format!("${{{key}}}"), msg),
+                }
+            }
+            Piece::AllMeta => {
+                let all = self
+                    .all_meta
+                    .take()
+                    .unwrap_or_else(|| meta_json(&msg.meta).to_string());
+                msg.budget.allow_message(all.len());
+                let pushed = self.push(&all, msg);
+                self.all_meta = Some(all);
+                pushed
+            }
+            Piece::Body(_) | Piece::AllBody => Ok(()),
+        }
     }
 }
 
@@ -115,16 +188,25 @@ impl<'de> serde::Deserialize<'de> for Pattern {
 }
 
 fn pieces(text: &str, with_body: bool) -> Vec<Piece> {
+    let ends = with_body.then(|| BodyEnds::of(text));
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
+    // Where one `${` has no end none behind it has one: looking for each would take as long as the text is, each time.
+    let mut closes = true;
     while let Some(at) = rest.find('$') {
         let (before, from) = rest.split_at(at);
         plain.push_str(before);
         let found = if let Some(inner) = from.strip_prefix("${") {
-            inner.split_once('}').map(|(key, after)| (meta_piece(key), after))
-        } else if let (true, Some(inner)) = (with_body, from.strip_prefix("$[")) {
-            body_end(inner).map(|(path, after)| (body_piece(path), after))
+            let split = closes.then(|| inner.split_once('}')).flatten();
+            closes = split.is_some();
+            split.map(|(key, after)| (meta_piece(key), after))
+        } else if let (Some(ends), Some(inner)) = (&ends, from.strip_prefix("$[")) {
+            let start = text.len() - inner.len();
+            ends.find(start).and_then(|end| {
+                let (path, after) = (text.get(start..end)?, text.get(end + 1..)?);
+                Some((body_piece(path), after))
+            })
         } else {
             None
         };
@@ -165,30 +247,48 @@ fn body_piece(path: &str) -> Piece {
     }
 }
 
-/// Splits behind the bracket that ends a path; brackets within `${…}` do not.
-fn body_end(text: &str) -> Option<(&str, &str)> {
-    let mut from = 0;
-    loop {
-        let end = from + text.get(from..)?.find(']')?;
-        match text.get(from..end)?.find("${") {
-            Some(open) => match text.get(from + open..)?.find('}') {
-                Some(close) if from + open + close > end => from = from + open + close,
-                _ => return Some((text.get(..end)?, text.get(end + 1..)?)),
-            },
-            None => return Some((text.get(..end)?, text.get(end + 1..)?)),
-        }
-    }
+/// Where the brackets of `$[…]` end in a text: at the first `]`, but that one within `${…}` ends nothing. Looked up for all
+/// places in one go, as what follows decides where each one ends.
+struct BodyEnds {
+    /// Places of `]`, of `${` and of `}`.
+    brackets: Vec<usize>,
+    opens: Vec<usize>,
+    closes: Vec<usize>,
+    /// Where a bracket ends that has not ended at that `}`.
+    behind: Vec<Option<usize>>,
 }
 
-fn write_piece(piece: &Piece, meta: &Meta, put: fn(&str, &mut String), out: &mut String) {
-    match piece {
-        Piece::Plain(text) => out.push_str(text),
-        Piece::Meta(key) => match meta.get(key) {
-            Some(value) => put(&value, out),
-            None => drop(write!(out, "${{{key}}}")),
-        },
-        Piece::AllMeta => out.push_str(&meta_json(meta).to_string()),
-        Piece::Body(_) | Piece::AllBody => {}
+impl BodyEnds {
+    fn of(text: &str) -> Self {
+        let places = |what: &str| text.match_indices(what).map(|(at, _)| at).collect();
+        let mut ends = Self {
+            brackets: places("]"),
+            opens: places("${"),
+            closes: places("}"),
+            behind: Vec::new(),
+        };
+        ends.behind = vec![None; ends.closes.len()];
+        for index in (0..ends.closes.len()).rev() {
+            let end = ends.closes.get(index).and_then(|at| ends.find(*at));
+            if let Some(behind) = ends.behind.get_mut(index) {
+                *behind = end;
+            }
+        }
+        ends
+    }
+
+    /// Where a bracket ends that has not ended before a place.
+    fn find(&self, from: usize) -> Option<usize> {
+        let next = |places: &[usize], from: usize| {
+            let index = places.partition_point(|at| *at < from);
+            places.get(index).map(|at| (index, *at))
+        };
+        let (_, end) = next(&self.brackets, from)?;
+        let open = next(&self.opens, from).filter(|(_, open)| *open < end);
+        match open.and_then(|(_, open)| next(&self.closes, open)) {
+            Some((index, close)) if close > end => self.behind.get(index).copied().flatten(),
+            _ => Some(end),
+        }
     }
 }
 
@@ -204,10 +304,11 @@ pub(crate) fn meta_json(meta: &Meta) -> Value {
 }
 
 /// A value of the body that is no object and no array, as text.
-fn body_value(data: &mut Data, path: &str) -> Result<Option<String>, NodeError> {
-    if let Data::Packed(bytes) = &*data
+fn body_value(msg: &mut Msg, path: &str) -> Result<Option<String>, NodeError> {
+    if let Data::Packed(bytes) = &msg.data
         && !path.contains('.')
     {
+        msg.budget.read(bytes.len())?;
         let found = unpack(bytes)
             .filter_map(Result::ok)
             .filter(|(key, _)| *key == path)
@@ -216,9 +317,8 @@ fn body_value(data: &mut Data, path: &str) -> Result<Option<String>, NodeError> 
             return Ok(found.map(|(_, value)| value.to_value().to_text()));
         }
     }
-    let json = data
-        .to_json()
-        .map_err(|error| NodeError::new(format!("failed to process a pattern: {error}")))?;
+    msg.budget.read(path.len())?;
+    let json = msg.data.to_json().map_err(no_json)?;
     let mut value = &*json;
     for key in path.trim_end_matches('.').split('.') {
         match value.get(key).filter(|_| !key.is_empty()) {
@@ -236,6 +336,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::budget::EvaluationBudget;
 
     fn msg(body: &Value) -> Msg {
         let metadata: Metadata = [("name", "pump"), ("key", "temp"), ("quote", "a\"b")]
@@ -301,5 +402,66 @@ mod tests {
         msg.data_type = DataType::Text;
         assert_eq!(Pattern::new("${name}").resolve(&mut msg).unwrap(), "pump");
         assert!(Pattern::new("$[a]").resolve(&mut msg).is_err());
+    }
+
+    /// The pieces as they were found before one look for all ends was enough.
+    fn end_step_by_step(text: &str) -> Option<usize> {
+        let mut from = 0;
+        loop {
+            let end = from + text.get(from..)?.find(']')?;
+            let Some(open) = text.get(from..end)?.find("${") else {
+                return Some(end);
+            };
+            match text.get(from + open..)?.find('}') {
+                Some(close) if from + open + close > end => from = from + open + close,
+                _ => return Some(end),
+            }
+        }
+    }
+
+    #[test]
+    fn brackets_end_where_looking_step_by_step_finds_their_ends() {
+        let signs = ["$", "[", "]", "{", "}", "a"];
+        for number in 0..6_usize.pow(7) {
+            let text: String = (0..7)
+                .map(|place| signs[number / 6_usize.pow(place) % 6])
+                .collect();
+            assert_eq!(BodyEnds::of(&text).find(0), end_step_by_step(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_compiled_in_one_go() {
+        // Each of these took minutes where every `$` looked for its end anew.
+        for unit in ["${", "$[", "$[${", "$[${]", "$[${]}", "$[${]}]", "$[${a}", "${$["] {
+            let text = unit.repeat((1 << 20) / unit.len());
+            let _ = Pattern::new(&text);
+        }
+    }
+
+    #[test]
+    fn a_message_becomes_only_so_much_text() {
+        let body = json!({"a": "x".repeat(100_000)});
+        for pattern in ["$[*]", "$[a]", "${big}", "${*}"] {
+            let mut msg = msg(&body);
+            msg.meta.set("big", "x".repeat(100_000));
+            let few = Pattern::new(&pattern.repeat(20));
+            assert_eq!(few.resolve(&mut msg).unwrap().len() / 1_900_000, 1, "{pattern}");
+            msg.budget = EvaluationBudget::new();
+            let many = Pattern::new(&pattern.repeat(20_000));
+            let error = many.resolve(&mut msg).unwrap_err();
+            assert!(error.is_over_budget());
+            let text = error.to_string();
+            assert!(text.contains("bytes that an evaluation makes: 4"), "{text}");
+        }
+        let mut msg = msg(&body);
+        let one = Pattern::new("$[*]");
+        let overrun = (0..100).find_map(|_| one.resolve(&mut msg).err());
+        assert!(overrun.is_some(), "all patterns of a node count together");
+        let mut large = self::msg(&json!({"a": "x".repeat(6 << 20)}));
+        assert!(
+            Pattern::new("<$[*]>").resolve(&mut large).is_ok(),
+            "the message itself"
+        );
     }
 }

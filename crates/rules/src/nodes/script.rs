@@ -3,11 +3,11 @@
 use fieldline_core::usage::{Feature, UsageKey};
 use fieldline_model::kv::{ValueRef, unpack};
 use fieldline_model::message::{Metadata, MsgType};
-use fieldline_script::{Arg, Lang, ObjectBuilder, Output, Parts, Script, ScriptError};
+use fieldline_script::{Arg, Host, Lang, ObjectBuilder, Parts, Script, ScriptError};
 use serde_json::Value;
 
 use crate::message::{Data, Meta, Msg};
-use crate::node::{ConfigError, Ctx, NodeConfig, NodeError};
+use crate::node::{ConfigError, Ctx, NodeConfig, NodeError, Step};
 
 /// Parameters of the scripts of most nodes.
 pub(crate) const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
@@ -117,40 +117,50 @@ fn charge(ctx: &mut Ctx<'_>, script: &Script) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// Calls a script on a message; it has to return true or false.
-///
-/// # Errors
-/// The script fails, or returns something else.
-pub(crate) fn filter(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<bool, NodeError> {
-    charge(ctx, script)?;
-    Ok(with_args(msg, |args| ctx.scripts().filter(script, args))?)
+/// Has a script called on a message, on a thread for scripts: `call` does so with its arguments, `then` goes on with what
+/// came of it. The message fails where the tenant may make no call, and where the script fails.
+pub(crate) fn run<R>(
+    ctx: &mut Ctx<'_>,
+    script: &Script,
+    msg: Msg,
+    call: impl FnOnce(&mut Host, &Script, &[Arg<'_>]) -> Result<R, ScriptError> + Send + 'static,
+    then: impl FnOnce(Msg, R) -> Step + Send + 'static,
+) -> Step {
+    run_with(ctx, script, (msg, None), call, then)
 }
 
-/// Calls a script on a message; it has to return a text or an array of texts.
-///
-/// # Errors
-/// The script fails, or returns something else.
-pub(crate) fn labels(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Vec<String>, NodeError> {
-    charge(ctx, script)?;
-    Ok(with_args(msg, |args| ctx.scripts().labels(script, args))?)
-}
-
-/// Calls a script on a message; whatever it returns is fine.
-///
-/// # Errors
-/// The script fails.
-pub(crate) fn call(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Output, NodeError> {
-    charge(ctx, script)?;
-    Ok(with_args(msg, |args| ctx.scripts().call(script, args))?)
-}
-
-/// Calls a script on a message; it has to return `{msg, metadata, msgType}` or an array of such.
-///
-/// # Errors
-/// The script fails, or returns something else.
-pub(crate) fn transform(ctx: &mut Ctx<'_>, script: &Script, msg: &Msg) -> Result<Vec<Parts>, NodeError> {
-    charge(ctx, script)?;
-    Ok(with_args(msg, |args| ctx.scripts().transform(script, args))?)
+/// The same with an entry of the metadata that only the script sees.
+pub(crate) fn run_with<R>(
+    ctx: &mut Ctx<'_>,
+    script: &Script,
+    (msg, entry): (Msg, Option<(&'static str, String)>),
+    call: impl FnOnce(&mut Host, &Script, &[Arg<'_>]) -> Result<R, ScriptError> + Send + 'static,
+    then: impl FnOnce(Msg, R) -> Step + Send + 'static,
+) -> Step {
+    if let Err(error) = charge(ctx, script) {
+        return Step::Fail(msg, error);
+    }
+    let more = entry.as_ref().map_or(0, |(_, text)| text.len());
+    let packed = match &msg.data {
+        Data::Packed(bytes) => bytes.len(),
+        Data::Text(_) | Data::Json(_) => 0,
+    };
+    let bytes = more + packed + with_args(&msg, |args| args.iter().map(Arg::size).sum::<usize>());
+    let script = script.clone();
+    Step::call(msg, bytes, move |host, msg| {
+        let called = match entry {
+            None => with_args(&msg, |args| call(host, &script, args)),
+            Some((key, text)) => {
+                let mut shown = msg.clone();
+                shown.meta.set(key, text);
+                with_args(&shown, |args| call(host, &script, args))
+            }
+        };
+        match called {
+            Ok(made) => then(msg, made),
+            Err(error) => Step::Fail(msg, error.into()),
+        }
+    })
 }
 
 /// Replaces what a script returned; what it left out stays.

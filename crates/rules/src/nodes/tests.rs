@@ -2,7 +2,7 @@
 
 mod entities;
 mod ports;
-mod table;
+pub(crate) mod table;
 
 use std::sync::Arc;
 
@@ -20,7 +20,6 @@ use fieldline_model::{
     CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, TenantId, TenantProfileId,
     new_uuid,
 };
-use fieldline_script::{Host, Limits};
 use fieldline_storage::{series, sql};
 use fieldline_testkit::clock::ManualClock;
 use parking_lot::Mutex;
@@ -33,8 +32,10 @@ use crate::engine::Common;
 use crate::events::{DebugLimit, Events};
 use crate::message::{Data, Meta, Msg};
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::nodes::regex::RegexAllowance;
 use crate::originators::Originators;
 use crate::registry::{self, NodeType, PREFIX};
+use crate::script_pool::{Caller, ScriptPool};
 use crate::services::Services;
 use crate::worker::effects::Pending;
 use crate::worker::parts::Parts;
@@ -172,6 +173,10 @@ impl World {
         );
         let usage = ApiUsage::new(stores.clone(), store.clone(), clock.clone());
         let rules = Rules::new(context);
+        let told = debug.clone();
+        let scripts = ScriptPool::small(Box::new(move |tenant, owner, time| {
+            told.switched_off(tenant, owner, time);
+        }));
         let make_services = || {
             Arc::new(Services {
                 stores: stores.clone(),
@@ -185,6 +190,7 @@ impl World {
                 activity: activity.clone(),
                 usage: usage.clone(),
                 external: crate::external::External::default(),
+                scripts: scripts.clone(),
                 originators: originators.clone(),
                 clock: clock.clone(),
                 runtime: runtime.clone(),
@@ -197,16 +203,15 @@ impl World {
             book: Book::new(of_worker.clone(), debug.clone()),
             services: of_worker,
             events: debug,
-            script_limits: Limits::default(),
         });
         let parts = Parts {
-            scripts: Host::new(Limits::default()),
             effects: Pending::default(),
             states: States::default(),
             partition: Partition {
                 queue: QueueId(0),
                 index: 0,
             },
+            is_lane: false,
             partitions: 1,
             branches: Vec::new(),
             feeding: Default::default(),
@@ -255,6 +260,7 @@ impl World {
             queue,
             services: &self.services,
             tenant: self.tenant,
+            regexes: &RegexAllowance::default(),
         })?;
         self.made.lock().push((node.clone(), node_type));
         Ok(node)
@@ -403,7 +409,11 @@ impl World {
         loop {
             self.apply().await;
             step = match step {
-                Step::Wait(work) | Step::InOrder(work) => work.await,
+                Step::Wait(work) | Step::Outside(work) | Step::InOrder(work) => work.await,
+                Step::Call(call) => {
+                    let caller = Caller::of(self.tenant, self.node.into());
+                    call.wait(&self.services.scripts, caller).await.unwrap()
+                }
                 Step::Then(work) => work(&mut self.ctx()),
                 step => {
                     self.apply().await;

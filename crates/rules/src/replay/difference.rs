@@ -18,6 +18,8 @@ use super::alarms::Course;
 use super::record::{Record, Series};
 
 const PAGE: usize = 5000;
+/// Bytes of them.
+const PAGE_BYTES: usize = 4 << 20;
 /// Alarms that are read at once.
 const ALARM_PAGE: u32 = 1000;
 /// Stored alarms that are compared.
@@ -109,11 +111,9 @@ impl Comparison {
                 limit: PAGE,
                 order: Order::Ascending,
             };
-            let stored = store.range(subject, key, query).await?;
-            if stored.len() == PAGE {
-                next = stored.last().map(|point| point.ts + 1);
-            }
-            for Point { ts, value } in stored {
+            let stored = store.page_or_point(subject, key, query, PAGE_BYTES).await?;
+            next = stored.rest.map(|(start, _)| start);
+            for Point { ts, value } in stored.points {
                 while let Some((at, replayed)) = written.next_if(|(at, _)| **at < ts) {
                     self.found(Found::OnlyReplayed, subject, key, *at, None, Some(replayed));
                 }

@@ -40,8 +40,6 @@ pub(super) struct Setup {
     pub(super) replayed: FxHashSet<Subject>,
     /// Where scripts and the like are counted; nowhere where absent.
     pub(super) usage: Option<Arc<ApiUsage>>,
-    /// Limits of scripts.
-    pub(super) script_limits: fieldline_script::Limits,
 }
 
 /// What a replay works with.
@@ -117,6 +115,8 @@ impl Dry {
             activity,
             usage,
             external: real.external.clone(),
+            // They are the tenant's like any others.
+            scripts: real.scripts.clone(),
             clock: clock.clone(),
             runtime: real.runtime.clone(),
             service_id: real.service_id.clone(),
@@ -125,7 +125,6 @@ impl Dry {
             book: Book::new(services.clone(), events.clone()),
             services,
             events,
-            script_limits: setup.script_limits,
         });
         Self {
             common,

@@ -72,9 +72,11 @@ pub(super) fn dry_stores(
                 calls: real.calls.clone(),
                 // Nothing that a chain does changes these.
                 dashboards: real.dashboards.clone(),
+                set_aside: real.set_aside.clone(),
                 settings: real.settings.clone(),
                 audit: real.audit.clone(),
                 api_keys: real.api_keys.clone(),
+                sign_ins: real.sign_ins.clone(),
                 device_moves: real.device_moves.clone(),
                 ota_packages: real.ota_packages.clone(),
                 ota_updates: real.ota_updates.clone(),
@@ -162,6 +164,7 @@ dry!(UserStore {
 });
 
 dry!(DeviceStore {
+    fn active_after(tenant: TenantId, after: Option<(i64, DeviceId)>, limit: u32) -> Vec<(i64, DeviceId)>;
     note "devices saved" fn create(device: Device, _credentials: DeviceCredentials) -> Device { device }
     note "device states saved" fn set_active(_changes: &[(DeviceId, bool)]) -> () { () }
 });

@@ -10,11 +10,15 @@ use fieldline_model::kv::pack;
 use fieldline_model::message::{DataType, MsgType};
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
 
+use crate::budget::EvaluationBudget;
 use crate::message::{Data, Meta, Msg, derive_id};
 use crate::originators::Originator;
 
 /// Points of all series that are in memory.
 const MAX_READ: usize = 200_000;
+/// Bytes of them, and of one series at least.
+const MAX_BYTES: usize = 32 << 20;
+const MIN_BYTES: usize = 4 << 10;
 /// Points of one series that are read at once.
 const MAX_PAGE: usize = 1000;
 const MIN_PAGE: usize = 10;
@@ -44,6 +48,7 @@ pub(super) struct History {
     heads: BinaryHeap<Reverse<(i64, usize, usize)>>,
     end: i64,
     page: usize,
+    page_bytes: usize,
     is_started: bool,
 }
 
@@ -63,6 +68,7 @@ impl History {
             })
             .collect();
         let page = (MAX_READ / cursors.len().max(1)).clamp(MIN_PAGE, MAX_PAGE);
+        let page_bytes = (MAX_BYTES / cursors.len().max(1)).max(MIN_BYTES);
         Self {
             store,
             sources,
@@ -70,6 +76,7 @@ impl History {
             heads: BinaryHeap::new(),
             end,
             page,
+            page_bytes,
             is_started: false,
         }
     }
@@ -118,6 +125,7 @@ impl History {
             hops: 0,
             callers: None,
             fields: None,
+            budget: EvaluationBudget::new(),
         }))
     }
 
@@ -127,7 +135,7 @@ impl History {
         let Some(cursor) = self.cursors.get_mut(at) else {
             return Ok(());
         };
-        if cursor.points.is_empty()
+        while cursor.points.is_empty()
             && let Some(start) = cursor.next.take()
             && start < end
             && let Some(source) = self.sources.get(cursor.source)
@@ -138,11 +146,11 @@ impl History {
                 limit: page,
                 order: Order::Ascending,
             };
-            let points = self.store.range(source.subject, &cursor.key, query).await?;
-            if points.len() == page {
-                cursor.next = points.last().map(|point| point.ts + 1);
-            }
-            cursor.points = points.into();
+            let (subject, key) = (source.subject, &cursor.key);
+            let read = self.store.page_or_point(subject, key, query, self.page_bytes);
+            let read = read.await?;
+            cursor.next = read.rest.map(|(start, _)| start);
+            cursor.points = read.points.into();
         }
         if let Some(point) = cursor.points.front() {
             self.heads.push(Reverse((point.ts, cursor.source, at)));

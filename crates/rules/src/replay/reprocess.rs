@@ -244,7 +244,6 @@ impl Job {
             active: Vec::new(),
             replayed: Default::default(),
             usage: Some(Arc::clone(&real.usage)),
-            script_limits: common.script_limits.clone(),
         };
         let dry = Dry::new(real, setup);
         let fields = dry.common.book.fields().tenant(self.tenant).await?;

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ingest::EffectSink;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, StoreResult, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, PointsPage, StoreResult, TelemetryRow,
+    TimeSeriesStore,
 };
 use fieldline_model::Subject;
 use fieldline_model::kv::Value;
@@ -22,6 +23,8 @@ use super::record::{Record, later};
 const MAX_KEPT: usize = 100_000;
 /// Points of a bucket that are read at once.
 const PAGE: usize = 10_000;
+/// Bytes of them.
+const PAGE_BYTES: usize = 4 << 20;
 
 /// The newest points before the replayed time.
 type Before = FxHashMap<(Subject, Box<str>), Option<Point>>;
@@ -131,27 +134,49 @@ impl TimeSeriesStore for DrySeries {
         Ok(values)
     }
 
-    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
+    async fn page(
+        &self,
+        subject: Subject,
+        key: &str,
+        query: RangeQuery,
+        max_bytes: usize,
+    ) -> StoreResult<PointsPage> {
         let stored = RangeQuery {
             end: query.end.min(self.horizon(subject)),
             ..query
         };
-        let mut points = Vec::new();
+        let mut page = PointsPage::default();
         if stored.start < stored.end {
-            points = self.real.range(subject, key, stored).await?;
+            page = self.real.page(subject, key, stored, max_bytes).await?;
         }
-        let mut written = self.record.lock().range(subject, key, query.start, query.end);
+        // What was written in the time that the page covers goes with it.
+        let (start, end) = match (page.rest, query.order) {
+            (None, _) => (query.start, query.end),
+            (Some((rest, _)), Order::Ascending) => (query.start, rest),
+            (Some((_, rest)), Order::Descending) => (rest, query.end),
+        };
+        page.rest = page.rest.map(|(start, end)| match query.order {
+            Order::Ascending => (start, query.end),
+            Order::Descending => (start, end),
+        });
+        let mut written = self.record.lock().range(subject, key, start, end);
         if !written.is_empty() {
             let times: FxHashSet<i64> = written.iter().map(|point| point.ts).collect();
-            points.retain(|point| !times.contains(&point.ts));
-            points.append(&mut written);
-            points.sort_by_key(|point| point.ts);
+            page.points.retain(|point| !times.contains(&point.ts));
+            page.points.append(&mut written);
+            page.points.sort_by_key(|point| point.ts);
             if query.order == Order::Descending {
-                points.reverse();
+                page.points.reverse();
             }
-            points.truncate(query.limit);
+            if page.points.len() > query.limit {
+                page.points.truncate(query.limit);
+                page.rest = page.points.last().map(|last| match query.order {
+                    Order::Ascending => (last.ts.saturating_add(1), query.end),
+                    Order::Descending => (query.start, last.ts),
+                });
+            }
         }
-        Ok(points)
+        Ok(page)
     }
 
     async fn aggregate(
@@ -172,11 +197,11 @@ impl TimeSeriesStore for DrySeries {
                     limit: PAGE,
                     order: Order::Ascending,
                 };
-                let points = self.range(subject, key, query).await?;
-                points.iter().for_each(|point| sum.add(&point.value));
-                match points.last() {
-                    Some(last) if points.len() == PAGE => start = last.ts + 1,
-                    _ => break,
+                let page = self.page_or_point(subject, key, query, PAGE_BYTES).await?;
+                page.points.iter().for_each(|point| sum.add(&point.value));
+                match page.rest {
+                    Some((rest, _)) => start = rest,
+                    None => break,
                 }
             }
             let ts = bucket.middle();

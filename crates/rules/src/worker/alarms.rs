@@ -20,6 +20,7 @@ pub(super) use self::told::Told;
 use self::told::told_by;
 use self::values::{Evaluated, Gathered};
 use super::Worker;
+use super::field_calls::{FieldCall, FieldCase, FieldScripts};
 use super::fields::Shown;
 use super::pack::kept_hash;
 use super::walk::{Move, Place, Ticket};
@@ -47,6 +48,44 @@ impl Out {
             },
             Self::Node(_) => &[],
         }
+    }
+}
+
+/// What a state was before it was evaluated, and why it was.
+#[derive(Clone, Copy)]
+struct About {
+    is_new: bool,
+    is_timer: bool,
+}
+
+/// What rules that call scripts are evaluated with.
+pub(super) struct AlarmCase {
+    rules: Arc<Rules>,
+    state: State,
+    is_new: bool,
+    told: Told,
+    values: Gathered,
+    msg: Msg,
+    out: Out,
+}
+
+impl AlarmCase {
+    /// Evaluates the rules, on the thread that runs scripts.
+    pub(super) fn evaluate(&mut self, scripts: &mut FieldScripts<'_>, now: i64) -> Outcome {
+        let (changes, removed) = self.told.news(&self.rules);
+        let Some(event) = self.told.event(&changes, &removed) else {
+            return Outcome::default();
+        };
+        let seen = Evaluated {
+            gathered: &self.values,
+            scripts: Some((self.out.scripts(), RefCell::new(scripts))),
+        };
+        evaluate(&self.rules, &mut self.state, &event, &seen, now)
+    }
+
+    /// About as many bytes as the scripts are given.
+    pub(super) fn bytes(&self) -> usize {
+        self.values.bytes()
     }
 }
 
@@ -202,30 +241,32 @@ impl Worker {
             self.apply_pending(ticket.partition, store).await?;
             self.gather(rules, key.subject, originator, store).await?
         };
+        let is_timer = matches!(told, Told::Timer);
+        if !out.scripts().is_empty()
+            && let Out::Chain(entry) = out
+        {
+            let call = FieldCall {
+                ticket,
+                key,
+                entry: entry.clone(),
+            };
+            drop((changes, removed));
+            let case = AlarmCase {
+                rules: rules.clone(),
+                state,
+                is_new,
+                told,
+                values,
+                msg: msg.clone(),
+                out: out.clone(),
+            };
+            return self.call_field(call, FieldCase::Alarms(case), store, moves).await;
+        }
         let seen = Evaluated {
             gathered: &values,
-            scripts: out.scripts(),
-            host: RefCell::new((&mut self.parts.scripts, &mut self.parts.meter)),
-            tenant: key.subject.tenant,
+            scripts: None,
         };
         let outcome = evaluate(rules, &mut state, &event, &seen, now);
-        match out {
-            Out::Chain(entry) => {
-                // Only rules of fields have scripts.
-                self.tell_blocked(key.subject.tenant, entry.id.into());
-                self.show_alarm_field(entry, rules, &values, key.subject, msg, &outcome);
-            }
-            Out::Node(_) => {
-                if let Some(error) = &outcome.error {
-                    self.common.events.error(
-                        key.subject.tenant,
-                        key.subject.entity,
-                        "alarm rules",
-                        &error.message,
-                    );
-                }
-            }
-        }
         let case = Case {
             ticket,
             key: &key,
@@ -233,19 +274,72 @@ impl Worker {
             msg,
             out,
         };
-        for (number, action) in (1..).zip(&outcome.actions) {
-            if let Some(done) = self.act(&case, (number, action), &mut state, store).await? {
-                self.tell_alarm(&case, action, done, moves);
+        let about = About { is_new, is_timer };
+        self.finish_rules(&case, (state, about), &values, outcome, store, moves)
+            .await
+    }
+
+    /// Does what rules have said that call scripts.
+    pub(super) async fn finish_alarms(
+        &mut self,
+        ticket: Ticket,
+        key: StateKey,
+        case: AlarmCase,
+        outcome: Outcome,
+        store: &Applier,
+        moves: &mut Vec<Move>,
+    ) -> Result<(), Stopping> {
+        let case_of = Case {
+            ticket,
+            key: &key,
+            rules: &case.rules,
+            msg: &case.msg,
+            out: &case.out,
+        };
+        let about = About {
+            is_new: case.is_new,
+            is_timer: matches!(case.told, Told::Timer),
+        };
+        self.finish_rules(&case_of, (case.state, about), &case.values, outcome, store, moves)
+            .await
+    }
+
+    /// Does what rules have said, and keeps their state.
+    async fn finish_rules(
+        &mut self,
+        case: &Case<'_>,
+        (mut state, about): (State, About),
+        values: &Gathered,
+        outcome: Outcome,
+        store: &Applier,
+        moves: &mut Vec<Move>,
+    ) -> Result<(), Stopping> {
+        let subject = case.key.subject;
+        match case.out {
+            Out::Chain(entry) => {
+                self.show_alarm_field(entry, case.rules, values, subject, case.msg, &outcome);
+            }
+            Out::Node(_) => {
+                if let Some(error) = &outcome.error {
+                    self.common
+                        .events
+                        .error(subject.tenant, subject.entity, "alarm rules", &error.message);
+                }
             }
         }
-        if outcome.changed || is_new || !outcome.actions.is_empty() {
+        for (number, action) in (1..).zip(&outcome.actions) {
+            if let Some(done) = self.act(case, (number, action), &mut state, store).await? {
+                self.tell_alarm(case, action, done, moves);
+            }
+        }
+        if outcome.changed || about.is_new || !outcome.actions.is_empty() {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
-            self.parts.keep(key, outcome.next_check, &bytes);
-        } else if outcome.next_check.is_some() || matches!(told, Told::Timer) {
+            self.parts.keep(case.key.clone(), outcome.next_check, &bytes);
+        } else if outcome.next_check.is_some() || about.is_timer {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
-            self.parts.states.schedule(&key, outcome.next_check, &bytes);
+            self.parts.states.schedule(case.key, outcome.next_check, &bytes);
         }
         Ok(())
     }

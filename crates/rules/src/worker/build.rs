@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fieldline_core::ingest::{Applier, Delivered, Stopping};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Offset, Partition};
@@ -17,6 +18,7 @@ use uuid::Uuid;
 use super::Worker;
 use super::pack::Origin;
 use super::walk::{Move, Place};
+use crate::budget::EvaluationBudget;
 use crate::fields::FIELD_MESSAGE;
 use crate::message::{Data, Meta, Msg, derive_id};
 use crate::node::{Label, Step};
@@ -75,8 +77,26 @@ impl Worker {
         let Some((offset, record)) = delivered.readable.get(origin.record as usize) else {
             return Ok(());
         };
-        let partition = delivered.records.partition;
-        let id = message_id(partition, *offset, origin.row);
+        let id = message_id(delivered.records.partition, *offset, origin.row);
+        let bytes = &delivered.records.bytes;
+        let source = RecordSource {
+            id,
+            row: origin.row,
+            bytes,
+        };
+        self.start_record(index, record, source, Some((delivered, origin.record)), store)
+            .await
+    }
+
+    /// Starts the message of a record, or of a row of it. `among` says which records of a delivery come after it.
+    pub(super) async fn start_record(
+        &mut self,
+        index: u32,
+        record: &Record<'_>,
+        source: RecordSource<'_>,
+        among: Option<(&Delivered<'_>, u32)>,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
         let subject = record.subject;
         let chains = self.chains(subject.tenant, store).await?;
         let ticket = self.ticket(index);
@@ -88,12 +108,16 @@ impl Worker {
         if let RecordBody::Message(bytes) = record.body {
             return self.submit_message(index, (record, bytes), store).await;
         }
-        let Some(originator) = self.originator(subject, delivered, origin.record, store).await? else {
+        let originator = match among {
+            Some((delivered, from)) => self.originator(subject, delivered, from, store).await?,
+            None => self.find(subject, store).await?,
+        };
+        let Some(originator) = originator else {
             // It was deleted meanwhile, with all that it has.
             self.end(ticket, None);
             return Ok(());
         };
-        let Some(msg) = device_message(id, record, origin, delivered, &originator) else {
+        let Some(msg) = device_message(record, &source, &originator) else {
             self.end(ticket, None);
             return Ok(());
         };
@@ -159,6 +183,9 @@ impl Worker {
         };
         let chains = self.chains(subject.tenant, store).await?;
         let (from, chain) = (decoded.from.clone(), decoded.rule_chain);
+        if !self.queue.role.is_own() {
+            self.note_what_stays(index, &decoded);
+        }
         let mut msg = Msg::of(subject.tenant, decoded);
         if msg.ttl_seconds == 0 {
             msg.ttl_seconds = chains.ttl_seconds;
@@ -310,19 +337,26 @@ fn nameless(subject: Subject, error: &dyn std::fmt::Display) -> Arc<Originator> 
 }
 
 /// The same for the same record, however often it is read.
-fn message_id(partition: Partition, offset: Offset, row: u32) -> Uuid {
+pub(super) fn message_id(partition: Partition, offset: Offset, row: u32) -> Uuid {
     let place = (u64::from(partition.queue.0) << 48) | (u64::from(partition.index) << 32) | u64::from(row);
     derive_id(Uuid::from_u64_pair(offset.0, place), 0)
 }
 
+/// Where a message comes from that is made of a record.
+pub(super) struct RecordSource<'a> {
+    /// The message's id.
+    pub(super) id: Uuid,
+    /// Where its row begins within the record's rows.
+    pub(super) row: u32,
+    /// What the record is part of.
+    pub(super) bytes: &'a Bytes,
+}
+
 fn device_message(
-    id: Uuid,
     record: &Record<'_>,
-    origin: Origin,
-    delivered: &Delivered<'_>,
+    &RecordSource { id, row, bytes }: &RecordSource<'_>,
     originator: &Arc<Originator>,
 ) -> Option<Msg> {
-    let bytes = &delivered.records.bytes;
     let base = |kind, ts, data, ttl_seconds| Msg {
         id,
         ts: record.received_ms,
@@ -340,13 +374,14 @@ fn device_message(
         hops: 0,
         callers: None,
         fields: None,
+        budget: EvaluationBudget::new(),
     };
     match record.body {
         RecordBody::Telemetry {
             ttl_seconds,
             rows: packed,
         } => {
-            let row = rows(packed.get(origin.row as usize..)?).next()?.ok()?;
+            let row = rows(packed.get(row as usize..)?).next()?.ok()?;
             let values = Data::Packed(bytes.slice_ref(row.values));
             Some(base(MsgType::PostTelemetry, Some(row.ts), values, ttl_seconds))
         }
@@ -358,6 +393,6 @@ fn device_message(
             }
             Some(msg)
         }
-        RecordBody::Message(_) => None,
+        RecordBody::Message(_) | RecordBody::Diverted(_) => None,
     }
 }

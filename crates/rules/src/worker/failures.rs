@@ -1,6 +1,6 @@
 //! Messages that begin, end and fail, as their pack sees it.
 
-use fieldline_model::{EntityId, TenantId};
+use fieldline_model::TenantId;
 
 use super::Worker;
 use super::walk::{Place, Ticket};
@@ -9,20 +9,21 @@ use crate::stats::LastFailure;
 impl Worker {
     pub(super) fn ticket(&self, entry: u32) -> Ticket {
         Ticket {
-            pack: self.pack.number,
+            pack: self.pack.number_of(entry),
             entry,
             partition: self.parts.partition,
+            home: self.lane.home_of(entry),
         }
     }
 
     pub(super) fn begin(&mut self, ticket: Ticket) {
-        if ticket.pack == self.pack.number {
+        if self.pack.is_current(ticket) {
             self.pack.begin_of(ticket.entry);
         }
     }
 
     pub(super) fn end(&mut self, ticket: Ticket, failure: Option<LastFailure>) {
-        if ticket.pack == self.pack.number {
+        if self.pack.is_current(ticket) {
             self.pack.end_of(ticket.entry, failure);
         }
     }
@@ -54,18 +55,10 @@ impl Worker {
         self.fail(ticket, place, error);
     }
 
-    /// An event where a call has got its script switched off: what follows fails without being tried.
-    pub(super) fn tell_blocked(&mut self, tenant: TenantId, entity: EntityId) {
-        let Some(time) = self.parts.scripts.take_blocked() else {
-            return;
-        };
-        self.common.events.switched_off(tenant, entity, time);
-    }
-
     /// Gives a message up, with all that it has become so far.
     pub(super) fn abort(&mut self, ticket: Ticket, error: &str) {
         tracing::warn!(error, "gave a message of a rule chain up");
-        if ticket.pack == self.pack.number {
+        if self.pack.is_current(ticket) {
             let failure = LastFailure {
                 chain: String::new(),
                 node: String::new(),

@@ -31,8 +31,12 @@ use crate::originators::Originator;
 
 /// Points that are read at once to count different values.
 const CHUNK: usize = 10_000;
+/// Bytes of them.
+const PAGE_BYTES: usize = 4 << 20;
 /// Different values that are told apart.
 const MAX_UNIQUE: usize = 100_000;
+/// Bytes of values that are looked at to tell them apart.
+const MAX_UNIQUE_BYTES: usize = 16 << 20;
 
 impl Worker {
     /// Does what an outcome says.
@@ -346,6 +350,7 @@ impl Worker {
         store: &Applier,
     ) -> Result<Option<Value>, Stopping> {
         let mut seen: FxHashSet<Box<str>> = FxHashSet::default();
+        let mut seen_bytes = 0;
         let mut start = query.start;
         loop {
             let range = RangeQuery {
@@ -354,8 +359,9 @@ impl Worker {
                 limit: CHUNK,
                 order: Order::Ascending,
             };
-            let points = match self.common.services.series.range(of, &query.key, range).await {
-                Ok(points) => points,
+            let series = &self.common.services.series;
+            let page = match series.page_or_point(of, &query.key, range, PAGE_BYTES).await {
+                Ok(page) => page,
                 Err(error) if !error.kind().is_retryable() => {
                     warn!(%error, "cannot count for a calculated field");
                     return Ok(None);
@@ -366,14 +372,16 @@ impl Worker {
                     continue;
                 }
             };
-            let is_last = points.len() < CHUNK;
-            for point in points {
-                start = point.ts.saturating_add(1);
-                if seen.len() < MAX_UNIQUE {
-                    seen.insert(point.value.to_text().into());
+            for point in page.points {
+                let text = point.value.to_text();
+                if seen.len() < MAX_UNIQUE && seen_bytes < MAX_UNIQUE_BYTES {
+                    seen_bytes += text.len();
+                    seen.insert(text.into());
                 }
             }
-            if is_last {
+            if let Some((rest, _)) = page.rest {
+                start = rest;
+            } else {
                 let count = i64::try_from(seen.len()).unwrap_or(i64::MAX);
                 return Ok((count > 0).then_some(Value::Long(count)));
             }

@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_core::ports::StateKey;
-use fieldline_core::usage::Meter;
 use fieldline_model::entity::calculated_field::RelationLevel;
 use fieldline_model::kv::Value;
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fieldline_model::{CalculatedFieldId, EntityId, Subject, TenantId};
-use fieldline_script::{Arg, Host, Script};
+use fieldline_model::{CalculatedFieldId, EntityId, Subject};
 use tracing::warn;
 
 use super::Worker;
+use super::field_calls::{FieldCall, FieldCase, ValuesCase};
 use super::fields::reach::walk_path;
 use super::fields::{Shown, owner_of, takers};
 use super::walk::{Move, Ticket};
 use crate::calculated_fields::{
-    EvalError, Field, Need, NeedKind, NeedSource, Role, ScriptCalls, State, Update, rolling_number,
+    EvalError, Field, Need, NeedKind, NeedSource, NoScripts, Outcome, Role, State, Update, rolling_number,
 };
 use crate::fields::{Change, Entry, News};
-use crate::nodes::script::{USED_UP, usage_of};
 use crate::originators::Originator;
+
+/// Bytes of the points of one argument.
+const MAX_POINTS_BYTES: usize = 4 << 20;
 
 /// An update that owns what it brings.
 enum Owned {
@@ -55,25 +56,6 @@ impl Owned {
             },
             Self::Related(entities) => Update::Related(entities),
         }
-    }
-}
-
-/// The scripts of a worker, for fields.
-struct Scripts<'a> {
-    host: &'a mut Host,
-    meter: &'a mut Meter,
-    tenant: TenantId,
-}
-
-impl ScriptCalls for Scripts<'_> {
-    fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<serde_json::Value, String> {
-        let (feature, key) = usage_of(script);
-        if !self.meter.allows(self.tenant, feature) {
-            return Err(USED_UP.to_owned());
-        }
-        self.meter.add(self.tenant, key, 1);
-        let output = self.host.call(script, args).map_err(|error| error.to_string())?;
-        Ok(output.to_value())
     }
 }
 
@@ -197,34 +179,65 @@ impl Worker {
         store: &Applier,
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
-        let now = self.now_ms();
-        let mut scripts = Scripts {
-            host: &mut self.parts.scripts,
-            meter: &mut self.parts.meter,
-            tenant: key.subject.tenant,
+        let case = |state| ValuesCase {
+            field: field.clone(),
+            state,
+            originator: originator.clone(),
+            news: news.clone(),
         };
-        let evaluated = field.evaluate(&mut state, &mut scripts, now);
-        self.tell_blocked(key.subject.tenant, entry.id.into());
-        let due = field.next_check(&state, now);
+        let now = self.now_ms();
+        if field.calls_scripts() {
+            // What it has taken in is kept while its scripts run.
+            let due = field.next_check(&state, now);
+            let bytes = field.encode(&state);
+            self.parts.states.put(ticket.partition, key.clone(), due, &bytes);
+            let call = FieldCall {
+                ticket,
+                key,
+                entry: entry.clone(),
+            };
+            return self
+                .call_field(call, FieldCase::Values(case(state)), store, moves)
+                .await;
+        }
+        let evaluated = field.evaluate(&mut state, &mut NoScripts, now);
+        self.finish_values(ticket, entry, key, case(state), evaluated, store, moves)
+            .await
+    }
+
+    /// Keeps the state of a field that was evaluated, and does what comes of it.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are one call's inputs, and none belongs to another"
+    )]
+    pub(super) async fn finish_values(
+        &mut self,
+        ticket: Ticket,
+        entry: &Arc<Entry>,
+        key: StateKey,
+        case: ValuesCase,
+        evaluated: Result<Outcome, EvalError>,
+        store: &Applier,
+        moves: &mut Vec<Move>,
+    ) -> Result<(), Stopping> {
+        let ValuesCase {
+            field,
+            state,
+            originator,
+            news,
+        } = case;
+        let due = field.next_check(&state, self.now_ms());
         self.parts
             .states
             .put(ticket.partition, key, due, &field.encode(&state));
         match evaluated {
             Ok(outcome) => {
-                self.carry_out(
-                    ticket,
-                    (entry, field),
-                    &state,
-                    outcome,
-                    originator,
-                    news,
-                    store,
-                    moves,
-                )
-                .await
+                let about = (entry, &field);
+                self.carry_out(ticket, about, &state, outcome, &originator, &news, store, moves)
+                    .await
             }
             Err(error) => {
-                self.field_failed(entry, field, &state, news, &error);
+                self.field_failed(entry, &field, &state, &news, &error);
                 Ok(())
             }
         }
@@ -421,8 +434,10 @@ impl Worker {
             order: Order::Descending,
         };
         loop {
-            match self.common.services.series.range(of, key, query).await {
-                Ok(points) => return Ok(points),
+            // Of long texts, the newest that fit.
+            let series = &self.common.services.series;
+            match series.page(of, key, query, MAX_POINTS_BYTES).await {
+                Ok(page) => return Ok(page.points),
                 Err(error) if !error.kind().is_retryable() => {
                     warn!(%error, "cannot read points for a calculated field");
                     return Ok(Vec::new());

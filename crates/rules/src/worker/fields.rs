@@ -23,6 +23,7 @@ use crate::fields::{self, Change, Entry, FIELD_MESSAGE, Kind, News, Of, Page, Ta
 use crate::message::Msg;
 use crate::node::{NodeError, Step};
 use crate::originators::Originator;
+use crate::tenants::Epoch;
 
 /// News that one message may lead to in one partition. Fields that feed each other end long before: none takes part twice.
 const MAX_NEWS: usize = 10_000;
@@ -30,9 +31,8 @@ const MAX_NEWS: usize = 10_000;
 /// The fields of the tenants that a worker has seen, and what waits to be told to them.
 #[derive(Default)]
 pub struct Feeding {
-    generation: u64,
     /// `None` for a tenant without fields.
-    tenants: FxHashMap<TenantId, Option<Arc<TenantFields>>>,
+    pub(super) tenants: FxHashMap<TenantId, (Epoch, Option<Arc<TenantFields>>)>,
     /// What has been told by nodes and results, and not been handled yet.
     pub(super) fed: Vec<News>,
 }
@@ -40,26 +40,22 @@ pub struct Feeding {
 impl Feeding {
     /// The fields of a tenant that has any.
     pub(super) fn of(&self, tenant: TenantId) -> Option<&Arc<TenantFields>> {
-        self.tenants.get(&tenant)?.as_ref()
+        self.tenants.get(&tenant)?.1.as_ref()
     }
 }
 
 impl Worker {
     /// Brings the fields of a tenant up to date, which costs a look where they are.
     pub(super) async fn know_fields(&mut self, tenant: TenantId, store: &Applier) -> Result<(), Stopping> {
-        let generation = self.common.book.fields().generation();
-        let feeding = &mut self.parts.feeding;
-        if feeding.generation == generation && feeding.tenants.contains_key(&tenant) {
+        let known = self.parts.feeding.tenants.get(&tenant);
+        if known.is_some_and(|(epoch, _)| epoch.is_current()) {
             return Ok(());
         }
-        if feeding.generation != generation {
-            feeding.tenants.clear();
-            feeding.generation = generation;
-        }
+        let epoch = self.common.book.fields().epoch(tenant);
         let load = |book: Arc<Book>| async move { book.fields().tenant(tenant).await };
         let loaded = self.load(tenant, "calculated fields", load, store).await?;
         let fields = loaded.filter(|fields| !fields.is_empty());
-        self.parts.feeding.tenants.insert(tenant, fields);
+        self.parts.feeding.tenants.insert(tenant, (epoch, fields));
         Ok(())
     }
 

@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use fieldline_core::ingest::Delivered;
 use fieldline_core::ports::StateKey;
-use fieldline_model::fnv;
 use fieldline_model::record::{RecordBody, rows};
+use fieldline_model::{RuleNodeId, fnv};
 use rustc_hash::FxHashMap;
 
+use super::walk::Ticket;
 use crate::stats::LastFailure;
 use crate::strategy::Outcome;
 
@@ -28,7 +29,27 @@ pub(super) struct Entry {
     pub(super) outcome: Outcome,
     /// Its outcome is final, and it is not tried again.
     pub(super) given_up: bool,
+    /// It goes on in a slow lane: what becomes of it is none of the pack's business.
+    pub(super) diverted: bool,
+    /// The number that its tickets have; what has another one comes too late.
+    number: u64,
 }
+
+impl Entry {
+    fn new(origin: Origin, number: u64) -> Self {
+        Self {
+            origin,
+            live: 0,
+            outcome: Outcome::Open,
+            given_up: false,
+            diverted: false,
+            number,
+        }
+    }
+}
+
+/// The number of no ticket.
+const NOBODY: u64 = 0;
 
 /// Something that was kept and has come due.
 #[derive(Debug, Clone)]
@@ -65,6 +86,12 @@ pub(super) struct Pack {
     /// Entries that have ended since somebody last looked, where that matters.
     pub(super) ended: Vec<u32>,
     pub(super) notes_ends: bool,
+    /// Entries that go to a slow lane and are not there yet.
+    pub(super) leaving: Vec<u32>,
+    /// Nothing may leave: no record holds what it began with.
+    pub(super) is_fixed: bool,
+    /// Messages that belong to this partition, and the node that they have come home to, if it is one.
+    homes: FxHashMap<u32, RuleNodeId>,
 }
 
 impl Pack {
@@ -76,23 +103,153 @@ impl Pack {
         self.failures.clear();
         self.ended.clear();
         self.notes_ends = false;
+        self.leaving.clear();
+        self.is_fixed = false;
+        self.homes.clear();
     }
 
     pub(super) fn add(&mut self, origin: Origin) {
-        self.entries.push(Entry {
-            origin,
-            live: 0,
-            outcome: Outcome::Open,
-            given_up: false,
+        self.entries.push(Entry::new(origin, self.number));
+    }
+
+    /// Begins anew with a single entry, whatever the others are at.
+    pub(super) fn begin_one(&mut self, index: u32, origin: Origin) {
+        self.number += 1;
+        let entry = Entry::new(origin, self.number);
+        match self.entries.get_mut(index as usize) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
+        }
+        self.failures.remove(&index);
+        self.homes.remove(&index);
+    }
+
+    /// A single entry is over; the place may be used again.
+    pub(super) fn end_one(&mut self, index: u32) {
+        let notes_ends = std::mem::take(&mut self.notes_ends);
+        self.finish(index, |entry| entry.live = 0);
+        self.notes_ends = notes_ends;
+        self.homes.remove(&index);
+    }
+
+    /// The number that tickets of an entry have.
+    pub(super) fn number_of(&self, index: u32) -> u64 {
+        self.entries
+            .get(index as usize)
+            .map_or(self.number, |entry| entry.number)
+    }
+
+    /// Whether a ticket is one of an entry as it goes on now.
+    pub(super) fn is_current(&self, ticket: Ticket) -> bool {
+        self.entries
+            .get(ticket.entry as usize)
+            .is_some_and(|entry| entry.number == ticket.pack)
+    }
+
+    /// Notes that a message belongs to this partition, and the node that it has come home to.
+    pub(super) fn stays(&mut self, index: u32, home: Option<RuleNodeId>) {
+        self.homes.insert(index, home.unwrap_or(RuleNodeId::NULL));
+    }
+
+    /// The node that a message has come home to.
+    pub(super) fn home_of(&self, index: u32) -> Option<RuleNodeId> {
+        let home = self.homes.get(&index).copied();
+        home.filter(|node| *node != RuleNodeId::NULL)
+    }
+
+    /// Whether an entry may leave, as far as is known of it.
+    pub(super) fn may_leave(&self, index: u32) -> bool {
+        !self.is_fixed && !self.homes.contains_key(&index)
+    }
+
+    /// An entry ends here, whatever of it is still on its way, and goes on in a slow lane.
+    pub(super) fn leave(&mut self, index: u32) {
+        self.finish(index, |entry| {
+            entry.live = 0;
+            entry.outcome = Outcome::Done;
+            entry.diverted = true;
         });
+        self.failures.remove(&index);
+        self.leaving.push(index);
+    }
+
+    /// An entry is not waited for any longer: it is late, and may go on in the background.
+    pub(super) fn let_go(&mut self, index: u32) {
+        self.finish(index, |entry| entry.given_up = true);
+    }
+
+    /// An entry is given up, as one that has failed.
+    pub(super) fn give_up_one(&mut self, index: u32) {
+        self.finish(index, |entry| {
+            entry.live = 0;
+            entry.outcome = Outcome::Failed;
+            entry.diverted = false;
+            entry.given_up = true;
+        });
+    }
+
+    /// Whether a message of the pack has not ended yet.
+    pub(super) fn is_under_way(&self, ticket: Ticket) -> bool {
+        let entry = self.entries.get(ticket.entry as usize);
+        entry.is_some_and(|entry| entry.number == ticket.pack && entry.live > 0)
+    }
+
+    fn finish(&mut self, index: u32, change: impl FnOnce(&mut Entry)) {
+        let Some(entry) = self.entries.get_mut(index as usize) else {
+            return;
+        };
+        let was_known = std::mem::replace(&mut entry.number, NOBODY) != NOBODY;
+        if entry.live > 0 && was_known {
+            self.open = self.open.saturating_sub(1);
+        }
+        change(entry);
+        if self.notes_ends && was_known {
+            self.ended.push(index);
+        }
+    }
+
+    /// An entry that was to leave has to be tried here after all.
+    pub(super) fn come_back(&mut self, index: u32) {
+        if let Some(entry) = self.entries.get_mut(index as usize) {
+            // Its number stays nobody's until it begins again: what still comes back of it must not count for it.
+            entry.live = 0;
+            entry.outcome = Outcome::Open;
+            entry.diverted = false;
+        }
+    }
+
+    /// How it stands with an entry.
+    pub(super) fn outcome(&self, index: u32) -> Outcome {
+        match self.entries.get(index as usize) {
+            Some(entry) if entry.live == 0 => entry.outcome,
+            _ => Outcome::Open,
+        }
+    }
+
+    /// Whether an entry goes on in a slow lane.
+    pub(super) fn is_diverted(&self, index: u32) -> bool {
+        self.entries
+            .get(index as usize)
+            .is_some_and(|entry| entry.diverted)
+    }
+
+    /// Whether an entry was tried, and has not come to a good end.
+    pub(super) fn is_unsuccessful(&self, index: u32) -> bool {
+        self.entries
+            .get(index as usize)
+            .is_some_and(|entry| !entry.given_up && (entry.live > 0 || entry.outcome == Outcome::Failed))
     }
 
     /// Begins again with some of the entries: what of them is still on its way belongs to an earlier pack.
     pub(super) fn begin_again(&mut self, which: &[u32]) {
         self.number += 1;
         self.open = 0;
+        for entry in &mut self.entries {
+            entry.number = NOBODY;
+        }
         for index in which {
             if let Some(entry) = self.entries.get_mut(*index as usize) {
+                entry.number = self.number;
                 entry.live = 0;
                 entry.outcome = Outcome::Open;
             }
@@ -210,6 +367,8 @@ impl Pack {
 
 #[cfg(test)]
 mod tests {
+    use fieldline_core::ports::{Partition, QueueId};
+
     use super::*;
 
     #[test]
@@ -232,5 +391,49 @@ mod tests {
         pack.begin_of(0);
         pack.end_of(0, None);
         assert_eq!((pack.open, pack.outcomes().collect()), (0, vec![Outcome::Done]));
+    }
+
+    #[test]
+    fn what_leaves_a_pack_is_done_there_and_what_comes_back_of_it_belongs_to_nobody() {
+        let mut pack = Pack::default();
+        pack.begin();
+        pack.notes_ends = true;
+        pack.add(Origin { record: 0, row: 0 });
+        let ticket = Ticket {
+            pack: pack.number_of(0),
+            entry: 0,
+            partition: Partition {
+                queue: QueueId(0),
+                index: 0,
+            },
+            home: 0,
+        };
+        pack.begin_of(0);
+        pack.begin_of(0);
+        pack.end_of(0, Some(LastFailure::default()));
+        assert!(pack.is_current(ticket) && pack.is_unsuccessful(0));
+        pack.leave(0);
+        assert!(!pack.is_current(ticket) && !pack.is_unsuccessful(0));
+        assert_eq!(
+            (pack.open, pack.outcome(0), pack.is_diverted(0)),
+            (0, Outcome::Done, true)
+        );
+        assert_eq!((&*pack.ended, &*pack.leaving), (&[0][..], &[0][..]));
+        assert_eq!(pack.wanted().collect::<Vec<_>>(), [Outcome::Done]);
+        // The journal has not taken it: it is tried here, as if it never had been.
+        pack.come_back(0);
+        assert_eq!((pack.outcome(0), pack.is_diverted(0)), (Outcome::Open, false));
+        assert_eq!(pack.give_up(), Some(vec![0]));
+    }
+
+    #[test]
+    fn what_is_let_go_is_late_and_not_waited_for() {
+        let mut pack = Pack::default();
+        pack.begin();
+        pack.add(Origin { record: 0, row: 0 });
+        pack.begin_of(0);
+        pack.let_go(0);
+        assert_eq!((pack.open, pack.outcome(0)), (0, Outcome::Open));
+        assert_eq!(pack.give_up(), None);
     }
 }

@@ -3,7 +3,6 @@
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_core::usage::Meter;
 use fieldline_model::Subject;
-use fieldline_script::Host;
 
 use super::effects::Pending;
 use super::fields::Feeding;
@@ -15,14 +14,14 @@ use crate::node::Waiting;
 
 /// What a worker has on its own thread.
 pub struct Parts {
-    /// Runs scripts.
-    pub scripts: Host,
     /// What waits to be stored.
     pub effects: Pending,
     /// What is kept between messages.
     pub states: States,
     /// Partition of the message that is being handled.
     pub partition: Partition,
+    /// Nothing is kept where it works: messages go home for that.
+    pub is_lane: bool,
     /// Partitions of its queue, by which originators are divided.
     pub partitions: u16,
     /// Further work that the message has led to; it is acknowledged when that is done too.
@@ -35,12 +34,12 @@ pub struct Parts {
 
 impl Parts {
     /// Parts of a worker of a queue with so many partitions.
-    pub(super) fn new(scripts: Host, partitions: u16, partition: Partition, common: &Common) -> Self {
+    pub(super) fn new(partitions: u16, partition: Partition, common: &Common) -> Self {
         Self {
-            scripts,
             effects: Pending::default(),
             states: States::default(),
             partition,
+            is_lane: false,
             partitions,
             branches: Vec::new(),
             feeding: Feeding::default(),
@@ -60,7 +59,9 @@ impl Parts {
 
     /// Whether an entity's states are kept in the partition that is being worked on.
     pub fn is_home(&self, subject: Subject) -> bool {
-        fieldline_core::ingest::partition_index(subject.entity.id, self.partitions) == self.partition.index
+        !self.is_lane
+            && fieldline_core::ingest::partition_index(subject.entity.id, self.partitions)
+                == self.partition.index
     }
 
     /// Tells calculated fields, which are evaluated before the message goes on.

@@ -9,14 +9,14 @@ use super::Worker;
 use super::walk::{Move, Place, Ticket};
 use crate::book::TenantChains;
 use crate::message::{Caller, Msg};
-use crate::node::Label;
+use crate::node::{Label, Step};
 
 impl Worker {
     /// A message leaves a node through its connections of a name.
     pub(super) fn leave(
         &mut self,
         ticket: Ticket,
-        msg: Msg,
+        mut msg: Msg,
         place: Place,
         label: &Label,
         error: Option<&str>,
@@ -38,6 +38,11 @@ impl Worker {
                     .node(EVENT_OUT, chain, id, &msg, Some(&label.0), error);
             }
         }
+        if self.goes_on_in_lane(ticket, &place, &msg) && node.targets(label).next().is_some() {
+            let work = self.send_to_lane(&msg, &place, label);
+            moves.push(Move::Answer(Step::Wait(work), None, msg.tenant));
+            return;
+        }
         let mut targets = node.targets(label);
         let Some(first) = targets.next() else {
             drop(targets);
@@ -57,6 +62,7 @@ impl Worker {
             moves.push(Move::Come(msg, Place { at: first, ..place }));
             return;
         };
+        msg.budget.share();
         let begin = moves.len();
         for at in [first, second].into_iter().chain(targets) {
             // What each branch creates has ids of its own.

@@ -6,20 +6,25 @@ use fieldline_core::ingest::{Applier, Delivered, Stopping};
 use fieldline_core::logging::LogGate;
 use fieldline_model::entity::SubmitStrategyType;
 use fieldline_model::{EntityId, Subject, TenantId};
+use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 use tracing::warn;
 
 use super::Worker;
 use super::gate::Gate;
 use super::pack::Pack;
-use super::waits::Resumed;
+use super::waits::{Back, Resumed};
 use super::walk::DETACHED;
 use crate::strategy::{Attempts, Outcome, Strategy, Verdict};
 
 /// Messages of a worker that wait for something at the same time.
 pub(super) const MAX_SUSPENDED: usize = 4096;
+/// How long what messages have done waits for the rest of their pack before it is applied.
+const SOON: Duration = Duration::from_millis(50);
+/// How often it is looked at within the time of patience whether messages wait too long.
+const LOOKS: u32 = 4;
 /// Shortest pause before messages are processed again.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+pub(super) const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 static RETRY_GATE: LogGate = LogGate::new(2);
 
 impl Worker {
@@ -32,9 +37,15 @@ impl Worker {
         let strategy = self.queue.strategy.read().clone();
         let mut attempts = Attempts::new(&strategy, self.pack.entries.len());
         let mut which: Option<Vec<u32>> = None;
+        let began = Instant::now();
+        self.refuses_to_leave = false;
+        self.pack.is_fixed = delivered.is_none();
         loop {
+            self.suspended.forget_waiters();
             self.run_round(delivered, &strategy, which.as_deref(), store)
                 .await?;
+            self.flush_leaving(delivered).await;
+            self.note_inline();
             self.check_open()?;
             let mut verdict = attempts.decide(&strategy, self.pack.wanted());
             if verdict == Verdict::Commit
@@ -46,14 +57,18 @@ impl Worker {
             }
             self.tally(delivered, &verdict, attempts.retries());
             match verdict {
-                Verdict::Commit => return Ok(()),
+                Verdict::Commit => {
+                    self.end_late(&strategy);
+                    // Nothing can leave any more: its records are gone.
+                    self.pack.is_fixed = true;
+                    return Ok(());
+                }
                 Verdict::Retry(mut again, pause) => {
                     again.retain(|index| !self.pack.is_given_up(*index));
-                    if let Some(suppressed) = RETRY_GATE.open() {
-                        let messages = again.len();
-                        warn!(queue = %self.queue.name, messages, ?pause, suppressed, "processing messages again");
-                    }
-                    store.pause_for(pause.max(SHORTEST_PAUSE)).await?;
+                    let so_far = (began.elapsed(), attempts.retries());
+                    let (again, pause) = self.divert_retries(again, pause, so_far, delivered).await;
+                    self.pause_before(&again, pause, store).await?;
+                    self.cut_again(&again);
                     self.pack.begin_again(&again);
                     which = Some(again);
                 }
@@ -61,10 +76,38 @@ impl Worker {
         }
     }
 
+    async fn pause_before(&self, again: &[u32], pause: Duration, store: &Applier) -> Result<(), Stopping> {
+        if again.is_empty() {
+            return Ok(());
+        }
+        if let Some(suppressed) = RETRY_GATE.open() {
+            let messages = again.len();
+            warn!(queue = %self.queue.name, messages, ?pause, suppressed, "processing messages again");
+        }
+        store.pause_for(pause.max(SHORTEST_PAUSE)).await
+    }
+
+    /// Ends what messages wait for that begin again.
+    fn cut_again(&mut self, again: &[u32]) {
+        let pack = &self.pack;
+        let again: FxHashSet<u32> = again.iter().copied().collect();
+        self.suspended
+            .cut(|ticket, _| pack.is_current(*ticket) && again.contains(&ticket.entry));
+    }
+
+    /// Ends what is late, unless it may go on in the background.
+    fn end_late(&mut self, strategy: &Strategy) {
+        if !strategy.keeps_late() && self.suspended.len() > 0 {
+            let pack = &self.pack;
+            self.suspended.cut(|ticket, _| pack.is_current(*ticket));
+        }
+    }
+
     /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
     /// is given up then, and the next start does it again.
-    fn check_open(&self) -> Result<(), Stopping> {
-        if self.common.services.engine.is_closed() {
+    pub(super) fn check_open(&self) -> Result<(), Stopping> {
+        let services = &self.common.services;
+        if services.engine.is_closed() || services.scripts.is_stopped() {
             Err(Stopping)
         } else {
             Ok(())
@@ -85,21 +128,74 @@ impl Worker {
             None => self.gate(0..self.pack.entries.len() as u32, delivered, strategy),
         };
         self.pack.notes_ends = strategy.submit != SubmitStrategyType::Burst;
+        let mut look = self.next_look(deadline);
+        let mut applied = Instant::now();
         loop {
             while let Some(index) = gate.next() {
-                // However long that takes: what may be submitted must not be given up before it is.
-                while self.suspended >= MAX_SUSPENDED {
-                    self.resume_one(Instant::now() + strategy.timeout, store).await?;
-                }
-                self.submit(index, delivered, store).await?;
+                self.take_on(index, delivered, strategy, store).await?;
                 self.tell_gate(&mut gate, strategy);
             }
-            // Those that wait for others are late with them when the time is up.
-            if self.pack.open == 0 || !self.resume_one(deadline, store).await? {
+            self.flush_leaving(delivered).await;
+            if self.pack.open == 0 {
                 return Ok(());
+            }
+            let until = if self.parts.effects.is_empty() {
+                look
+            } else {
+                look.min(applied + SOON)
+            };
+            let is_idle = !self.resume_one(until, store).await?;
+            if !self.parts.effects.is_empty() && applied.elapsed() >= SOON {
+                // What the others have done does not wait for those that take long.
+                self.apply_pending(self.parts.partition, store).await?;
+                applied = Instant::now();
+            }
+            if is_idle && until >= deadline {
+                // Those that wait for others are late with them when the time is up.
+                return Ok(());
+            }
+            if (is_idle && until >= look) || (self.lanes().is_some() && Instant::now() >= look) {
+                self.lose_patience(strategy);
+                look = self.next_look(deadline);
             }
             self.tell_gate(&mut gate, strategy);
         }
+    }
+
+    /// When it is next looked at whether messages wait too long, if nothing comes back before.
+    fn next_look(&self, deadline: Instant) -> Instant {
+        match self.shared_lanes() {
+            Some(lanes) => deadline.min(Instant::now() + lanes.options.patience.0 / LOOKS),
+            None => deadline,
+        }
+    }
+
+    /// Submits a message, unless it leaves the queue at once.
+    async fn take_on(
+        &mut self,
+        index: u32,
+        delivered: Option<&Delivered<'_>>,
+        strategy: &Strategy,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
+        if !self.queue.role.is_own() {
+            let tenant = self
+                .subject_of(index, delivered)
+                .map_or(TenantId::NULL, |of| of.tenant);
+            if self.leaves_at_once(index, tenant, delivered) {
+                self.leave_pack(index);
+                return Ok(());
+            }
+        }
+        while self.suspended.len() >= MAX_SUSPENDED {
+            let limit = Instant::now() + strategy.timeout;
+            // Where nobody else is there, that may take as long as it likes: what may be submitted must not be given up
+            // before it is.
+            if !self.resume_one(limit, store).await? && !self.queue.role.is_own() {
+                self.relieve();
+            }
+        }
+        self.submit(index, delivered, store).await
     }
 
     fn gate(
@@ -152,6 +248,7 @@ impl Worker {
         let resumed = match self.ready.pop_front() {
             Some(resumed) => resumed,
             None => {
+                self.shares.rest();
                 let left = deadline.saturating_duration_since(Instant::now());
                 tokio::select! {
                     biased;
@@ -172,11 +269,19 @@ impl Worker {
 
     /// Goes on with what was suspended, unless it is too late for its queue.
     pub(super) async fn resume(&mut self, resumed: Resumed, store: &Applier) -> Result<(), Stopping> {
-        self.suspended = self.suspended.saturating_sub(1);
         self.is_crowded = false;
-        let is_late = resumed.ticket.pack != self.pack.number && resumed.ticket.pack != DETACHED;
-        if is_late && !self.queue.strategy.read().keeps_late() {
+        if !self.suspended.take(resumed.number) {
+            // Nobody waits for it any more.
             return Ok(());
+        }
+        let is_late = resumed.ticket.pack != DETACHED && !self.pack.is_current(resumed.ticket);
+        // Fields have taken in what has come, whatever becomes of the message.
+        let is_field = matches!(resumed.back, Back::Field(_));
+        if is_late && !is_field && !self.queue.strategy.read().keeps_late() {
+            return Ok(());
+        }
+        if !self.queue.role.is_own() {
+            self.shares.goes_on(resumed.tenant);
         }
         // What it keeps belongs to the partition it came from.
         let own = std::mem::replace(&mut self.parts.partition, resumed.ticket.partition);

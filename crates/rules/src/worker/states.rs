@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use bytes::Bytes;
 use fieldline_core::ports::{Partition, StateKey, StateRow};
 use rustc_hash::{FxHashMap, FxHashSet};
+use uuid::Uuid;
 
 use super::pack::Due;
 use crate::gone::Gone;
@@ -173,6 +174,14 @@ impl States {
         self.changed.values().any(|of| *of == partition)
     }
 
+    /// The keys under which a keeper keeps something in a partition.
+    pub fn keys_of(&self, keeper: Uuid, partition: Partition) -> Vec<StateKey> {
+        let rows = self.rows.iter();
+        rows.filter(|(key, (of, ..))| key.keeper == keeper && *of == partition)
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+
     /// How many are kept.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
@@ -182,11 +191,9 @@ impl States {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use fieldline_core::ports::QueueId;
     use fieldline_model::{DeviceId, Subject, TenantId};
-    use uuid::Uuid;
-
-    use super::*;
 
     const PARTITION: Partition = Partition {
         queue: QueueId(0),

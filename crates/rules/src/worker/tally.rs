@@ -15,7 +15,13 @@ impl Worker {
         let (mut failed, mut late) = (0_u64, 0_u64);
         let mut last = None;
         let mut tenants: FxHashMap<TenantId, Counts> = FxHashMap::default();
+        let mut diverted = 0;
         for (index, outcome) in (0..).zip(self.pack.outcomes()) {
+            if self.pack.is_diverted(index) {
+                // It is counted where it ends.
+                diverted += 1;
+                continue;
+            }
             failed += u64::from(outcome == Outcome::Failed);
             late += u64::from(outcome == Outcome::Open);
             let Some(of) = self.subject_of(index, delivered) else {
@@ -49,7 +55,7 @@ impl Worker {
         }
         drop(all);
         if commits {
-            let messages = self.pack.entries.len() as u64;
+            let messages = self.pack.entries.len() as u64 - diverted;
             metrics::counter!("fieldline_rules_messages_total").increment(messages);
             metrics::counter!("fieldline_rules_failed_total").increment(failed);
             metrics::counter!("fieldline_rules_timed_out_total").increment(late);

@@ -1,9 +1,13 @@
 //! Workers over a real journal and real stores.
 
+mod full;
+mod lanes;
 mod limits;
 mod order;
+mod random;
 mod restarts;
 mod rig;
+mod scripts;
 mod sweeping;
 mod waiting;
 

@@ -58,7 +58,6 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
         services: world.services.clone(),
         book: world.common.book.clone(),
         events: world.common.events.clone(),
-        script_limits: fieldline_script::Limits::default(),
     };
     let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
     common.book.put(world.tenant, chains);

@@ -2,24 +2,54 @@
 
 use std::panic::AssertUnwindSafe;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_model::{RuleNodeId, TenantId};
 use futures::FutureExt as _;
+use tokio::time::Instant;
 
 use super::Worker;
+use super::divert::TENANT_SUSPENDED;
+use super::field_calls::FieldBack;
 use super::rounds::MAX_SUSPENDED;
-use super::walk::{Move, Place, Ticket};
+use super::suspended::{Ending, Kind};
+use super::walk::{DETACHED, Move, Place, Ticket};
+use crate::engine::Role;
 use crate::message::Msg;
-use crate::node::{NodeError, Step, Waiting};
+use crate::node::{NodeError, ScriptCall, Step, Waiting};
+use crate::script_pool::{Caller, Refusal, Scope};
+
+/// How often it is looked at whether there is room again.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Why a message that would have to wait cannot.
+pub(super) const TOO_MANY_WAIT: &str = "too many messages of the tenant wait for something";
 
 /// What was suspended and has come back.
 pub(super) struct Resumed {
     pub(super) ticket: Ticket,
-    /// `None` where it has panicked.
-    step: Option<Step>,
-    place: Option<Place>,
-    tenant: TenantId,
+    /// What it has in the book of what waits.
+    pub(super) number: u64,
+    pub(super) back: Back,
+    pub(super) place: Option<Place>,
+    pub(super) tenant: TenantId,
+}
+
+/// How it has come back.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost all are steps, and a box would be an allocation for each"
+)]
+pub(super) enum Back {
+    /// With what follows.
+    Step(Step),
+    /// It has panicked.
+    Panicked,
+    /// The call of a script has taken the message with it.
+    Lost(Refusal),
+    /// The scripts of a calculated field have been run.
+    Field(Box<FieldBack>),
 }
 
 impl Worker {
@@ -27,17 +57,87 @@ impl Worker {
     pub(super) async fn go_on(&mut self, resumed: Resumed, store: &Applier) -> Result<(), Stopping> {
         let Resumed {
             ticket,
-            step,
+            back,
             place,
             tenant,
+            ..
         } = resumed;
-        match step {
-            Some(step) => self.walk(ticket, Move::Answer(step, place, tenant), store).await,
-            None => {
+        match back {
+            Back::Step(step) => self.walk(ticket, Move::Answer(step, place, tenant), store).await,
+            Back::Panicked | Back::Lost(Refusal::Panicked) => {
                 self.panicked(ticket, place.as_ref(), tenant);
                 Ok(())
             }
+            Back::Lost(refusal) => {
+                self.lost(ticket, place.as_ref(), tenant, &refusal);
+                Ok(())
+            }
+            Back::Field(back) => self.field_back(*back, store).await,
         }
+    }
+
+    /// A message fails as a whole: nothing of it is left that could go on through `Failure`.
+    fn lost(&mut self, ticket: Ticket, place: Option<&Place>, tenant: TenantId, refusal: &Refusal) {
+        let error = refusal.to_string();
+        if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
+            self.common.events.error(tenant, node.id.into(), "script", &error);
+            self.note_failure(place, &error);
+        }
+        self.fail(ticket, place, &error);
+    }
+
+    /// Has a script called on a message; what comes of it comes back through the inbox, except in a replay.
+    pub(super) async fn call(
+        &mut self,
+        ticket: Ticket,
+        call: ScriptCall,
+        place: Place,
+        tenant: TenantId,
+        store: &Applier,
+    ) -> Result<Option<Step>, Stopping> {
+        let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
+        let caller = Caller {
+            tenant,
+            owner: node.into(),
+            turn: call.msg.originator.id,
+            scope: if ticket.pack == DETACHED {
+                Scope::NONE
+            } else {
+                Scope::fresh()
+            },
+        };
+        let pool = self.common.services.scripts.clone();
+        if self.watch.is_some() {
+            return match call.wait(&pool, caller).await {
+                Ok(step) => Ok(Some(step)),
+                Err(Refusal::Stopped) => Err(Stopping),
+                Err(refusal) => {
+                    self.lost(ticket, Some(&place), tenant, &refusal);
+                    Ok(None)
+                }
+            };
+        }
+        if !self.make_room(ticket, tenant, store).await? {
+            self.drop_walk(ticket, tenant, TOO_MANY_WAIT);
+            return Ok(None);
+        }
+        let outbox = self.outbox.clone();
+        let ending = Ending::Script(pool.clone(), caller.scope, tenant);
+        self.suspended.add((ticket, tenant), Kind::Repeatable, |number| {
+            call.submit(&pool, caller, move |result| {
+                let back = result.map_or_else(Back::Lost, Back::Step);
+                // The worker may be gone.
+                let _ = outbox.send(Resumed {
+                    ticket,
+                    number,
+                    back,
+                    place: Some(place),
+                    tenant,
+                });
+            });
+            ending
+        });
+        Ok(None)
     }
 
     /// Polls work once; the error says that it has panicked.
@@ -51,14 +151,17 @@ impl Worker {
     pub(super) async fn wait(
         &mut self,
         ticket: Ticket,
-        mut work: Waiting,
+        (mut work, kind): (Waiting, Kind),
         place: Option<Place>,
         tenant: TenantId,
         store: &Applier,
     ) -> Result<Option<Step>, Stopping> {
         // What it reads is to be what the message has written so far.
         self.apply_pending(ticket.partition, store).await?;
-        self.make_room(store).await?;
+        if !self.make_room(ticket, tenant, store).await? {
+            self.drop_walk(ticket, tenant, TOO_MANY_WAIT);
+            return Ok(None);
+        }
         let runtime = self.common.services.runtime.clone();
         match self.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Ok(Some(step)),
@@ -71,17 +174,20 @@ impl Worker {
                 Ok(step)
             }
             Ok(Poll::Pending) => {
-                self.suspended += 1;
                 let outbox = self.outbox.clone();
-                runtime.spawn(async move {
-                    let step = AssertUnwindSafe(work).catch_unwind().await.ok();
-                    // The worker may be gone.
-                    let _ = outbox.send(Resumed {
-                        ticket,
-                        step,
-                        place,
-                        tenant,
+                self.suspended.add((ticket, tenant), kind, |number| {
+                    let waits = runtime.spawn(async move {
+                        let step = AssertUnwindSafe(work).catch_unwind().await;
+                        // The worker may be gone.
+                        let _ = outbox.send(Resumed {
+                            ticket,
+                            number,
+                            back: step.map_or(Back::Panicked, Back::Step),
+                            place,
+                            tenant,
+                        });
                     });
+                    Ending::Task(waits.abort_handle())
                 });
                 Ok(None)
             }
@@ -93,12 +199,25 @@ impl Worker {
     }
 
     /// Waits until one more may wait: a single message may become thousands that do. What has come back meanwhile goes on
-    /// later.
-    async fn make_room(&mut self, store: &Applier) -> Result<(), Stopping> {
-        while !self.is_crowded && self.suspended.saturating_sub(self.ready.len()) >= MAX_SUSPENDED {
+    /// later. Returns false where others would have to wait for too long for that.
+    async fn make_room(
+        &mut self,
+        ticket: Ticket,
+        tenant: TenantId,
+        store: &Applier,
+    ) -> Result<bool, Stopping> {
+        if !self.is_full(tenant) {
+            return Ok(true);
+        }
+        let limit = self.wait_limit(ticket).map(|limit| Instant::now() + limit);
+        while self.is_full(tenant) {
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
             tokio::select! {
                 resumed = self.inbox.recv() => self.ready.extend(resumed),
-                paused = store.pause() => {
+                paused = store.pause_for(left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY))) => {
                     paused?;
                     // Nothing moves: what has come back may hold what all the others wait for, such as the turn of a
                     // device. Rather more wait than all for ever.
@@ -106,29 +225,78 @@ impl Worker {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Waits in place, so that nothing overtakes the work. `None` where it has panicked.
+    /// Whether as many wait as may, of all or, where there are others, of a tenant.
+    fn is_full(&self, tenant: TenantId) -> bool {
+        if self.is_crowded {
+            return false;
+        }
+        let waiting = self.suspended.len().saturating_sub(self.ready.len());
+        if waiting >= MAX_SUSPENDED {
+            return true;
+        }
+        if self.queue.role.is_own() || self.suspended.of(tenant) < TENANT_SUSPENDED {
+            return false;
+        }
+        let ready = self.ready.iter().filter(|ready| ready.tenant == tenant).count();
+        let is_alone = !self.queue.role.is_lane() && self.shares.is_alone();
+        !is_alone && self.suspended.of(tenant).saturating_sub(ready) >= TENANT_SUSPENDED
+    }
+
+    /// For how long a message may keep the worker from all others; `None` where there are no others.
+    fn wait_limit(&self, ticket: Ticket) -> Option<Duration> {
+        match &self.queue.role {
+            Role::Own => None,
+            Role::Lane(lanes) => Some(lanes.options.timeout.0),
+            Role::Shared(lanes) if self.may_leave(ticket) && !self.shares.is_alone() => {
+                Some(lanes.options.patience.0)
+            }
+            Role::Shared(_) => Some(self.queue.strategy.read().timeout),
+        }
+    }
+
+    /// Waits in place, so that nothing overtakes the work. `None` where it has panicked, or took longer than others can wait:
+    /// then the message is dealt with.
     pub(super) async fn wait_in_order(
         &mut self,
         ticket: Ticket,
         mut work: Waiting,
+        place: Option<&Place>,
+        tenant: TenantId,
         store: &Applier,
     ) -> Result<Option<Step>, Stopping> {
         self.apply_pending(ticket.partition, store).await?;
-        Ok(match self.poll_here(&mut work) {
+        let step = match self.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Some(step),
-            Ok(Poll::Pending) => self.common.services.runtime.spawn(work).await.ok(),
+            Ok(Poll::Pending) => {
+                let mut works = self.common.services.runtime.spawn(work);
+                match self.wait_limit(ticket) {
+                    None => works.await.ok(),
+                    Some(limit) => match tokio::time::timeout(limit, &mut works).await {
+                        Ok(done) => done.ok(),
+                        Err(_) => {
+                            works.abort();
+                            self.drop_walk(ticket, tenant, "what the message waits for takes too long");
+                            return Ok(None);
+                        }
+                    },
+                }
+            }
             Err(_) => None,
-        })
+        };
+        if step.is_none() {
+            self.panicked(ticket, place, tenant);
+        }
+        Ok(step)
     }
 
     /// Sends a message to the same node in the partition of its originator.
-    pub(super) fn send_home(&self, msg: Msg, place: &Place) -> Waiting {
+    pub(super) fn send_home(&self, msg: Msg, place: &Place, ticket: Ticket) -> Waiting {
         let services = self.common.services.clone();
         let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
-        let (chain, queue) = (place.chain.id, self.queue.name.clone());
+        let (chain, queue) = (place.chain.id, self.home_queue(ticket));
         Box::pin(async move {
             let mut message = msg.to_message();
             message.rule_chain = Some(chain);

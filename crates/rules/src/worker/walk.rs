@@ -13,6 +13,7 @@ use futures::FutureExt as _;
 
 use super::Worker;
 use super::pack::Due;
+use super::suspended::Kind;
 use crate::chain::{Chain, Compiled};
 use crate::fields::News;
 use crate::message::Msg;
@@ -32,6 +33,8 @@ pub(super) struct Ticket {
     pub(super) pack: u64,
     pub(super) entry: u32,
     pub(super) partition: Partition,
+    /// In a lane, the number of the queue that the message was taken from.
+    pub(super) home: u16,
 }
 
 /// Where a message is.
@@ -138,6 +141,10 @@ impl Worker {
                 Move::FieldMessage(msg) => survives(self.field_message(ticket, &msg, store, moves)).await?,
                 Move::FieldDue(due) => survives(self.field_due(ticket, due, store, moves)).await?,
             };
+            if std::mem::take(&mut self.is_cut) {
+                // It was taken away in the midst.
+                break;
+            }
             if !survived {
                 // Nothing is known of what they had begun.
                 self.abort_panicked(ticket);
@@ -170,14 +177,30 @@ impl Worker {
         let mut survived = true;
         match (step, place) {
             (Step::Wait(work), place) => {
-                if let Some(step) = self.wait(ticket, work, place.clone(), tenant, store).await? {
+                let wait = (work, Kind::Repeatable);
+                if let Some(step) = self.wait(ticket, wait, place.clone(), tenant, store).await? {
                     moves.push(Move::Answer(step, place, tenant));
                 }
             }
-            (Step::InOrder(work), place) => match self.wait_in_order(ticket, work, store).await? {
-                Some(step) => moves.push(Move::Answer(step, place, tenant)),
-                None => self.panicked(ticket, place.as_ref(), tenant),
-            },
+            (Step::Outside(work), place) => {
+                let wait = (work, Kind::Outside);
+                if let Some(step) = self.wait(ticket, wait, place.clone(), tenant, store).await? {
+                    moves.push(Move::Answer(step, place, tenant));
+                }
+            }
+            (Step::InOrder(work), place) => {
+                if let Some(step) = self
+                    .wait_in_order(ticket, work, place.as_ref(), tenant, store)
+                    .await?
+                {
+                    moves.push(Move::Answer(step, place, tenant));
+                }
+            }
+            (Step::Call(call), Some(place)) => {
+                if let Some(step) = self.call(ticket, *call, place.clone(), tenant, store).await? {
+                    moves.push(Move::Answer(step, Some(place), tenant));
+                }
+            }
             (Step::Acknowledge(msg), Some(place)) => {
                 let next = Move::Leave(msg, place, Label::SUCCESS);
                 if ticket.pack == DETACHED {
@@ -216,7 +239,14 @@ impl Worker {
             (Step::AlarmRulesDue(key, value), Some(place)) => {
                 survived = survives(self.profile_rules_due(ticket, key, value, place, store, moves)).await?;
             }
-            (Step::Acknowledge(_) | Step::Then(_) | Step::AlarmRules(_) | Step::AlarmRulesDue(..), None) => {
+            (
+                Step::Acknowledge(_)
+                | Step::Call(_)
+                | Step::Then(_)
+                | Step::AlarmRules(_)
+                | Step::AlarmRulesDue(..),
+                None,
+            ) => {
                 self.end(ticket, None);
             }
             (step, place) => self.answer(ticket, step, place, tenant, moves),
@@ -246,10 +276,17 @@ impl Worker {
             watch.lock().came(&place);
         }
         msg.hops += 1;
+        msg.budget.renew();
         if msg.hops > self.max_hops(msg.tenant) {
             let error = "the message has gone through more rule nodes than its tenant may use";
             self.note_failure(&place, error);
             self.fail(ticket, Some(&place), error);
+            return;
+        }
+        if let Err(overrun) = msg.check_size() {
+            let error = overrun.to_string();
+            self.note_failure(&place, &error);
+            self.fail(ticket, Some(&place), &error);
             return;
         }
         self.parts
@@ -313,9 +350,6 @@ impl Worker {
         if !fed.is_empty() {
             self.begin(ticket);
         }
-        if let Some(node) = place.node() {
-            self.tell_blocked(tenant, node.id.into());
-        }
         match step {
             Some(step) => self.answer(ticket, step, Some(place), tenant, moves),
             None => self.panicked(ticket, Some(&place), tenant),
@@ -347,11 +381,17 @@ impl Worker {
                 self.end(ticket, None);
             }
             (Step::Fail(msg, error), Some(place)) => {
+                if error.is_over_budget()
+                    && let Some(node) = place.node()
+                {
+                    let ledger = self.common.services.scripts.ledger();
+                    ledger.overrun(tenant, node.id.into());
+                }
                 let error = error.to_string();
                 self.leave(ticket, msg, place, &Label::FAILURE, Some(&error), moves);
             }
             (Step::Home(msg), Some(place)) => {
-                let work = self.send_home(msg, &place);
+                let work = self.send_home(msg, &place, ticket);
                 moves.push(Move::Answer(Step::Wait(work), Some(place), tenant));
             }
             (Step::Done | Step::Next(..) | Step::Many(_) | Step::Home(_), _) => self.end(ticket, None),

@@ -27,6 +27,11 @@
   for (const key of ownKeys(iteratorProto)) {
     if (typeof key === 'string') delete iteratorProto[key];
   }
+  for (const name of ['union', 'intersection', 'difference', 'symmetricDifference', 'isSubsetOf', 'isSupersetOf',
+    'isDisjointFrom']) {
+    delete Set.prototype[name];
+  }
+  delete Math.sumPrecise;
 
   const MAX_LENGTH = 4194304;
   const real = function (list) {
@@ -48,11 +53,24 @@
   for (const name of ['indexOf', 'lastIndexOf', 'includes', 'fill', 'reverse', 'join', 'sort', 'concat', 'slice',
     'splice', 'map', 'filter', 'forEach', 'some', 'every', 'reduce', 'reduceRight', 'find', 'findIndex',
     'findLast', 'findLastIndex', 'copyWithin', 'toReversed', 'toSorted', 'toSpliced', 'with', 'unshift', 'shift',
-    'flatMap']) {
+    'flatMap', 'toLocaleString', 'keys', 'entries']) {
     const original = Array.prototype[name];
     if (!original) continue;
     replace(Array.prototype, name, { method(...args) { return apply(original, real(this), args); } }.method);
   }
+  // It goes through its arguments as well.
+  const concat = Array.prototype.concat;
+  const spreads = function (part) {
+    if (part === null || (typeof part !== 'object' && typeof part !== 'function')) return false;
+    const flag = part[Symbol.isConcatSpreadable];
+    return flag === undefined ? isArray(part) : Boolean(flag);
+  };
+  replace(Array.prototype, 'concat', {
+    method(...parts) {
+      for (let i = 0; i < parts.length; i++) if (spreads(parts[i])) parts[i] = real(parts[i]);
+      return apply(concat, this, parts);
+    },
+  }.method);
   replace(Array.prototype, 'flat', {
     method(depth = 1) {
       const out = [];
@@ -68,17 +86,64 @@
     },
   }.method);
   replace(Array.prototype, 'toString', { method() { return this.join(); } }.method);
+  // Searching is the product of both lengths at worst. Whatever has the texts made is looked at once, so that the texts that
+  // are measured are those that are searched.
+  const MAX_SEARCH = 5e8;
+  const patterns = { split: Symbol.split, replace: Symbol.replace, replaceAll: Symbol.replace };
   for (const name of ['indexOf', 'includes', 'lastIndexOf', 'split', 'replace', 'replaceAll']) {
     const original = String.prototype[name];
+    const pattern = patterns[name];
     replace(String.prototype, name, {
       method(needle, ...rest) {
-        if (typeof needle === 'string' && needle.length > 64 && needle.length * this.length > 4e9) {
+        if (this === null || this === undefined) throw new TypeError('not a text');
+        const text = typeof this === 'string' ? this : `${this}`;
+        let part = needle;
+        if (part !== null && (typeof part === 'object' || typeof part === 'function')) {
+          if (pattern !== undefined && part[pattern] !== undefined && part[pattern] !== null) {
+            return apply(original, text, [part, ...rest]);
+          }
+          part = `${part}`;
+        }
+        if (typeof part === 'string' && part.length > 64 && part.length * text.length > MAX_SEARCH) {
           throw new RangeError('text is too long');
         }
-        return apply(original, this, [needle, ...rest]);
+        return apply(original, text, [part, ...rest]);
       },
     }.method);
   }
+  // Objects that share their parts may stand for exponentially many: what is not seen to be little is written with a function
+  // in between, which is interrupted.
+  const FEW = 10000;
+  const stringify = JSON.stringify;
+  const { keys } = Object;
+  const isLittle = function (whole) {
+    let left = FEW;
+    const look = function (value, depth) {
+      if (value === null || typeof value !== 'object') return true;
+      if (depth > 100) return false;
+      const names = isArray(value) ? undefined : keys(value);
+      const length = names === undefined ? value.length : names.length;
+      left -= 1 + length;
+      if (left < 0) return false;
+      for (let i = 0; i < length; i++) {
+        if (!look(value[names === undefined ? i : names[i]], depth + 1)) return false;
+      }
+      return true;
+    };
+    return look(whole, 0);
+  };
+  replace(JSON, 'stringify', {
+    method(value, replacer, space) {
+      if (typeof replacer === 'function' || isLittle(value)) return stringify(value, replacer, space);
+      if (!isArray(replacer)) return stringify(value, (_, part) => part, space);
+      const wanted = {};
+      for (const name of replacer) wanted[`${name}`] = true;
+      const choose = function (name, part) {
+        return name === '' || isArray(this) || wanted[name] === true ? part : undefined;
+      };
+      return stringify(value, choose, space);
+    },
+  }.method);
   // A constructor given an array of holes would loop natively; a script's function in between is interrupted.
   const add = Set.prototype.add;
   replace(Set.prototype, 'add', { method(value) { return apply(add, this, [value]); } }.method);
@@ -136,5 +201,6 @@
       values: times.map((ts, at) => ({ ts, value: values[at] })),
     })),
     wellFormed: freeze((text) => text.toWellFormed()),
+    stringify: JSON.stringify,
   };
 })

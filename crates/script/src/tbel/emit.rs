@@ -83,9 +83,10 @@ impl Emitter {
         let code = std::mem::replace(&mut self.out, outer);
         let temporaries = std::mem::replace(&mut self.temporaries, outer_temporaries);
         self.scopes.pop();
+        let given: BTreeSet<&String> = params.iter().collect();
         let mut variables: Vec<String> = locals
             .iter()
-            .filter(|name| !params.contains(name) && !found.functions.contains(*name))
+            .filter(|name| !given.contains(name) && !found.functions.contains(*name))
             .map(|name| names::variable(name))
             .collect();
         variables.extend((1..=temporaries).map(|n| format!("$t{n}")));

@@ -167,7 +167,10 @@ impl Parser {
         while self.is(".") {
             self.next();
             match self.next() {
-                Token::Name(part) => name = format!("{name}.{part}"),
+                Token::Name(part) => {
+                    name.push('.');
+                    name.push_str(&part);
+                }
                 _ => return self.error("expected a name"),
             }
         }

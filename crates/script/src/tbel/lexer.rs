@@ -33,6 +33,8 @@ struct Lexer<'a> {
     at: usize,
     line: u32,
     line_start: usize,
+    /// A place in the line and its column, from which on columns are counted: a line may be as long as the script.
+    counted: (usize, u32),
 }
 
 /// Splits a source.
@@ -42,6 +44,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Spanned>, SyntaxError> {
         at: 0,
         line: 1,
         line_start: 0,
+        counted: (0, 1),
     };
     let mut tokens = Vec::new();
     let mut last_line = 0;
@@ -81,11 +84,17 @@ impl Lexer<'_> {
         Some(next)
     }
 
-    fn pos(&self) -> Pos {
-        let column = self.source[self.line_start..self.at].chars().count() + 1;
+    fn pos(&mut self) -> Pos {
+        if self.counted.0 < self.line_start {
+            self.counted = (self.line_start, 1);
+        }
+        let (from, column) = self.counted;
+        let more = self.source[from..self.at].chars().count();
+        let column = column.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        self.counted = (self.at, column);
         Pos {
             line: self.line,
-            column: u32::try_from(column).unwrap_or(u32::MAX),
+            column,
         }
     }
 
@@ -151,7 +160,10 @@ impl Lexer<'_> {
                 self.at += op.len();
                 Ok(Token::Op(op))
             }
-            None => self.error(self.pos(), format!("unexpected character {next:?}")),
+            None => {
+                let pos = self.pos();
+                self.error(pos, format!("unexpected character {next:?}"))
+            }
         }
     }
 

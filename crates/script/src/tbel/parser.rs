@@ -3,6 +3,8 @@
 #[path = "expressions.rs"]
 mod expressions;
 
+use std::collections::HashSet;
+
 use super::ast::{Case, Declared, Expr, Function, Kind, Pos, Stmt};
 use super::lexer::{Spanned, Token};
 use super::names;
@@ -429,13 +431,13 @@ impl Parser {
         self.next();
         let name = self.variable_name()?;
         self.expect("(")?;
-        let mut params = Vec::new();
+        let (mut params, mut known) = (Vec::new(), HashSet::new());
         while !self.is(")") {
             if self.typed_declaration() {
                 self.type_name()?;
             }
             let param = self.variable_name()?;
-            if params.contains(&param) {
+            if !known.insert(param.clone()) {
                 return self.error(format!("two parameters are named {param:?}"));
             }
             params.push(param);

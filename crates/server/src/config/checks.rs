@@ -28,6 +28,8 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
     .collect();
     // The parts that check themselves name their keys without the section.
     let parts = [
+        ("http", config.http.problem()),
+        ("egress", config.egress.rules().err()),
         ("journal", config.journal.check().err()),
         ("series", config.series.problem()),
         ("api", config.api.problem()),
@@ -93,8 +95,9 @@ fn http(config: &Config) -> Vec<Check> {
             "`http.max-device-body` must be more than 0",
         ),
         (
-            http.device_body_memory >= http.max_device_body,
-            "`http.device-body-memory` must be at least `http.max-device-body`, or the largest bodies are never taken",
+            // A tenant that is alone may hold three eighths of it.
+            http.device_body_memory.0 >= http.max_device_body.0.saturating_mul(8).div_ceil(3),
+            "`http.device-body-memory` must be at least 8/3 of `http.max-device-body`, or the largest bodies are never taken",
         ),
     ]
 }
@@ -107,6 +110,10 @@ fn devices(config: &Config) -> Vec<Check> {
             "`mqtt.max-connections` must be 1 or more",
         ),
         (
+            !mqtt.proxy_protocol || !config.http.trusted_proxies.is_empty(),
+            "`mqtt.proxy-protocol` needs `http.trusted-proxies`, nobody else is believed",
+        ),
+        (
             (256..=268_435_455).contains(&mqtt.max_packet.0),
             "`mqtt.max-packet` must be 256B to 268435455B, the largest packet of MQTT",
         ),
@@ -114,6 +121,10 @@ fn devices(config: &Config) -> Vec<Check> {
         (
             mqtt.max_packet.0.saturating_mul(2) <= config.journal.max_append.0,
             "`journal.max-append` must be at least twice `mqtt.max-packet`, or the largest packets are never taken",
+        ),
+        (
+            mqtt.chunk_memory.0 >= 96 << 20,
+            "`mqtt.chunk-memory` must be at least 96MiB, or the largest packages are never sent whole",
         ),
         (
             mqtt.connect_timeout >= MILLISECOND,
@@ -223,6 +234,18 @@ fn rules(config: &Config) -> Vec<Check> {
         (
             config.rules.statistics_interval >= SECOND,
             "`rules.statistics-interval` must be 1s or more",
+        ),
+        (
+            config.rules.lanes.count <= 64,
+            "`rules.lanes.count` must be at most 64",
+        ),
+        (
+            config.rules.lanes.patience >= Span::millis(10),
+            "`rules.lanes.patience` must be 10ms or more",
+        ),
+        (
+            config.rules.lanes.timeout >= SECOND,
+            "`rules.lanes.timeout` must be 1s or more",
         ),
     ]
 }

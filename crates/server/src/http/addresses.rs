@@ -28,12 +28,12 @@ impl Addresses {
     }
 
     /// Counts a further connection, unless its peer has as many as it may have. Behind loopback is usually a proxy, and
-    /// with it everybody: it may have any number.
-    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
+    /// with it everybody: it may have any number, as may who `is_exempt`.
+    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr, is_exempt: bool) -> Option<Visit> {
         let network = network(peer);
         let mut open = self.open.lock();
         let count = open.entry(network).or_default();
-        if *count >= self.limit && !network.is_loopback() {
+        if *count >= self.limit && !network.is_loopback() && !is_exempt {
             return None;
         }
         *count += 1;
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_peer_at_its_limit_gets_in_again_when_one_of_its_connections_has_ended() {
         let addresses = Addresses::new(2);
-        let enter = |peer: &str| addresses.enter(peer.parse().unwrap());
+        let enter = |peer: &str| addresses.enter(peer.parse().unwrap(), false);
         for peers in [
             ["192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1"],
             ["2001:db8::1", "2001:db8::2", "2001:db8::3"],
@@ -95,7 +95,7 @@ mod tests {
         let addresses = Addresses::new(1);
         let open: Vec<_> = ["127.0.0.1", "127.0.0.1", "::1", "::1"]
             .iter()
-            .map(|peer| addresses.enter(peer.parse().unwrap()))
+            .map(|peer| addresses.enter(peer.parse().unwrap(), false))
             .collect();
         assert!(open.iter().all(Option::is_some));
     }

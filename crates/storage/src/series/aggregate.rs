@@ -1,12 +1,14 @@
 //! Aggregation into buckets, by the figures of whole chunks where they suffice and by tight loops over columns elsewhere.
 
-use fieldline_core::ports::StoreResult;
+use fieldline_core::options::ByteSize;
+use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::kv::Value;
-use fieldline_model::timeseries::{Aggregation, Bucket, Point};
+use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point};
 
-use super::chunk::{self, Columns, Header, StoredPoint, Values, is_expired};
+use super::chunk::{self, Columns, Header, Values, is_expired};
 use super::error;
 use super::read::{Series, read_header};
+use super::rows::{Ranked, Wanted};
 
 /// What is known of the values of one bucket.
 #[derive(Debug, Clone)]
@@ -73,6 +75,10 @@ impl Accumulator {
         }
     }
 
+    fn text_bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, |text| text.len())
+    }
+
     fn add_chunk(&mut self, header: &Header) {
         self.count += header.count as u64;
         if let Some(longs) = header.longs {
@@ -120,15 +126,40 @@ impl Accumulator {
     }
 }
 
+/// Bytes that the smallest or largest texts of all buckets may take.
+const MAX_TEXTS: usize = 4 << 20;
+
 /// Buckets in the making. Times may be added in any order, but ascending ones are fast.
 struct Buckets<'a> {
     buckets: &'a [Bucket],
     sums: Vec<Accumulator>,
     at: usize,
     aggregation: Aggregation,
+    /// Bytes of their texts.
+    texts: usize,
 }
 
 impl Buckets<'_> {
+    /// Takes a value into one of the sums.
+    fn add_to(&mut self, at: usize, value: &Value) -> StoreResult<()> {
+        let Some(sum) = self.sums.get_mut(at) else {
+            return Ok(());
+        };
+        let before = sum.text_bytes();
+        sum.add(value, self.aggregation);
+        self.texts = self.texts + sum.text_bytes() - before;
+        if self.texts > MAX_TEXTS {
+            return Err(StoreError::new(
+                StoreErrorKind::Invalid,
+                format!(
+                    "The texts of these intervals take more than {}: ask for fewer intervals",
+                    ByteSize(MAX_TEXTS as u64)
+                ),
+            ));
+        }
+        Ok(())
+    }
+
     /// Index of the bucket of a time.
     fn find(&mut self, ts: i64) -> Option<usize> {
         let holds = |bucket: &Bucket| bucket.start <= ts && ts < bucket.end;
@@ -145,10 +176,10 @@ impl Buckets<'_> {
         })
     }
 
-    fn add(&mut self, ts: i64, value: &Value) {
-        let aggregation = self.aggregation;
-        if let Some(sum) = self.find(ts).and_then(|at| self.sums.get_mut(at)) {
-            sum.add(value, aggregation);
+    fn add(&mut self, ts: i64, value: &Value) -> StoreResult<()> {
+        match self.find(ts) {
+            Some(at) => self.add_to(at, value),
+            None => Ok(()),
         }
     }
 
@@ -168,7 +199,7 @@ impl Buckets<'_> {
     }
 
     /// Adds a chunk that nothing overrides and of which nothing has expired, run by run of points in one bucket.
-    fn add_columns(&mut self, columns: &Columns) {
+    fn add_columns(&mut self, columns: &Columns) -> StoreResult<()> {
         let mut from = 0;
         while let Some(&ts) = columns.ts.get(from) {
             let Some(at) = self.find(ts) else {
@@ -182,27 +213,42 @@ impl Buckets<'_> {
                 .unwrap_or_default()
                 .partition_point(|ts| *ts < end);
             let to = from + count.max(1);
-            if let Some(sum) = self.sums.get_mut(at) {
-                match &columns.values {
-                    Values::Long(numbers) => {
-                        for number in numbers.get(from..to).unwrap_or_default() {
-                            sum.long(*number);
-                        }
-                    }
-                    Values::Double(numbers) => {
-                        for number in numbers.get(from..to).unwrap_or_default() {
-                            sum.double(*number);
-                        }
-                    }
-                    Values::Other(values) => {
-                        for value in values.get(from..to).unwrap_or_default() {
-                            sum.add(value, self.aggregation);
-                        }
+            match (&columns.values, self.sums.get_mut(at)) {
+                (Values::Long(numbers), Some(sum)) => {
+                    for number in numbers.get(from..to).unwrap_or_default() {
+                        sum.long(*number);
                     }
                 }
+                (Values::Double(numbers), Some(sum)) => {
+                    for number in numbers.get(from..to).unwrap_or_default() {
+                        sum.double(*number);
+                    }
+                }
+                (Values::Other(values), Some(_)) => {
+                    for value in values.get(from..to).unwrap_or_default() {
+                        self.add_to(at, value)?;
+                    }
+                }
+                (_, None) => {}
             }
             from = to;
         }
+        Ok(())
+    }
+}
+
+/// Bytes of rows in memory that are compared.
+const MAX_HEADS: usize = 16 << 20;
+
+/// What is wanted of rows for an aggregation.
+pub(super) const fn wanted(aggregation: Aggregation, now: i64) -> Wanted {
+    let texts = matches!(aggregation, Aggregation::Min | Aggregation::Max);
+    Wanted {
+        order: Order::Ascending,
+        // Numbers have a known size, and there are never more of them than rows.
+        max_bytes: if texts { MAX_HEADS } else { usize::MAX },
+        texts,
+        now,
     }
 }
 
@@ -225,6 +271,7 @@ pub(super) fn aggregate(
         sums: vec![Accumulator::EMPTY; buckets.len()],
         at: 0,
         aggregation,
+        texts: 0,
     };
     let rows = series.newest_rows(start, end)?;
     for entry in series.chunks(start, end)? {
@@ -240,18 +287,22 @@ pub(super) fn aggregate(
         }
         let columns = chunk::decode_columns(&header, rest).map_err(|cause| error::corrupt(&key, cause))?;
         if is_whole {
-            sums.add_columns(&columns);
+            sums.add_columns(&columns)?;
             continue;
         }
         for point in columns.into_points() {
             let is_overridden = covering.binary_search_by_key(&point.ts, |row| row.ts).is_ok();
             if !is_overridden && !is_expired(point.ts, point.ttl, now) {
-                sums.add(point.ts, &point.value);
+                sums.add(point.ts, &point.value)?;
             }
         }
     }
-    for row in rows.iter().filter(|row| !is_expired(row.ts, row.ttl, now)) {
-        sums.add(row.ts, &row.value);
+    let mut values = series.values();
+    for row in rows {
+        let ts = row.ts;
+        if !is_expired(ts, row.ttl, now) {
+            sums.add(ts, &values.take(row)?)?;
+        }
     }
     let points = buckets.iter().zip(sums.sums).filter_map(|(bucket, sum)| {
         let value = sum.finish(aggregation)?;
@@ -263,7 +314,7 @@ pub(super) fn aggregate(
     Ok(points.collect())
 }
 
-fn overlapping(rows: &[StoredPoint], first: i64, last: i64) -> &[StoredPoint] {
+fn overlapping(rows: &[Ranked], first: i64, last: i64) -> &[Ranked] {
     let from = rows.partition_point(|row| row.ts < first);
     let to = rows.partition_point(|row| row.ts <= last);
     rows.get(from..to).unwrap_or_default()

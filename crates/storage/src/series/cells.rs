@@ -2,13 +2,14 @@
 //!
 //! A *group* holds all cells of a subject (and, for attributes, a scope); it is cached whole or not at all. A changed cell
 //! is *dirty* until a checkpoint has written it, and a group with a dirty cell is never evicted, so memory and table
-//! together are always the truth.
+//! together are always the truth. A direct write changes groups before its batch is committed; what they were until then is
+//! kept while it runs, and comes back where the commit fails.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{StoreResult, StoredValue};
+use fieldline_core::ports::{StoreErrorKind, StoreResult, StoredValue};
 use fieldline_model::kv::{Corrupt, Value, ValueRef, pack_value, take_array, unpack_value};
 use fjall::{Keyspace, OwnedWriteBatch};
 use parking_lot::{Mutex, MutexGuard};
@@ -77,7 +78,7 @@ impl Cell {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct CellGroup {
     /// Sorted by name.
     cells: Vec<Cell>,
@@ -108,7 +109,8 @@ impl Shard {
         name
     }
 
-    fn load(&mut self, table: &Keyspace, group: &Group) -> CellGroup {
+    /// Reads a group. What can be read at another time is an error; stored bytes that cannot be read are noted in the group.
+    fn load(&mut self, table: &Keyspace, group: &Group) -> StoreResult<CellGroup> {
         let mut loaded = CellGroup::default();
         for entry in table.prefix(group) {
             let cell = entry
@@ -124,6 +126,7 @@ impl Shard {
                 });
             match cell {
                 Ok(cell) => loaded.cells.push(cell),
+                Err(error) if error.kind() != StoreErrorKind::Corrupt => return Err(error),
                 Err(error) => {
                     if let Some(suppressed) = CORRUPT_GATE.open() {
                         tracing::error!(%error, suppressed, "stored values cannot be read");
@@ -134,7 +137,7 @@ impl Shard {
             }
         }
         loaded.cells.shrink_to_fit();
-        loaded
+        Ok(loaded)
     }
 }
 
@@ -146,6 +149,13 @@ pub(super) struct Cells {
     bytes: AtomicUsize,
     budget: usize,
     newest: Newest,
+    /// A direct write runs.
+    is_recording: AtomicBool,
+    /// What the groups were that it has changed.
+    recorded: Mutex<FxHashMap<Group, CellGroup>>,
+    /// Reads of the table fail, as the test wants it.
+    #[cfg(test)]
+    pub(super) fails: AtomicBool,
 }
 
 impl Cells {
@@ -155,6 +165,10 @@ impl Cells {
             bytes: AtomicUsize::new(0),
             budget,
             newest,
+            is_recording: AtomicBool::new(false),
+            recorded: Mutex::default(),
+            #[cfg(test)]
+            fails: AtomicBool::new(false),
         }
     }
 
@@ -176,14 +190,68 @@ impl Cells {
         shard: &'a mut MutexGuard<'_, Shard>,
         table: &Keyspace,
         group: &Group,
-    ) -> &'a mut CellGroup {
+    ) -> StoreResult<&'a mut CellGroup> {
         if !shard.groups.contains_key(group) {
-            let loaded = shard.load(table, group);
+            let loaded = self.load(shard, table, group)?;
             self.keep(shard, group, loaded);
         }
         let held = shard.groups.entry(*group).or_default();
         held.used = true;
-        held
+        Ok(held)
+    }
+
+    fn load(&self, shard: &mut Shard, table: &Keyspace, group: &Group) -> StoreResult<CellGroup> {
+        #[cfg(test)]
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(error::io(std::io::Error::other("as the test wants it")));
+        }
+        shard.load(table, group)
+    }
+
+    /// Brings a group that is about to be changed into memory.
+    fn ensure_to_change<'a>(
+        &self,
+        shard: &'a mut MutexGuard<'_, Shard>,
+        table: &Keyspace,
+        group: &Group,
+    ) -> StoreResult<&'a mut CellGroup> {
+        let held = self.ensure(shard, table, group)?;
+        if self.is_recording.load(Ordering::Acquire) {
+            let mut recorded = self.recorded.lock();
+            recorded.entry(*group).or_insert_with(|| held.clone());
+        }
+        Ok(held)
+    }
+
+    /// Keeps what groups are before they are changed, until [`confirm`](Self::confirm) or [`take_back`](Self::take_back).
+    /// Nobody but the direct write that asks for it may change any meanwhile.
+    pub(super) fn record(&self) {
+        self.recorded.lock().clear();
+        self.is_recording.store(true, Ordering::Release);
+    }
+
+    /// Lets the changes stand.
+    pub(super) fn confirm(&self) {
+        self.is_recording.store(false, Ordering::Release);
+        *self.recorded.lock() = FxHashMap::default();
+    }
+
+    /// Takes back what was changed since [`record`](Self::record).
+    pub(super) fn take_back(&self) {
+        self.is_recording.store(false, Ordering::Release);
+        for (group, before) in std::mem::take(&mut *self.recorded.lock()) {
+            let mut shard = self.shard(&group).lock();
+            let was_listed = shard.groups.remove(&group).is_some_and(|changed| {
+                self.release(&changed);
+                changed.dirty
+            });
+            match (was_listed, before.dirty) {
+                (false, true) => shard.dirty.push(group),
+                (true, false) => shard.dirty.retain(|other| *other != group),
+                _ => {}
+            }
+            self.keep(&mut shard, &group, before);
+        }
     }
 
     fn keep(&self, shard: &mut Shard, group: &Group, loaded: CellGroup) {
@@ -200,9 +268,9 @@ impl Cells {
         ts: i64,
         ttl: u32,
         values: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
-    ) {
+    ) -> StoreResult<()> {
         let mut shard = self.shard(group).lock();
-        self.ensure(&mut shard, table, group);
+        self.ensure_to_change(&mut shard, table, group)?;
         let mut changed = false;
         for (name, value) in values {
             changed |= self.put_one(&mut shard, group, name, ts, ttl, value);
@@ -210,6 +278,7 @@ impl Cells {
         if changed {
             mark_dirty(&mut shard, group);
         }
+        Ok(())
     }
 
     fn put_one(
@@ -264,13 +333,13 @@ impl Cells {
         let mut shard = self.shard(group).lock();
         if !shard.groups.contains_key(group) {
             // What does not exist must not fill the cache.
-            let loaded = shard.load(table, group);
+            let loaded = self.load(&mut shard, table, group)?;
             if loaded.corrupt.is_none() && loaded.cells.is_empty() {
                 return Ok(Vec::new());
             }
             self.keep(&mut shard, group, loaded);
         }
-        answer(self.ensure(&mut shard, table, group), group)
+        answer(self.ensure(&mut shard, table, group)?, group)
     }
 
     /// The same as [`get`](Self::get) where that needs neither the disk nor waiting.
@@ -356,13 +425,19 @@ impl Cells {
 
     /// Takes cells out of the cache, whose removal the caller writes before the next checkpoint. The group stays, so that
     /// nobody reads the old cells back in between.
-    pub(super) fn forget(&self, table: &Keyspace, group: &Group, goes: impl Fn(&Cell) -> bool) {
+    pub(super) fn forget(
+        &self,
+        table: &Keyspace,
+        group: &Group,
+        goes: impl Fn(&Cell) -> bool,
+    ) -> StoreResult<()> {
         let mut shard = self.shard(group).lock();
-        let held = self.ensure(&mut shard, table, group);
+        let held = self.ensure_to_change(&mut shard, table, group)?;
         let before: usize = held.cells.iter().map(Cell::cost).sum();
         held.cells.retain(|cell| !goes(cell));
         let after: usize = held.cells.iter().map(Cell::cost).sum();
         self.bytes.fetch_sub(before - after, Ordering::Relaxed);
+        Ok(())
     }
 
     fn release(&self, held: &CellGroup) {

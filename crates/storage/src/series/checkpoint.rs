@@ -104,7 +104,8 @@ impl SeriesStore {
     }
 
     /// Runs a direct write: `plan` fills the batch and changes the caches, then a checkpoint is added to the batch. While
-    /// it runs, nothing is applied.
+    /// it runs, nothing is applied. Where it fails, the caches are what they were: nobody sees what was not written, or misses
+    /// what was not deleted.
     pub(super) fn direct<T>(
         &self,
         plan: impl FnOnce(&Engine, &mut OwnedWriteBatch) -> StoreResult<T>,
@@ -115,10 +116,23 @@ impl SeriesStore {
             let _one = self.checkpointing.lock();
             let _alone = self.gate.write();
             let engine = self.writable()?;
+            let mark = self.heads.mark();
+            self.latest.record();
+            self.attributes.record();
             let mut batch = engine.batch(64);
-            let outcome = plan(&engine, &mut batch)?;
-            let cut = self.cut(&engine, &mut batch)?;
-            (outcome, self.commit_cut(&engine, batch, cut)?)
+            let done = plan(&engine, &mut batch).and_then(|outcome| {
+                let cut = self.cut(&engine, &mut batch)?;
+                Ok((outcome, self.commit_cut(&engine, batch, cut)?))
+            });
+            if done.is_ok() {
+                self.latest.confirm();
+                self.attributes.confirm();
+            } else {
+                self.latest.take_back();
+                self.attributes.take_back();
+                self.heads.take_back(mark);
+            }
+            done?
         };
         self.make_durable(&cut)?;
         Ok(outcome)

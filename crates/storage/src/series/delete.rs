@@ -105,7 +105,7 @@ impl SeriesStore {
             for cell in self.latest.get(&engine.latest, &group)? {
                 batch.remove(&engine.latest, cell_key(&group, &cell.name));
             }
-            self.latest.forget(&engine.latest, &group, |_| true);
+            self.latest.forget(&engine.latest, &group, |_| true)?;
             Ok(self.seq.load(Ordering::Relaxed))
         })?;
         let engine = self.writable()?;
@@ -136,12 +136,12 @@ impl SeriesStore {
                 _ => None,
             };
             self.latest
-                .forget(&engine.latest, &group, |other| other.name == cell.name);
+                .forget(&engine.latest, &group, |other| other.name == cell.name)?;
             match left {
                 Some(point) => {
                     let value = std::iter::once((&*cell.name, point.value.as_ref()));
                     self.latest
-                        .put(&engine.latest, &group, point.ts, point.ttl, value);
+                        .put(&engine.latest, &group, point.ts, point.ttl, value)?;
                 }
                 None => batch.remove(&engine.latest, cell_key(&group, &cell.name)),
             }
@@ -156,9 +156,8 @@ impl SeriesStore {
         name: &str,
         (start, end): (i64, i64),
     ) -> StoreResult<Option<StoredPoint>> {
-        let series = Series::new(self, engine, subject, name, (i64::MIN, i64::MAX))?;
-        for (start, end) in [(end, i64::MAX), (i64::MIN, start)] {
-            let newest = series.newest(start, end, self.now_ms())?;
+        for span in [(end, i64::MAX), (i64::MIN, start)] {
+            let newest = Series::newest(self, engine, subject, name, span)?;
             if newest.is_some() {
                 return Ok(newest);
             }

@@ -94,6 +94,9 @@ pub(super) struct Engine {
     pub(super) blocks: Keyspace,
     /// Oldest first; the last one takes new rows.
     epochs: RwLock<Vec<Arc<Epoch>>>,
+    /// Commits fail, as the test wants it.
+    #[cfg(test)]
+    pub(super) fails: std::sync::atomic::AtomicBool,
 }
 
 impl Engine {
@@ -164,6 +167,8 @@ impl Engine {
             stuck: Arc::new(Epoch::new(STUCK, stuck)),
             blocks,
             epochs: RwLock::default(),
+            #[cfg(test)]
+            fails: std::sync::atomic::AtomicBool::default(),
         };
         format::check(dir, &engine)?;
         engine.open_epochs(now_ms)?;
@@ -260,6 +265,10 @@ impl Engine {
             // Fails when the engine has given up, and with it the flushing that is waited for.
             self.db.persist(PersistMode::Buffer).map_err(error::engine)?;
             std::thread::sleep(Duration::from_millis(2));
+        }
+        #[cfg(test)]
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(error::io(std::io::Error::other("as the test wants it")));
         }
         batch.commit().map_err(error::engine)
     }

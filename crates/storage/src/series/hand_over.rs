@@ -58,8 +58,9 @@ impl SeriesStore {
             }
         }
         let key = keys::subject_key(subject);
-        let mut found = false;
-        self.heads.scan(&key, i64::MIN, i64::MAX, |_| found = true);
+        let mut found = self
+            .heads
+            .read(&key, i64::MIN, i64::MAX, |rows| rows.next().is_some());
         for epoch in engine.epochs() {
             found = found || !after(&epoch.rows, &epoch_prefix(&epoch, &key), None, 1)?.is_empty();
         }
@@ -94,10 +95,10 @@ impl SeriesStore {
                         .is_some_and(|other| other.ts > cell.ts);
                     if !is_older {
                         let value = std::iter::once((&*cell.name, cell.value.as_ref()));
-                        cells.put(table, &new, cell.ts, cell.ttl, value);
+                        cells.put(table, &new, cell.ts, cell.ttl, value)?;
                     }
                 }
-                cells.forget(table, &old, |_| true);
+                cells.forget(table, &old, |_| true)?;
             }
             Ok(())
         })

@@ -47,6 +47,11 @@ impl Run {
         self.bytes.extend_from_slice(row.values);
     }
 
+    /// Memory that it takes.
+    fn cost(&self) -> usize {
+        self.bytes.len() + self.last.len() * SUBJECT_COST
+    }
+
     /// The row at a place, and the place of the one before it.
     fn row(&self, place: u32) -> Option<(Row<'_>, Option<u32>)> {
         let rest = &mut self.bytes.get(place as usize..)?;
@@ -80,6 +85,16 @@ struct Shard {
     spare: Vec<u8>,
 }
 
+impl Shard {
+    /// Ends the run that takes new rows.
+    fn close(&mut self) {
+        if !self.open.bytes.is_empty() {
+            let run = std::mem::take(&mut self.open);
+            self.leaving.push(Arc::new(run));
+        }
+    }
+}
+
 /// Rows that are not in the engine yet.
 #[derive(Default)]
 pub(super) struct Heads {
@@ -92,6 +107,9 @@ pub(super) struct Leaving {
     runs: [usize; SHARDS],
     bytes: usize,
 }
+
+/// Where the rows ended at a moment.
+pub(super) struct HeadsMark([usize; SHARDS]);
 
 impl Heads {
     fn shard(&self, subject: &SubjectKey) -> &Mutex<Shard> {
@@ -119,14 +137,20 @@ impl Heads {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Shows the rows of a subject that lie in a range of times, in no order.
-    pub(super) fn scan(&self, subject: &SubjectKey, start: i64, end: i64, mut show: impl FnMut(Row<'_>)) {
+    /// Shows the rows of a subject that lie in a range of times, in no order. No row comes or goes meanwhile.
+    pub(super) fn read<T>(
+        &self,
+        subject: &SubjectKey,
+        start: i64,
+        end: i64,
+        take: impl FnOnce(&mut dyn Iterator<Item = Row<'_>>) -> T,
+    ) -> T {
         let shard = self.shard(subject).lock();
-        for run in shard.leaving.iter().map(|run| &**run).chain([&shard.open]) {
-            run.rows(subject)
-                .filter(|row| start <= row.ts && row.ts < end)
-                .for_each(&mut show);
-        }
+        let runs = shard.leaving.iter().map(|run| &**run).chain([&shard.open]);
+        let mut rows = runs
+            .flat_map(|run| run.rows(subject))
+            .filter(|row| start <= row.ts && row.ts < end);
+        take(&mut rows)
     }
 
     /// Puts all rows, as blocks, into a batch for an epoch. They are read from here until the batch is committed.
@@ -139,15 +163,12 @@ impl Heads {
         for (shard, count) in self.shards.iter().zip(&mut leaving.runs) {
             let runs = {
                 let mut shard = shard.lock();
-                if !shard.open.bytes.is_empty() {
-                    let run = Arc::new(std::mem::take(&mut shard.open));
-                    shard.leaving.push(run);
-                }
+                shard.close();
                 shard.leaving.clone()
             };
             *count = runs.len();
             for run in &runs {
-                leaving.bytes += run.bytes.len() + run.last.len() * SUBJECT_COST;
+                leaving.bytes += run.cost();
             }
             write(epoch.number, &runs, |key, value| {
                 stored += key.len() + value.len();
@@ -179,6 +200,27 @@ impl Heads {
 
     pub(super) fn is_empty(&self) -> bool {
         self.bytes() == 0
+    }
+
+    /// Notes where the rows end, so that those that come from here on can be [taken back](Self::take_back).
+    pub(super) fn mark(&self) -> HeadsMark {
+        let mut mark = HeadsMark([0; SHARDS]);
+        for (shard, count) in self.shards.iter().zip(&mut mark.0) {
+            let mut shard = shard.lock();
+            shard.close();
+            *count = shard.leaving.len();
+        }
+        mark
+    }
+
+    /// Forgets all rows that have come since a mark. No batch may have been committed in between.
+    pub(super) fn take_back(&self, mark: HeadsMark) {
+        for (shard, count) in self.shards.iter().zip(mark.0) {
+            let mut shard = shard.lock();
+            shard.close();
+            let bytes: usize = shard.leaving.drain(count..).map(|run| run.cost()).sum();
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
     }
 }
 

@@ -60,6 +60,7 @@ mod options;
 mod pack;
 mod ports;
 mod read;
+mod rows;
 mod states;
 mod store;
 mod sweep;

@@ -246,8 +246,10 @@ impl Merger<'_> {
         };
         let chunks = covering_chunks(self.engine, &prefix, first.ts, last.ts)?;
         let mut rest = points.as_slice();
-        let before = chunks.first().map_or(i64::MAX, |(from, _, _)| *from);
-        let (mut head, tail) = rest.split_at(rest.partition_point(|(_, point)| point.ts < before));
+        let before =
+            |(from, _, _): &(i64, UserKey, UserValue)| rest.partition_point(|(_, point)| point.ts < *from);
+        // Without chunks all of it, also what lies at the end of time.
+        let (mut head, tail) = rest.split_at(chunks.first().map_or(rest.len(), before));
         rest = tail;
         let small = chunks.first().is_some_and(|(_, _, value)| {
             chunk::decode_header(value).is_ok_and(|(header, _)| header.count + head.len() <= MAX_POINTS / 2)

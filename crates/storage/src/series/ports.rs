@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, StateRow,
-    StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore, ValueHandOver,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, PointsPage,
+    StateRow, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore, ValueHandOver,
 };
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{
@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 use super::cells::{Cell, cell_key};
 use super::chunk::is_expired;
 use super::read::Series;
+use super::rows::Wanted;
 use super::store::{SeriesStore, is_usable};
 use super::{aggregate, error, keys};
 
@@ -36,6 +37,14 @@ impl SeriesStore {
             )
             .caused_by(cause)),
         }
+    }
+}
+
+/// Reads, and once more where rows were packed before all their values had been read.
+fn again_if_moved<T>(read: impl Fn() -> StoreResult<T>) -> StoreResult<T> {
+    match read() {
+        Err(error) if error.kind() == StoreErrorKind::Unavailable => read(),
+        outcome => outcome,
     }
 }
 
@@ -104,10 +113,7 @@ impl TimeSeriesStore for SeriesStore {
                 })
                 .collect();
             let rows: Vec<&TelemetryRow<'_>> = rows.iter().collect();
-            store.direct(|engine, _| {
-                store.put_telemetry(engine, &rows);
-                Ok(())
-            })
+            store.direct(|engine, _| store.put_telemetry(engine, &rows))
         })
         .await
     }
@@ -132,12 +138,26 @@ impl TimeSeriesStore for SeriesStore {
             .collect())
     }
 
-    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
+    async fn page(
+        &self,
+        subject: Subject,
+        key: &str,
+        query: RangeQuery,
+        max_bytes: usize,
+    ) -> StoreResult<PointsPage> {
         let key = key.to_owned();
         self.blocking(move |store| {
             let engine = store.engine()?;
-            let series = Series::new(store, &engine, subject, &key, (query.start, query.end))?;
-            series.range(query, store.now_ms())
+            let wanted = Wanted {
+                order: query.order,
+                max_bytes,
+                texts: true,
+                now: store.now_ms(),
+            };
+            again_if_moved(|| {
+                let span = (query.start, query.end);
+                Series::new(store, &engine, subject, &key, span, wanted)?.page(query)
+            })
         })
         .await
     }
@@ -154,8 +174,11 @@ impl TimeSeriesStore for SeriesStore {
             let engine = store.engine()?;
             let start = buckets.iter().map(|bucket| bucket.start).min().unwrap_or(0);
             let end = buckets.iter().map(|bucket| bucket.end).max().unwrap_or(0);
-            let series = Series::new(store, &engine, subject, &key, (start, end))?;
-            aggregate::aggregate(&series, aggregation, &buckets, store.now_ms())
+            let wanted = aggregate::wanted(aggregation, store.now_ms());
+            again_if_moved(|| {
+                let series = Series::new(store, &engine, subject, &key, (start, end), wanted)?;
+                aggregate::aggregate(&series, aggregation, &buckets, wanted.now)
+            })
         })
         .await
     }
@@ -189,7 +212,7 @@ impl AttributeStore for SeriesStore {
         self.blocking(move |store| {
             store.direct(|engine, _| {
                 for row in &owned {
-                    store.put_attributes(engine, &lend_attribute(row));
+                    store.put_attributes(engine, &lend_attribute(row))?;
                 }
                 Ok(())
             })
@@ -203,9 +226,10 @@ impl AttributeStore for SeriesStore {
             if store.attributes.is_overfull() {
                 store.write_checkpoint(false)?;
             }
+            let _shared = store.gate.read();
             let engine = store.writable()?;
             for row in &owned {
-                store.put_attributes(&engine, &lend_attribute(row));
+                store.put_attributes(&engine, &lend_attribute(row))?;
             }
             Ok(())
         })
@@ -277,7 +301,7 @@ impl SeriesStore {
                 }
             }
             self.attributes
-                .forget(&engine.attributes, &group, |cell| is_wanted(names, cell));
+                .forget(&engine.attributes, &group, |cell| is_wanted(names, cell))?;
             Ok(deleted)
         })
     }

@@ -2,37 +2,31 @@
 
 use std::collections::VecDeque;
 
-use fieldline_core::ports::StoreResult;
+use fieldline_core::ports::{PointsPage, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::Subject;
-use fieldline_model::kv::{Corrupt, Value, unpack};
+use fieldline_model::kv::Corrupt;
 use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fjall::{Iter, Readable, Snapshot, UserKey, UserValue};
+use fjall::{Iter, Readable as _, Snapshot, UserKey, UserValue};
 
-use super::block::{self, Row};
+use super::block;
 use super::chunk::{self, Header, StoredPoint, is_expired};
 use super::engine::{Engine, Epoch};
 use super::error;
 use super::keys::{self, SubjectKey};
+use super::rows::{Gathered, HeadRows, Ranked, RowValues, Wanted};
 use super::store::SeriesStore;
-
-/// A point with what decides between several at one time: rows beat chunks, later rows beat earlier ones.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Ranked {
-    pub(super) point: StoredPoint,
-    /// Number of the row plus one; 0 for a point of a chunk.
-    rank: u64,
-}
 
 /// One series as it was at a moment.
 pub(super) struct Series<'a> {
     engine: &'a Engine,
-    /// Rows that were in memory, by time and rank.
-    heads: Vec<Ranked>,
+    /// Rows that were in memory.
+    heads: HeadRows,
     epochs: Vec<std::sync::Arc<Epoch>>,
     snapshot: Snapshot,
     subject: SubjectKey,
     name: &'a str,
     prefix: Vec<u8>,
+    wanted: Wanted,
 }
 
 impl<'a> Series<'a> {
@@ -44,9 +38,10 @@ impl<'a> Series<'a> {
         subject: Subject,
         name: &'a str,
         span: (i64, i64),
+        wanted: Wanted,
     ) -> StoreResult<Self> {
         let subject = keys::subject_key(subject);
-        let heads = head_rows(store, &subject, name, span)?;
+        let heads = HeadRows::read(store, &subject, name, span, &wanted)?;
         let epochs = engine.epochs();
         Ok(Self {
             engine,
@@ -56,50 +51,102 @@ impl<'a> Series<'a> {
             prefix: keys::series_prefix(&subject, name),
             subject,
             name,
+            wanted,
         })
     }
 
-    /// Points in a range that have not expired.
-    pub(super) fn range(&self, query: RangeQuery, now: i64) -> StoreResult<Vec<Point>> {
-        let mut points = Vec::new();
-        self.scan(query, now, |point| {
-            points.push(Point {
-                ts: point.ts,
-                value: point.value,
-            });
-        })?;
-        Ok(points)
-    }
-
-    /// The newest point in a range that has not expired.
-    pub(super) fn newest(&self, start: i64, end: i64, now: i64) -> StoreResult<Option<StoredPoint>> {
-        let query = RangeQuery {
-            start,
-            end,
-            limit: 1,
-            order: Order::Descending,
-        };
-        let mut newest = None;
-        self.scan(query, now, |point| newest = Some(point))?;
-        Ok(newest)
-    }
-
-    fn scan(&self, query: RangeQuery, now: i64, mut show: impl FnMut(StoredPoint)) -> StoreResult<()> {
+    /// Points in a range that have not expired, so many bytes of them.
+    pub(super) fn page(&self, query: RangeQuery) -> StoreResult<PointsPage> {
+        let mut page = PointsPage::default();
         if query.start >= query.end {
-            return Ok(());
+            return Ok(page);
         }
-        let mut left = query.limit;
+        let mut values = self.values();
+        let mut bytes = 0;
         let mut sources = self.sources(query)?;
-        while left > 0 {
+        while page.points.len() < query.limit {
             let Some(point) = next_point(&mut sources, query.order)? else {
-                break;
+                // What is in memory and was not taken comes behind all that was.
+                page.rest = self.heads.next.and_then(|ts| rest_from(query, ts));
+                return Ok(page);
             };
-            if !is_expired(point.ts, point.ttl, now) {
-                show(point);
-                left -= 1;
+            let is_behind = self.heads.next.is_some_and(|next| match query.order {
+                Order::Ascending => point.ts >= next,
+                Order::Descending => point.ts <= next,
+            });
+            if is_behind {
+                page.rest = self.heads.next.and_then(|ts| rest_from(query, ts));
+                return Ok(page);
             }
+            if is_expired(point.ts, point.ttl, self.wanted.now) {
+                continue;
+            }
+            let cost = point.cost();
+            if bytes + cost > self.wanted.max_bytes {
+                page.rest = rest_from(query, point.ts);
+                page.needs = if page.points.is_empty() { cost } else { 0 };
+                return Ok(page);
+            }
+            bytes += cost;
+            let ts = point.ts;
+            let value = values.take(point)?;
+            page.points.push(Point { ts, value });
         }
-        Ok(())
+        let rest = page.points.last().map(|last| match query.order {
+            Order::Ascending => (last.ts.saturating_add(1), query.end),
+            Order::Descending => (query.start, last.ts),
+        });
+        page.rest = rest.filter(|(start, end)| start < end);
+        Ok(page)
+    }
+
+    /// The newest point of a series in a range that has not expired.
+    pub(super) fn newest(
+        store: &SeriesStore,
+        engine: &Engine,
+        subject: Subject,
+        name: &str,
+        (start, end): (i64, i64),
+    ) -> StoreResult<Option<StoredPoint>> {
+        let mut left = Some((start, end)).filter(|(start, end)| start < end);
+        while let Some((start, end)) = left {
+            let wanted = Wanted {
+                order: Order::Descending,
+                max_bytes: 1,
+                texts: true,
+                now: store.now_ms(),
+            };
+            let series = Series::new(store, engine, subject, name, (start, end), wanted)?;
+            let query = RangeQuery {
+                start,
+                end,
+                limit: 1,
+                order: Order::Descending,
+            };
+            let mut sources = series.sources(query)?;
+            while let Some(point) = next_point(&mut sources, query.order)? {
+                if series.heads.next.is_some_and(|next| point.ts <= next) {
+                    break;
+                }
+                let (ts, ttl) = (point.ts, point.ttl);
+                if !is_expired(ts, ttl, wanted.now) {
+                    let value = series.values().take(point)?;
+                    return Ok(Some(StoredPoint { ts, ttl, value }));
+                }
+            }
+            left = series.heads.next.and_then(|ts| rest_from(query, ts));
+        }
+        Ok(None)
+    }
+
+    /// Reads values of its rows.
+    pub(super) fn values(&self) -> RowValues<'_> {
+        RowValues {
+            snapshot: &self.snapshot,
+            epochs: &self.epochs,
+            name: self.name,
+            last: None,
+        }
     }
 
     fn sources(&self, query: RangeQuery) -> StoreResult<Vec<Source<'_>>> {
@@ -109,6 +156,7 @@ impl<'a> Series<'a> {
                 blocks: self.blocks(epoch, query.start, query.end),
                 held: None,
                 name: self.name,
+                wanted: self.wanted,
                 start: query.start,
                 end: query.end,
             }));
@@ -122,9 +170,9 @@ impl<'a> Series<'a> {
     }
 
     fn heads_in(&self, start: i64, end: i64) -> Vec<Ranked> {
-        let heads = self.heads.iter();
+        let heads = self.heads.taken.iter();
         heads
-            .filter(|head| (start..end).contains(&head.point.ts))
+            .filter(|head| (start..end).contains(&head.ts))
             .cloned()
             .collect()
     }
@@ -154,104 +202,41 @@ impl<'a> Series<'a> {
     }
 
     /// The newest row of each time in a range, by time.
-    pub(super) fn newest_rows(&self, start: i64, end: i64) -> StoreResult<Vec<StoredPoint>> {
-        let mut found = self.heads_in(start, end);
+    ///
+    /// # Errors
+    /// Rows in memory take more than is wanted of them.
+    pub(super) fn newest_rows(&self, start: i64, end: i64) -> StoreResult<Vec<Ranked>> {
+        if self.heads.next.is_some() {
+            return Err(StoreError::new(
+                StoreErrorKind::Unavailable,
+                "so much text of this series has just arrived that it is not compared yet: try again in a moment",
+            ));
+        }
+        let mut found = Gathered::default();
+        found.points = self.heads_in(start, end);
         let mut enough = 2 * block::WINDOW_TIMES;
         for epoch in &self.epochs {
             for entry in self.blocks(epoch, start, end) {
                 let (key, value) = entry.into_inner().map_err(error::engine)?;
-                add_rows(&key, &value, self.name, (start, end), &mut found)?;
-                if found.len() > enough {
-                    keep_newest(&mut found);
-                    enough = 2 * found.len().max(block::WINDOW_TIMES);
+                found.add_rows(&key, &value, self.name, (start, end), &self.wanted)?;
+                if found.points.len() > enough {
+                    found.keep_newest();
+                    enough = 2 * found.points.len().max(block::WINDOW_TIMES);
                 }
             }
         }
-        keep_newest(&mut found);
-        Ok(found.into_iter().map(|it| it.point).collect())
+        found.keep_newest();
+        Ok(found.points)
     }
 }
 
-/// The value of a name in packed key-values.
-pub(super) fn value_of(name: &str, values: &[u8]) -> Result<Option<Value>, Corrupt> {
-    let mut found = None;
-    for item in unpack(values) {
-        let (other, value) = item?;
-        if other == name {
-            found = Some(value);
-        }
-    }
-    Ok(found.map(|value| value.to_value()))
-}
-
-/// The rows of a subject in a span that are in memory and have the name, by time and rank.
-fn head_rows(
-    store: &SeriesStore,
-    subject: &SubjectKey,
-    name: &str,
-    (start, end): (i64, i64),
-) -> StoreResult<Vec<Ranked>> {
-    let mut found = Vec::new();
-    let mut wrong = None;
-    store
-        .heads
-        .scan(subject, start, end, |row| match ranked(&row, name) {
-            Ok(point) => found.extend(point),
-            Err(cause) => wrong = Some(cause),
-        });
-    if let Some(cause) = wrong {
-        return Err(error::corrupt(subject, cause));
-    }
-    sort(&mut found);
-    Ok(found)
-}
-
-fn ranked(row: &Row<'_>, name: &str) -> Result<Option<Ranked>, Corrupt> {
-    let (ts, ttl) = (row.ts, row.ttl);
-    let found = value_of(name, row.values)?;
-    Ok(found.map(|value| Ranked {
-        point: StoredPoint { ts, ttl, value },
-        rank: row.seq.saturating_add(1),
-    }))
-}
-
-fn sort(points: &mut [Ranked]) {
-    let by_time = |it: &Ranked| (it.point.ts, it.rank);
-    if !points.is_sorted_by_key(by_time) {
-        points.sort_by_key(by_time);
-    }
-}
-
-/// Sorts points, and keeps the one that counts of each time.
-fn keep_newest(points: &mut Vec<Ranked>) {
-    sort(points);
-    points.dedup_by(|later, kept| {
-        let same = later.point.ts == kept.point.ts;
-        if same {
-            std::mem::swap(later, kept);
-        }
-        same
-    });
-}
-
-/// Adds the rows of a block that lie in a range and have the name.
-fn add_rows(
-    key: &[u8],
-    value: &[u8],
-    name: &str,
-    (start, end): (i64, i64),
-    found: &mut impl Extend<Ranked>,
-) -> StoreResult<()> {
-    let mut add = || {
-        for row in block::rows(key, value)? {
-            let row = row?;
-            if (start..end).contains(&row.ts) {
-                found.extend(ranked(&row, name)?);
-            }
-        }
-        Ok(())
+/// What is left of a query from a time on.
+fn rest_from(query: RangeQuery, ts: i64) -> Option<(i64, i64)> {
+    let rest = match query.order {
+        Order::Ascending => (ts.max(query.start), query.end),
+        Order::Descending => (query.start, ts.saturating_add(1).min(query.end)),
     };
-    add().map_err(|cause| error::corrupt(keys::without_epoch(key), cause))
+    (rest.0 < rest.1).then_some(rest)
 }
 
 /// Checks a stored chunk and reads its header.
@@ -271,6 +256,7 @@ enum Feed<'a> {
         /// The first block of the next window.
         held: Option<(UserKey, UserValue)>,
         name: &'a str,
+        wanted: Wanted,
         start: i64,
         end: i64,
     },
@@ -290,11 +276,12 @@ impl Feed<'_> {
                 blocks,
                 held,
                 name,
+                wanted,
                 start,
                 end,
             } => {
                 let mut window = None;
-                let mut found = Vec::new();
+                let mut found = Gathered::default();
                 loop {
                     let block = match held.take() {
                         Some(block) => Some(block),
@@ -307,20 +294,21 @@ impl Feed<'_> {
                         break;
                     }
                     window = begins;
-                    add_rows(&key, &value, name, (*start, *end), &mut found)?;
+                    found.add_rows(&key, &value, name, (*start, *end), wanted)?;
                     // A window has so many times and no more, however many rows a device has sent for them.
-                    if found.len() > 2 * block::WINDOW_TIMES {
-                        keep_newest(&mut found);
+                    if found.points.len() > 2 * block::WINDOW_TIMES {
+                        found.keep_newest();
                     }
                 }
-                sort(&mut found);
-                Ok((window.is_some() || !found.is_empty()).then_some(found))
+                found.sort();
+                Ok((window.is_some() || !found.points.is_empty()).then_some(found.points))
             }
             Self::Chunks { chunks, start, end } => match step(chunks, order)? {
                 None => Ok(None),
                 Some((key, value)) => {
                     let points = chunk_points(&key, &value, *start, *end)?;
-                    Ok(Some(points.map(|point| Ranked { point, rank: 0 }).collect()))
+                    let points = points.map(|point| Ranked::packed(point.ts, point.ttl, point.value));
+                    Ok(Some(points.collect()))
                 }
             },
         }
@@ -396,11 +384,11 @@ fn chunk_points(
 }
 
 /// The next time's point with the greatest rank.
-fn next_point(sources: &mut [Source<'_>], order: Order) -> StoreResult<Option<StoredPoint>> {
+fn next_point(sources: &mut [Source<'_>], order: Order) -> StoreResult<Option<Ranked>> {
     let mut next: Option<i64> = None;
     for source in sources.iter_mut() {
         if let Some(head) = source.head(order)? {
-            let ts = head.point.ts;
+            let ts = head.ts;
             next = Some(match (next, order) {
                 (None, _) => ts,
                 (Some(other), Order::Ascending) => other.min(ts),
@@ -411,7 +399,7 @@ fn next_point(sources: &mut [Source<'_>], order: Order) -> StoreResult<Option<St
     let Some(next) = next else { return Ok(None) };
     let mut winner: Option<Ranked> = None;
     for source in sources.iter_mut() {
-        while source.head(order)?.is_some_and(|head| head.point.ts == next) {
+        while source.head(order)?.is_some_and(|head| head.ts == next) {
             if let Some(head) = source.ready.pop_front()
                 && winner.as_ref().is_none_or(|other| other.rank <= head.rank)
             {
@@ -419,5 +407,5 @@ fn next_point(sources: &mut [Source<'_>], order: Order) -> StoreResult<Option<St
             }
         }
     }
-    Ok(winner.map(|it| it.point))
+    Ok(winner)
 }

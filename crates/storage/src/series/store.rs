@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fieldline_core::clock::SharedClock;
+use fieldline_core::directory::create_durably;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{
     AttributeRow, Effects, Offset, Partition, RowParts, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
@@ -100,7 +101,7 @@ impl SeriesStore {
             return Err(StoreError::new(StoreErrorKind::Invalid, problem));
         }
         names::describe();
-        std::fs::create_dir_all(dir).map_err(error::io)?;
+        create_durably(dir, 0o777).map_err(error::io)?;
         let watermark = Watermark::open(dir)?;
         let engine =
             Engine::open(dir, options, clock.now_ms()).map_err(|error| error::cannot_open(dir, error))?;
@@ -214,10 +215,10 @@ impl SeriesStore {
         let _shared = self.gate.read();
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
-        self.put_telemetry(&engine, &rows);
         for effect in effects.attributes.iter().filter(|effect| effect.parts.stored) {
-            self.put_attributes(&engine, &effect.row);
+            self.put_attributes(&engine, &effect.row)?;
         }
+        self.put_telemetry(&engine, &rows)?;
         let mut positions = self.positions.lock();
         self.states.put(partition, &effects.states);
         if next.is_some() {
@@ -226,18 +227,19 @@ impl SeriesStore {
         Ok(())
     }
 
-    /// Puts rows where their parts belong. The gate is held.
-    pub(super) fn put_telemetry(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
+    /// Puts rows where their parts belong. The gate is held. Where it fails, it may be done again.
+    pub(super) fn put_telemetry(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) -> StoreResult<()> {
         if rows.iter().all(|row| row.parts.history && row.parts.latest) {
+            self.put_latest(engine, rows)?;
             self.put_rows(rows);
-            self.put_latest(engine, rows);
-            return;
+            return Ok(());
         }
         let having = |has: fn(&RowParts) -> bool| -> Vec<_> {
             rows.iter().copied().filter(|row| has(&row.parts)).collect()
         };
+        self.put_latest(engine, &having(|parts| parts.latest))?;
         self.put_rows(&having(|parts| parts.history));
-        self.put_latest(engine, &having(|parts| parts.latest));
+        Ok(())
     }
 
     /// Takes rows. The gate is held.
@@ -285,20 +287,21 @@ impl SeriesStore {
         }
     }
 
-    fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) {
+    fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) -> StoreResult<()> {
         for row in rows {
             let group = keys::latest_group(row.subject);
             let values = unpack(row.values).filter_map(Result::ok);
             self.latest
-                .put(&engine.latest, &group, row.ts, row.ttl_seconds, values);
+                .put(&engine.latest, &group, row.ts, row.ttl_seconds, values)?;
         }
+        Ok(())
     }
 
-    pub(super) fn put_attributes(&self, engine: &Engine, row: &AttributeRow<'_>) {
+    pub(super) fn put_attributes(&self, engine: &Engine, row: &AttributeRow<'_>) -> StoreResult<()> {
         let group = keys::attribute_group(row.subject, row.scope);
         let values = unpack(row.values).filter_map(Result::ok);
         let values = values.filter(|(name, _)| name.len() <= MAX_NAME_BYTES);
-        self.attributes.put(&engine.attributes, &group, row.ts, 0, values);
+        self.attributes.put(&engine.attributes, &group, row.ts, 0, values)
     }
 
     /// Seals the active epoch if it holds anything; the packer takes it from there. Rows in memory go to the next one.

@@ -74,7 +74,7 @@ impl SeriesStore {
                     batch.remove(&engine.latest, cell_key(group, &cell.name));
                 }
                 self.latest
-                    .forget(&engine.latest, group, |cell| is_expired(cell.ts, cell.ttl, now));
+                    .forget(&engine.latest, group, |cell| is_expired(cell.ts, cell.ttl, now))?;
             }
             Ok(())
         })

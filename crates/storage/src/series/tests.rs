@@ -4,10 +4,12 @@ mod clock;
 mod corruption;
 mod disk_full;
 mod epochs;
+mod failures;
 mod hand_over;
 mod heads;
 mod model;
 mod moving;
+mod pages;
 mod values;
 
 use std::path::{Path, PathBuf};

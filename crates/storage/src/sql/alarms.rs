@@ -289,7 +289,7 @@ impl AlarmStore for Alarms {
     async fn count(&self, tenant: TenantId, query: &AlarmQuery) -> StoreResult<u64> {
         alarm_rows::check(query)?;
         let sql = Query::new("SELECT COUNT(*) FROM alarm WHERE TRUE");
-        record::number(&self.0.read(alarm_rows::matching(sql, tenant, query)).await?)
+        record::number(&self.0.read_list(alarm_rows::matching(sql, tenant, query)).await?)
     }
 
     async fn highest_severity(
@@ -299,7 +299,7 @@ impl AlarmStore for Alarms {
     ) -> StoreResult<Option<AlarmSeverity>> {
         alarm_rows::check(query)?;
         let sql = Query::new("SELECT DISTINCT alarm.severity FROM alarm WHERE TRUE");
-        let rows = self.0.read(alarm_rows::matching(sql, tenant, query)).await?;
+        let rows = self.0.read_list(alarm_rows::matching(sql, tenant, query)).await?;
         let mut severities = Vec::with_capacity(rows.len());
         for row in &rows {
             let name: String = row.columns().next()?;
@@ -318,7 +318,7 @@ impl AlarmStore for Alarms {
                 None => query,
             }
         };
-        let total = record::number(&self.0.read(matching(Query::new("SELECT COUNT(*)"))).await?)?;
+        let total = record::number(&self.0.read_list(matching(Query::new("SELECT COUNT(*)"))).await?)?;
         let query = matching(Query::new("SELECT type"))
             .push(match page.sort_order.unwrap_or_default() {
                 SortOrder::Asc => " ORDER BY type ASC LIMIT ",
@@ -327,7 +327,7 @@ impl AlarmStore for Alarms {
             .bind(i64::from(page.page_size.max(1)))
             .push(" OFFSET ")
             .bind(i64::try_from(page.skipped()).unwrap_or(i64::MAX));
-        let rows = self.0.read(query).await?;
+        let rows = self.0.read_list(query).await?;
         let data = rows
             .iter()
             .map(|row| row.columns().next())

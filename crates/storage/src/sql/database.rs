@@ -5,9 +5,12 @@
 
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use fieldline_core::options::Span;
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use fieldline_core::reading;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -15,6 +18,7 @@ use sqlx::sqlite::{
 use sqlx::{AssertSqlSafe, Postgres, Sqlite, Transaction};
 
 use super::failure::Failure;
+use super::lists::Lists;
 use super::options::Options;
 use super::query::{Arg, Query, Row};
 use super::schema;
@@ -28,7 +32,10 @@ const MIGRATION_LOCK: i64 = 0x6669_656c_646c_696e;
 
 /// An open entity database; clones share it.
 #[derive(Clone)]
-pub struct Database(Engine);
+pub struct Database {
+    engine: Engine,
+    lists: Arc<Lists>,
+}
 
 #[derive(Clone)]
 enum Engine {
@@ -40,7 +47,7 @@ enum Engine {
 macro_rules! prepared {
     ($query:expr) => {{
         let (sql, args) = $query.into_parts()?;
-        let mut prepared = sqlx::query(AssertSqlSafe(sql));
+        let mut prepared = sqlx::query(sqlx::AssertSqlSafe(sql));
         for arg in args {
             prepared = match arg {
                 Arg::Id(id) => prepared.bind(id),
@@ -53,6 +60,7 @@ macro_rules! prepared {
         prepared
     }};
 }
+pub(super) use prepared;
 
 impl Database {
     /// Opens a SQLite file, creating it where there is none, and brings its tables up to date.
@@ -80,8 +88,18 @@ impl Database {
             .map_err(Failure::from)?;
         let read = pool()
             .max_connections(options.readers)
-            .connect_lazy_with(connect.pragma("query_only", "on"));
-        Self(Engine::Sqlite { read, write }).with_current_schema().await
+            .connect_lazy_with(connect.clone().pragma("query_only", "on"));
+        let lists = Lists::sqlite(
+            connect.pragma("query_only", "on"),
+            options.list_readers,
+            options.list_timeout.0,
+        );
+        Self {
+            engine: Engine::Sqlite { read, write },
+            lists: Arc::new(lists),
+        }
+        .with_current_schema()
+        .await
     }
 
     /// Opens a PostgreSQL database and brings its tables up to date.
@@ -92,10 +110,21 @@ impl Database {
         let pool = PgPoolOptions::new()
             .max_connections(max_connections.max(1))
             .acquire_timeout(PATIENCE)
-            .connect_with(connect)
+            .connect_with(connect.clone())
             .await
             .map_err(Failure::from)?;
-        Self(Engine::Postgres(pool)).with_current_schema().await
+        let options = Options::default();
+        let patience = options.list_timeout.0;
+        let for_lists = PgPoolOptions::new()
+            .max_connections(options.list_readers)
+            .acquire_timeout(PATIENCE)
+            .connect_lazy_with(connect.options([("statement_timeout", patience.as_millis().to_string())]));
+        Self {
+            engine: Engine::Postgres(pool),
+            lists: Arc::new(Lists::postgres(for_lists, options.list_readers, patience)),
+        }
+        .with_current_schema()
+        .await
     }
 
     async fn with_current_schema(self) -> StoreResult<Self> {
@@ -112,12 +141,13 @@ impl Database {
 
     /// Which of the two it is.
     pub(super) const fn is_sqlite(&self) -> bool {
-        matches!(self.0, Engine::Sqlite { .. })
+        matches!(self.engine, Engine::Sqlite { .. })
     }
 
     /// Waits for calls under way and closes all connections; SQLite's log is folded into its file.
     pub async fn close(&self) {
-        match &self.0 {
+        self.lists.close().await;
+        match &self.engine {
             Engine::Sqlite { read, write } => {
                 read.close().await;
                 write.close().await;
@@ -132,16 +162,34 @@ impl Database {
         if query.has_null_character() {
             return Ok(Vec::new());
         }
-        match &self.0 {
+        match &self.engine {
             Engine::Sqlite { read, .. } => sqlite_rows(query, read).await,
             Engine::Postgres(pool) => postgres_rows(query, pool).await,
+        }
+    }
+
+    /// The same of a statement that may take long: for a person it is read beside everything else, in the turn of the
+    /// person's tenant, and within a time and so many bytes.
+    pub(super) async fn read_list(&self, query: Query) -> Result<Vec<Row>, Failure> {
+        match reading::person() {
+            Some(_) if query.has_null_character() => Ok(Vec::new()),
+            Some(tenant) => self.lists.rows(tenant, query).await,
+            None => self.read(query).await,
+        }
+    }
+
+    /// The same, where the first rows are enough: those that take so many bytes, one at least.
+    pub(super) async fn read_some(&self, query: Query) -> Result<Vec<Row>, Failure> {
+        match reading::person() {
+            Some(tenant) => self.lists.first_rows(tenant, query).await,
+            None => self.read(query).await,
         }
     }
 
     /// Runs a statement that changes something and returns rows. They are all awaited, because only a statement that has
     /// run to its end is committed.
     pub(super) async fn write(&self, query: Query) -> Result<Vec<Row>, Failure> {
-        match &self.0 {
+        match &self.engine {
             Engine::Sqlite { write, .. } => sqlite_rows(query, write).await,
             Engine::Postgres(pool) => postgres_rows(query, pool).await,
         }
@@ -149,7 +197,7 @@ impl Database {
 
     /// Runs a statement that changes something; returns how many rows it changed.
     pub(super) async fn execute(&self, query: Query) -> Result<u64, Failure> {
-        Ok(match &self.0 {
+        Ok(match &self.engine {
             Engine::Sqlite { write, .. } => prepared!(query.for_sqlite())
                 .execute(write)
                 .await?
@@ -160,7 +208,7 @@ impl Database {
 
     /// Begins a transaction, which is rolled back unless it is committed.
     pub(super) async fn begin(&self) -> Result<Changes, Failure> {
-        Ok(match &self.0 {
+        Ok(match &self.engine {
             Engine::Sqlite { write, .. } => match write.begin_with(BEGIN_WRITING).await {
                 // SQLite rolls back by itself when the disk is full, which the driver does not notice: its connection
                 // takes no transaction any more and is replaced.
@@ -268,6 +316,12 @@ fn check(options: &Options) -> StoreResult<()> {
     let invalid = |message: &str| Err(StoreError::new(StoreErrorKind::Invalid, message));
     if !(1..=64).contains(&options.readers) {
         return invalid("`readers` must be 1 to 64");
+    }
+    if !(1..=64).contains(&options.list_readers) {
+        return invalid("`list-readers` must be 1 to 64");
+    }
+    if options.list_timeout < Span::millis(100) {
+        return invalid("`list-timeout` must be at least 100ms");
     }
     if !(64 << 10..=1 << 30).contains(&options.page_cache.0) {
         return invalid("`page-cache` must be 64KiB to 1GiB");

@@ -213,4 +213,34 @@ impl DeviceStore for Rows<Device> {
         }
         Ok(())
     }
+
+    async fn active_after(
+        &self,
+        tenant: TenantId,
+        after: Option<(i64, DeviceId)>,
+        limit: u32,
+    ) -> StoreResult<Vec<(i64, DeviceId)>> {
+        let mut query = Query::new("SELECT created_time, id FROM device WHERE tenant_id = ")
+            .bind(tenant.0)
+            .push(" AND active = ")
+            .bind(true);
+        if let Some((created_time, id)) = after {
+            query = query
+                .push(" AND (created_time, id) > (")
+                .bind(created_time)
+                .push(", ")
+                .bind(id.0)
+                .push(")");
+        }
+        let query = query
+            .push(" ORDER BY created_time, id LIMIT ")
+            .bind(i64::from(limit));
+        let rows = self.database.read(query).await?;
+        rows.iter()
+            .map(|row| {
+                let mut columns = row.columns();
+                Ok((columns.next()?, DeviceId(columns.next()?)))
+            })
+            .collect()
+    }
 }

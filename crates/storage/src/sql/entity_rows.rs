@@ -135,7 +135,7 @@ impl EntityRows {
             Which::Page(after, limit) => (after, limit),
         };
         let query = in_order(record::select::<R>(), owner, after, limit);
-        let rows = self.0.read(query).await?;
+        let rows = self.0.read_some(query).await?;
         rows.iter()
             .map(|row| R::read(&mut row.columns()).map(entity))
             .collect()

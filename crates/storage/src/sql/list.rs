@@ -84,7 +84,7 @@ async fn selected<T>(
 ) -> StoreResult<PageData<T>> {
     let (sort, direction) = order(listing, link)?;
     let counted = matching(Query::new("SELECT COUNT(*) FROM "));
-    let total = number(&database.read(counted).await?)?;
+    let total = number(&database.read_list(counted).await?)?;
     if link.skipped() >= total {
         return Ok(PageData::new(Vec::new(), total, link));
     }
@@ -116,7 +116,7 @@ async fn selected<T>(
         .push(listing.table)
         .push(".id = page.page_id ")
         .push(listing.joins);
-    let rows = database.read(ordered(query)).await?;
+    let rows = database.read_list(ordered(query)).await?;
     let data = rows
         .iter()
         .map(|row| read(&mut row.columns()))

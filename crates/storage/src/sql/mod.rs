@@ -11,6 +11,7 @@
 //! | `schema` | numbered migrations |
 //! | `record` | saving, reading and deleting any entity |
 //! | `list` | pages: filter, text search, sort |
+//! | `lists` | connections for what people read that may take long |
 //! | `search`, `text_index` | text search by index, and what keeps the index |
 //! | `assigned`, `profiles` | the stores of what customers may have, and of profiles, of any kind |
 //! | `failure` | what a database's error means to the caller |
@@ -41,6 +42,7 @@ mod events;
 mod failure;
 mod import;
 mod list;
+mod lists;
 mod names;
 mod options;
 mod ota_packages;
@@ -54,7 +56,9 @@ mod rule_chains;
 mod rule_nodes;
 mod schema;
 mod search;
+mod set_aside;
 mod settings;
+mod sign_ins;
 mod tenant_profiles;
 mod tenants;
 mod text_index;
@@ -103,7 +107,9 @@ impl Database {
             ota_updates: Arc::new(ota_updates::OtaUpdates(self.clone())),
             api_keys: Arc::new(api_keys::ApiKeys(self.clone())),
             audit: Arc::new(audit::Audit(self.clone())),
+            set_aside: Arc::new(set_aside::SetAside(self.clone())),
             settings: Arc::new(settings::Settings(self.clone())),
+            sign_ins: Arc::new(sign_ins::SignIns(self.clone())),
             dashboards: Arc::new(dashboards::Dashboards(self.clone())),
             customers: Arc::new(customers::Customers(self.clone())),
             users: Arc::new(users::Users(self.clone())),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use fieldline_core::options::ByteSize;
+use fieldline_core::options::{ByteSize, Span};
 
 /// Settings of the embedded entity database (SQLite).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -11,6 +11,11 @@ use fieldline_core::options::ByteSize;
 pub struct Options {
     /// How many reads run at the same time, 1 to 64; writes go one after the other whatever this says.
     pub readers: u32,
+    /// How many lists, counts and searches of people run at the same time, beside those reads, 1 to 64; half of them, at
+    /// least one, for a single tenant. Further ones wait as long as a statement may run, and are then refused.
+    pub list_readers: u32,
+    /// How long a list, count or search of people may run.
+    pub list_timeout: Span,
     /// Pages that each connection keeps in memory, 64KiB to 1GiB; the operating system caches the file beyond that.
     pub page_cache: ByteSize,
 }
@@ -19,6 +24,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             readers: 4,
+            list_readers: 4,
+            list_timeout: Span::secs(10),
             page_cache: ByteSize::kib(512),
         }
     }

@@ -113,7 +113,7 @@ impl Relations {
             .bind_list(chunk.iter().map(|entity| entity.id))
             .push(")")
             .push(order);
-            for row in &self.0.read(limited(statement)).await? {
+            for row in &self.0.read_list(limited(statement)).await? {
                 let relation = read(&mut row.columns())?;
                 let start = match direction {
                     SearchDirection::From => relation.from,
@@ -219,7 +219,7 @@ impl RelationStore for Relations {
         }
         let rows = self
             .0
-            .read(limited(query.push(" ORDER BY type, from_id, to_id")))
+            .read_list(limited(query.push(" ORDER BY type, from_id, to_id")))
             .await?;
         check_count(rows.len())?;
         rows.iter().map(|row| read(&mut row.columns())).collect()

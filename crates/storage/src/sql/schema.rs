@@ -30,6 +30,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration::Both(include_str!("migrations/0012_device_moves.sql")),
     Migration::Both(include_str!("migrations/0013_ota_turns.sql")),
     Migration::Sqlite(text_index::sqlite_migration),
+    Migration::Both(include_str!("migrations/0015_sign_ins.sql")),
+    Migration::Both(include_str!("migrations/0016_set_aside.sql")),
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.

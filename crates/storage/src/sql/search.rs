@@ -207,7 +207,7 @@ impl<'t> Search<'t> {
             let query_ = query.push(" + (SELECT COUNT(*) FROM (SELECT 1");
             query = at_most(self.referring(query_, *related, found));
         }
-        Ok(number(&database.read(query).await?)? <= FEW as u64)
+        Ok(number(&database.read_list(query).await?)? <= FEW as u64)
     }
 
     /// The first rows that contain the text.
@@ -218,7 +218,7 @@ impl<'t> Search<'t> {
             .owned_by(self.place.owner)
             .push(" LIMIT ")
             .bind(i64::try_from(most).unwrap_or(i64::MAX));
-        let rows = database.read(query).await?;
+        let rows = database.read_list(query).await?;
         rows.iter().map(|row| row.columns().next()).collect()
     }
 }

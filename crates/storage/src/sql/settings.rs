@@ -20,7 +20,7 @@ impl SettingsStore for Settings {
     async fn admin(&self, key: &str) -> StoreResult<Option<AdminSettings>> {
         let query =
             Query::new("SELECT key, id, created_time, doc FROM admin_settings WHERE key = ").bind(key);
-        self.0.read(query).await?.first().map(read).transpose()
+        self.0.read(query).await?.first().map(row).transpose()
     }
 
     async fn save_admin(&self, settings: AdminSettings) -> StoreResult<AdminSettings> {
@@ -40,9 +40,36 @@ impl SettingsStore for Settings {
             );
         let rows = self.0.write(query).await?;
         rows.first()
-            .map(read)
+            .map(row)
             .transpose()?
             .ok_or_else(|| unreadable("saved settings were not returned"))
+    }
+
+    async fn replace_admin(
+        &self,
+        settings: AdminSettings,
+        read: &Value,
+    ) -> StoreResult<Option<AdminSettings>> {
+        let key = record::bounded("key", &settings.key)?;
+        let query = Query::new("SELECT doc FROM admin_settings WHERE key = ").bind(key.clone());
+        let rows = self.0.read(query).await?;
+        let Some(stored) = rows.first() else {
+            return Ok(None);
+        };
+        let stored: String = stored.columns().next()?;
+        // Compared as values: a text that was written otherwise may say the same.
+        let says: Value = serde_json::from_str(&stored).map_err(unreadable)?;
+        if says != *read {
+            return Ok(None);
+        }
+        let query = Query::new("UPDATE admin_settings SET doc = ")
+            .bind(settings.json_value.to_string())
+            .push(" WHERE key = ")
+            .bind(key)
+            .push(" AND doc = ")
+            .bind(stored)
+            .push(" RETURNING key, id, created_time, doc");
+        self.0.write(query).await?.first().map(row).transpose()
     }
 
     async fn of_user(&self, user: UserId, kind: UserSettingsType) -> StoreResult<Option<Value>> {
@@ -72,7 +99,7 @@ impl SettingsStore for Settings {
     }
 }
 
-fn read(row: &Row) -> StoreResult<AdminSettings> {
+fn row(row: &Row) -> StoreResult<AdminSettings> {
     let mut columns = row.columns();
     let key = columns.next()?;
     let id: Uuid = columns.next()?;

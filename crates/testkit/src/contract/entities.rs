@@ -21,7 +21,9 @@ mod relations;
 mod rule_chains;
 mod saving;
 mod searching;
+mod set_aside;
 mod settings;
+mod sign_ins;
 mod users;
 mod walls;
 
@@ -51,10 +53,10 @@ pub use deleting::{
     what_is_deleted_is_gone_and_can_be_made_again,
 };
 pub use devices::{
-    a_device_and_its_credentials_are_created_both_or_neither, activity_is_recorded_for_many_devices_at_once,
-    credentials_are_found_by_type_and_id, credentials_are_replaced_under_their_version,
-    device_lists_are_filtered, profiles_are_named_all_or_those_that_a_device_has,
-    renaming_a_profile_renames_the_type_of_its_devices,
+    a_device_and_its_credentials_are_created_both_or_neither, active_devices_are_read_in_pieces,
+    activity_is_recorded_for_many_devices_at_once, credentials_are_found_by_type_and_id,
+    credentials_are_replaced_under_their_version, device_lists_are_filtered,
+    profiles_are_named_all_or_those_that_a_device_has, renaming_a_profile_renames_the_type_of_its_devices,
 };
 pub use events::{events_are_found_by_what_they_hold, events_go_where_they_are_not_wanted_any_more};
 pub use importing::{
@@ -94,9 +96,16 @@ pub use searching::{
     a_text_search_is_the_list_without_what_does_not_match, text_search_ignores_case_in_every_script,
     text_search_looks_where_it_promises, wildcards_in_a_text_search_are_plain_characters,
 };
+pub use set_aside::{
+    records_that_were_set_aside_are_kept_whole, records_that_were_set_aside_stay_within_their_room,
+};
 pub use settings::{
     settings_of_the_installation_are_kept_by_key, settings_of_users_go_with_them,
     wrong_and_earlier_passwords_are_remembered,
+};
+pub use sign_ins::{
+    a_refresh_token_is_replaced_once, places_of_sign_ins_are_remembered,
+    sessions_that_have_ended_are_remembered_while_they_matter,
 };
 pub use users::{
     users_are_found_by_email_regardless_of_case, users_are_listed_by_what_they_are,
@@ -135,6 +144,12 @@ macro_rules! entity_contract {
             of_an_import_that_fails_halfway_the_stored_half_is_answered
             of_many_assets_the_good_ones_are_stored
             keys_are_found_by_their_hash_and_go_with_their_user
+            a_refresh_token_is_replaced_once
+            places_of_sign_ins_are_remembered
+            sessions_that_have_ended_are_remembered_while_they_matter
+            active_devices_are_read_in_pieces
+            records_that_were_set_aside_are_kept_whole
+            records_that_were_set_aside_stay_within_their_room
             owners_read_back_whole
             devices_read_back_whole
             versions_count_up_and_guard_updates

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    Append, AppendError, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
+    Append, AppendError, AppendOrigin, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
 };
 use fieldline_model::record::{RecordBatch, split};
 use uuid::Uuid;
@@ -71,9 +71,9 @@ const fn at(queue: QueueId, index: u16) -> Partition {
 /// Appends, waiting where the journal is busy.
 async fn append(journal: &dyn Journal, partition: Partition, records: &[&[u8]]) -> Append {
     loop {
-        match journal.append(partition, &batch(records)) {
+        match journal.append(partition, &batch(records), AppendOrigin::Device) {
             Ok(append) => return append,
-            Err(AppendError::Busy) => journal.ready().await,
+            Err(AppendError::Busy) => journal.ready(AppendOrigin::Device).await,
             Err(error) => panic!("append was refused: {error}"),
         }
     }
@@ -427,10 +427,10 @@ pub async fn closing_refuses_appends_and_lets_consumers_finish(backend: &dyn Jou
     let last = append(journal.as_ref(), at(queue, 0), &[b"last"]).await;
     journal.close().await;
     assert_eq!(last.await, Ok(()), "what was taken is written");
-    let refused = journal.append(at(queue, 0), &batch(&[b"late"]));
+    let refused = journal.append(at(queue, 0), &batch(&[b"late"]), AppendOrigin::Device);
     assert!(matches!(refused, Err(AppendError::Closed)), "{refused:?}");
     assert_eq!(journal.refusal(), Some(AppendError::Closed));
-    journal.ready().await;
+    journal.ready(AppendOrigin::Device).await;
     let mut received = Received::default();
     while received.step(consumer.as_mut(), MAX_BYTES).await {}
     assert_eq!(received.records[&at(queue, 0)], [b"last"]);

@@ -236,9 +236,10 @@ impl Secure {
         let fed = link.guarded(|endpoint| endpoint.read(now.into_std(), address, None, bytes));
         self.flush(address, link);
         let mut is_over = false;
+        let mut was_heard = false;
         match fed {
             Some(Ok(events)) => {
-                link.heard = now;
+                was_heard = true;
                 for event in events {
                     match event {
                         EndpointEvent::HandshakeComplete => complete(link, address),
@@ -258,6 +259,9 @@ impl Secure {
         }
         is_over |= link.is_broken;
         let is_complete = link.identity.is_some();
+        if was_heard {
+            sessions.heard(address, is_next, now);
+        }
         let mut ended = Vec::new();
         if is_over && is_next {
             // Nobody knows of it yet, even if it was done.

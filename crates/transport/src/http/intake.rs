@@ -45,7 +45,7 @@ impl Shared {
         parse: Parse,
     ) -> Result<StatusCode, Refusal> {
         let device = self.device(token, peer).await?;
-        let mut body_share = self.memory.for_body(device.id);
+        let mut body_share = self.memory.for_body(device.subject.tenant, device.id);
         let body = body::read(request, self.limits, &mut body_share).await?;
         // The device may have been changed or deleted while the body arrived.
         self.check(&device).await?;

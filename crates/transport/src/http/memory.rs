@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fieldline_model::DeviceId;
+use fieldline_core::memory_pool::{MemoryPool, MemoryShare};
+use fieldline_core::options::ByteSize;
+use fieldline_model::{DeviceId, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -17,10 +19,10 @@ const EXPANSION: usize = 5;
 
 /// What all posts take together.
 pub(super) struct Memory {
-    bodies: Arc<Semaphore>,
+    bodies: Arc<MemoryPool>,
     records: Arc<Semaphore>,
     record_units: usize,
-    /// Units of bodies that one device may take.
+    /// Bytes of bodies that one device may take.
     most_of_device: usize,
     by_device: Mutex<HashMap<DeviceId, usize>>,
 }
@@ -29,7 +31,7 @@ pub(super) struct Memory {
 pub(super) struct BodyShare {
     memory: Arc<Memory>,
     device: DeviceId,
-    permit: Option<OwnedSemaphorePermit>,
+    share: MemoryShare,
 }
 
 /// What the records of one post take; given back when dropped.
@@ -40,21 +42,21 @@ impl Memory {
         let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
         let units = (limits.body_memory / UNIT).clamp(1, most);
         Arc::new(Self {
-            bodies: Arc::new(Semaphore::new(units)),
+            bodies: MemoryPool::new("http.device-body-memory", ByteSize(limits.body_memory as u64)),
             records: Arc::new(Semaphore::new(units)),
             record_units: units,
             // One device must be able to send the largest body, and should not keep the others from sending theirs.
-            most_of_device: (units / 4).max(limits.max_body.div_ceil(UNIT)),
+            most_of_device: (limits.body_memory / 4).max(limits.max_body.next_multiple_of(UNIT)),
             by_device: Mutex::default(),
         })
     }
 
     /// A share for a body of which nothing has arrived yet.
-    pub(super) fn for_body(self: &Arc<Self>, device: DeviceId) -> BodyShare {
+    pub(super) fn for_body(self: &Arc<Self>, tenant: TenantId, device: DeviceId) -> BodyShare {
         BodyShare {
             memory: Arc::clone(self),
             device,
-            permit: None,
+            share: self.bodies.share(tenant),
         }
     }
 
@@ -71,42 +73,32 @@ impl Memory {
 impl BodyShare {
     /// Takes memory so that the share covers `bytes`. Waiting here could wait for ever, as others hold shares and wait too.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
-        let more = units(bytes).saturating_sub(self.units());
+        let needed = bytes.next_multiple_of(UNIT);
+        let more = needed.saturating_sub(self.share.held());
         if more == 0 {
             return Ok(());
         }
-        let count = u32::try_from(more).map_err(|_| Refusal::TooLarge)?;
         let mut by_device = self.memory.by_device.lock();
         let of_device = by_device.get(&self.device).copied().unwrap_or(0) + more;
         if of_device > self.memory.most_of_device {
             return Err(Refusal::Overloaded);
         }
-        let taken = Arc::clone(&self.memory.bodies)
-            .try_acquire_many_owned(count)
-            .map_err(|_| Refusal::Overloaded)?;
+        self.share.resize(needed).map_err(|_| Refusal::Overloaded)?;
         by_device.insert(self.device, of_device);
-        match &mut self.permit {
-            Some(permit) => permit.merge(taken),
-            None => self.permit = Some(taken),
-        }
         Ok(())
-    }
-
-    fn units(&self) -> usize {
-        self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits)
     }
 }
 
 impl Drop for BodyShare {
     fn drop(&mut self) {
-        let held = self.units();
+        let held = self.share.held();
         if held == 0 {
             return;
         }
         let mut by_device = self.memory.by_device.lock();
-        if let Some(units) = by_device.get_mut(&self.device) {
-            *units = units.saturating_sub(held);
-            if *units == 0 {
+        if let Some(bytes) = by_device.get_mut(&self.device) {
+            *bytes = bytes.saturating_sub(held);
+            if *bytes == 0 {
                 by_device.remove(&self.device);
             }
         }

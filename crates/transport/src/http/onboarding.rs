@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use fieldline_core::services::{ProvisionStatus, Provisioned};
-use fieldline_model::{DeviceId, json};
+use fieldline_model::{DeviceId, TenantId, json};
 
 use super::{Peer, Refusal, Shared, store_failed};
 use crate::payload;
@@ -19,7 +19,9 @@ pub(super) async fn claim(
     request: Request,
 ) -> Result<StatusCode, Refusal> {
     let device = shared.admitted(&token, peer).await?;
-    let body = shared.small_body(device.id, request).await?;
+    let body = shared
+        .small_body(device.subject.tenant, device.id, request)
+        .await?;
     let claim = json::claim(&body).map_err(Refusal::Malformed)?;
     let claims = &shared.services.onboarding.claims;
     claims
@@ -37,7 +39,7 @@ pub(super) async fn provision(
 ) -> Result<Json<Provisioned>, Refusal> {
     shared.admit(peer)?;
     // Whoever asks is nobody yet: all of them share what one device may take.
-    let body = shared.small_body(DeviceId::NULL, request).await?;
+    let body = shared.small_body(TenantId::NULL, DeviceId::NULL, request).await?;
     let request = payload::provision_request(&body).map_err(Refusal::Malformed)?;
     let provisioning = &shared.services.onboarding.provisioning;
     let provisioned = provisioning.provision(&request).await;

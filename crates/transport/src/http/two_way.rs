@@ -11,7 +11,7 @@ use fieldline_core::devices::DeviceHandle;
 use fieldline_core::downlink::{Downlink, Wants};
 use fieldline_core::sessions::CloseReason;
 use fieldline_model::record::RecordBatch;
-use fieldline_model::{DeviceId, json};
+use fieldline_model::{DeviceId, TenantId, json};
 use serde::Deserialize;
 
 use super::{Limits, Peer, Refusal, Shared, body};
@@ -69,12 +69,17 @@ impl Shared {
         }
     }
 
-    pub(super) async fn small_body(&self, device: DeviceId, request: Request) -> Result<Vec<u8>, Refusal> {
+    pub(super) async fn small_body(
+        &self,
+        tenant: TenantId,
+        device: DeviceId,
+        request: Request,
+    ) -> Result<Vec<u8>, Refusal> {
         let limits = Limits {
             max_body: self.limits.max_body.min(MAX_BODY),
             ..self.limits
         };
-        let mut share = self.memory.for_body(device);
+        let mut share = self.memory.for_body(tenant, device);
         body::read(request, limits, &mut share).await
     }
 }
@@ -122,7 +127,9 @@ pub(super) async fn answer_call(
     request: Request,
 ) -> Result<StatusCode, Refusal> {
     let device = shared.admitted(&token, peer).await?;
-    let answer = shared.small_body(device.id, request).await?;
+    let answer = shared
+        .small_body(device.subject.tenant, device.id, request)
+        .await?;
     let answer = String::from_utf8_lossy(&answer).into_owned();
     match shared.services.calls.answered(device.subject, number, answer) {
         true => Ok(StatusCode::OK),
@@ -138,7 +145,9 @@ pub(super) async fn call(
     request: Request,
 ) -> Result<Response, Refusal> {
     let device = shared.admitted(&token, peer).await?;
-    let body = shared.small_body(device.id, request).await?;
+    let body = shared
+        .small_body(device.subject.tenant, device.id, request)
+        .await?;
     let call = json::call(&body).map_err(Refusal::Malformed)?;
     let (services, subject) = (&shared.services, device.subject);
     let now = services.clock.now_ms();

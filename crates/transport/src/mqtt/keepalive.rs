@@ -12,6 +12,9 @@ use tokio::sync::watch;
 /// Last-heard value of a connection that the server itself keeps waiting: it does not age.
 pub(super) const WAITING: u32 = u32::MAX;
 
+/// How many connections are looked at before those who connect and leave have their turn.
+const SLICE: usize = 4_096;
+
 struct Watched {
     control: Arc<SessionControl>,
     allowed_s: u32,
@@ -90,12 +93,21 @@ impl KeepAlive {
 
     fn tick(&self) {
         let now = self.now_s.fetch_add(1, Ordering::Relaxed) + 1;
-        for watched in self.watched.lock().slots.iter().flatten() {
-            let heard = watched.control.heard_at();
-            // A connection heard just before a tick has aged by less than the ticks since: more than the allowed ticks.
-            if heard != WAITING && now.saturating_sub(heard) > watched.allowed_s {
-                watched.control.close(watched.reason);
+        let mut seen = 0;
+        loop {
+            let all = self.watched.lock();
+            let rest = all.slots.get(seen..).unwrap_or_default();
+            if rest.is_empty() {
+                return;
             }
+            for watched in rest.iter().take(SLICE).flatten() {
+                let heard = watched.control.heard_at();
+                // A connection heard just before a tick has aged by less than the ticks since: more than the allowed ticks.
+                if heard != WAITING && now.saturating_sub(heard) > watched.allowed_s {
+                    watched.control.close(watched.reason);
+                }
+            }
+            seen += SLICE;
         }
     }
 }

@@ -24,8 +24,10 @@ use super::provisioning::{self, Newcomer};
 use super::stream::Stream;
 use crate::Services;
 use crate::metrics::{ConnectionMetrics, Metrics};
+use crate::proxies::TrustedProxies;
 
 static ACCEPT_GATE: LogGate = LogGate::new(1);
+static PROXY_GATE: LogGate = LogGate::new(1);
 
 /// How long no connection is accepted after the operating system refused one, usually for want of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -42,12 +44,14 @@ pub struct MqttServer {
     shared: Arc<Shared>,
     max_connections: u32,
     connect_timeout: Duration,
+    /// Those who have to say who is behind them; nobody where they are not to.
+    proxies: TrustedProxies,
     stop: watch::Sender<bool>,
 }
 
 impl MqttServer {
-    /// A server without listeners.
-    pub fn new(services: Arc<Services>, options: &Options) -> Arc<Self> {
+    /// A server without listeners. `proxies` are believed where the options say so.
+    pub fn new(services: Arc<Services>, options: &Options, proxies: &TrustedProxies) -> Arc<Self> {
         let max_connections = options
             .max_connections
             .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
@@ -63,6 +67,7 @@ impl MqttServer {
             max_packet: with_header(max_content),
             max_content,
             large: LargeMemory::new(LargeLimits {
+                all: options.chunk_memory,
                 grace: options.chunk_grace.0,
                 pace: options.chunk_pace.0,
                 ..LargeLimits::default()
@@ -78,6 +83,10 @@ impl MqttServer {
             shared: Arc::new(shared),
             max_connections: max_connections as u32,
             connect_timeout: options.connect_timeout.0,
+            proxies: match options.proxy_protocol {
+                true => proxies.clone(),
+                false => TrustedProxies::default(),
+            },
             stop,
         })
     }
@@ -120,8 +129,9 @@ impl MqttServer {
                 _ = stop.wait_for(|stop| *stop) => return,
             };
             match (accepted, permit) {
-                // Before anything is read, and before a handshake.
-                (Ok((_, peer)), Ok(_)) if !self.shared.services.guard.admits(peer.ip()) => {}
+                // Before anything is read, and before a handshake. A proxy is not who it is about.
+                (Ok((_, peer)), Ok(_))
+                    if !self.proxies.hold(peer.ip()) && !self.shared.services.guard.admits(peer.ip()) => {}
                 (Ok((socket, peer)), Ok(permit)) => {
                     let place = Place::take(&self.shared, permit);
                     self.start(socket, peer, tls.clone(), place);
@@ -156,12 +166,15 @@ impl MqttServer {
         mut socket: TcpStream,
         peer: SocketAddr,
     ) -> Option<Connection<TcpStream>> {
-        let peer = Peer {
-            address: peer,
-            protocol: Protocol::Mqtt,
-            certificates: None,
+        let introduction = async {
+            let peer = Peer {
+                address: self.caller(&mut socket, peer).await?,
+                protocol: Protocol::Mqtt,
+                certificates: None,
+            };
+            log_in(&mut socket, &self.shared, peer).await
         };
-        match self.in_time(log_in(&mut socket, &self.shared, peer)).await? {
+        match self.in_time(introduction).await? {
             Entry::Device(admitted) => Some(Connection::open(place, socket, *admitted)),
             Entry::Newcomer(newcomer) => self.provision(&place, socket, *newcomer).await,
         }
@@ -213,16 +226,31 @@ impl MqttServer {
         }
     }
 
+    /// Who is at the other end, or behind the proxy there. `None` when the connection is to be closed.
+    async fn caller(&self, socket: &mut TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
+        match self.proxies.introduce(socket, peer).await {
+            Ok(caller) if caller == peer || self.shared.services.guard.admits(caller.ip()) => Some(caller),
+            Ok(_) => None,
+            Err(error) => {
+                if let Some(suppressed) = PROXY_GATE.open() {
+                    warn!(%peer, %error, suppressed, "closed a connection of a trusted proxy");
+                }
+                None
+            }
+        }
+    }
+
     async fn shake_hands(
         &self,
-        socket: TcpStream,
+        mut socket: TcpStream,
         peer: SocketAddr,
         acceptor: TlsAcceptor,
     ) -> Option<(TlsStream<TcpStream>, Entry)> {
+        let address = self.caller(&mut socket, peer).await?;
         let mut stream = acceptor.accept(socket).await.ok()?;
         let certificates = crate::mqtts::peer_certificates(&stream);
         let peer = Peer {
-            address: peer,
+            address,
             protocol: Protocol::Mqtts,
             certificates: certificates.as_deref(),
         };

@@ -13,6 +13,7 @@ use fieldline_model::DeviceId;
 use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_transport::mqtt::{MqttServer, Options};
+use fieldline_transport::proxies::TrustedProxies;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -21,7 +22,11 @@ use super::world::{LIMITS, World, busy_world, limit_messages, set_limit};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn serve(world: &World) -> (Arc<MqttServer>, SocketAddr) {
-    let server = MqttServer::new(world.services.clone(), &Options::default());
+    let server = MqttServer::new(
+        world.services.clone(),
+        &Options::default(),
+        &TrustedProxies::default(),
+    );
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let address = server.listen(any, None).await.unwrap();
     (server, address)

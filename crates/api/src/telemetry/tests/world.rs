@@ -327,6 +327,12 @@ fn api(
         sms: Arc::new(fieldline_core::ports::NoSms),
         machine: Arc::new(fieldline_core::ports::UnknownMachine),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
+        set_aside: fieldline_core::set_aside::SetAside::new(
+            entities.set_aside.clone(),
+            Arc::new(fieldline_core::ports::NoRecordQueue),
+            clock.clone(),
+            &Default::default(),
+        ),
         devices: log.clone(),
         onboarding: Onboarding::new(context.clone()),
         moves: DeviceMoves::new(context, store.clone()),
@@ -335,6 +341,7 @@ fn api(
         rest_calls: fieldline_core::rest_calls::RestCallers::new("test", Default::default()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScripts),
+        rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
         replays: Arc::new(fieldline_core::ports::NoRuleReplay),
         reprocess: Arc::new(fieldline_core::ports::NoFieldReprocess),
     };
@@ -439,7 +446,8 @@ async fn user(api: &Api, authority: Authority, tenant: TenantId, customer: Custo
         ..UserCredentials::default()
     };
     api.entities.users.save_credentials(credentials).await.unwrap();
-    let pair = api.tokens.issue(&user, Uuid::new_v4(), NOW, 0).unwrap();
+    let opened = api.sessions.open(&api.tokens, &user, None, (NOW, 0)).await;
+    let pair = opened.unwrap();
     let pair = serde_json::to_value(&pair).unwrap();
     (id, pair["token"].as_str().unwrap().to_owned())
 }

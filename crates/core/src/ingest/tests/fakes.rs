@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::ports::{
-    Append, AppendError, Consumer, Delivery, Effects, IngestStore, Journal, JournalError, Offset, Partition,
-    QueueId, Records, StateRow, StoreError, StoreErrorKind, StoreResult,
+    Append, AppendError, AppendOrigin, Consumer, Delivery, Effects, IngestStore, Journal, JournalError,
+    Offset, Partition, QueueId, Records, StateRow, StoreError, StoreErrorKind, StoreResult,
 };
 
 /// What the journal takes in one append, bytes.
@@ -37,6 +37,7 @@ struct Log {
     damaged: BTreeSet<Partition>,
     paused: Vec<(Partition, Duration)>,
     closed: bool,
+    is_busy: bool,
 }
 
 /// Two partitions; its consumers' pauses never end.
@@ -77,6 +78,11 @@ impl FakeJournal {
         self.log.lock().damaged.insert(partition);
     }
 
+    /// Takes nothing while it is busy.
+    pub(super) fn set_busy(&self, is_busy: bool) {
+        self.log.lock().is_busy = is_busy;
+    }
+
     pub(super) fn paused(&self) -> Vec<(Partition, Duration)> {
         self.log.lock().paused.clone()
     }
@@ -96,11 +102,19 @@ impl Journal for FakeJournal {
         vec![super::super::MAIN_QUEUE.to_owned()]
     }
 
-    fn append(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
+    fn append(
+        &self,
+        partition: Partition,
+        records: &RecordBatch,
+        _: AppendOrigin,
+    ) -> Result<Append, AppendError> {
         if records.as_bytes().len() > LARGEST_APPEND {
             return Err(AppendError::TooLarge {
                 limit: LARGEST_APPEND,
             });
+        }
+        if self.log.lock().is_busy {
+            return Err(AppendError::Busy);
         }
         for record in split(records.as_bytes()) {
             self.put(partition, record.unwrap().to_vec());
@@ -108,7 +122,11 @@ impl Journal for FakeJournal {
         Ok(Append::durable())
     }
 
-    async fn ready(&self) {}
+    async fn ready(&self, _: AppendOrigin) {
+        while self.log.lock().is_busy {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
 
     fn subscribe(
         &self,

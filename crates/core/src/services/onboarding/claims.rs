@@ -1,11 +1,13 @@
 //! Claiming: a device tells a secret, and the customer's user who tells the same gets the device.
 
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use fieldline_model::entity::{Customer, Device};
 use fieldline_model::kv::Value as Stored;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
-use fieldline_model::{CustomerId, DeviceId, Subject};
+use fieldline_model::{CustomerId, DeviceId, Subject, TenantId, UserId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -13,12 +15,17 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{AssignedService as _, Context, Devices, ServiceError, ServiceResult};
 use super::Turns;
+use super::guesses::{Guess, Guesses};
 use crate::devices::same_secret;
 use crate::options::Span;
 use crate::ports::StoreResult;
 
 /// Devices that can be claimed at a time.
 const MAX_CLAIMS: usize = 100_000;
+/// A tenant may take a quarter of them, so that others have room for theirs.
+const TENANT_PART: usize = 4;
+/// How many of those that are over are forgotten with each one that is new.
+const FORGOTTEN_AT_ONCE: usize = 8;
 /// Longest secret, bytes.
 const MAX_SECRET: usize = 1_024;
 /// Server attribute with the secret of a device that does not tell it itself, and its fellow.
@@ -62,14 +69,60 @@ pub enum Claimed {
     Failure,
     /// It belongs to a customer already.
     Claimed,
+    /// Too many wrong secrets have come from there; the next one is looked at after so many milliseconds.
+    TooOften(i64),
+}
+
+/// What devices have allowed.
+#[derive(Default)]
+struct OpenClaims {
+    by_device: FxHashMap<DeviceId, (TenantId, Claim)>,
+    /// The same in the order in which they are over.
+    ending: BTreeSet<(i64, DeviceId)>,
+    of_tenant: FxHashMap<TenantId, usize>,
+}
+
+impl OpenClaims {
+    /// Returns whether there is room for it.
+    fn insert(&mut self, tenant: TenantId, device: DeviceId, claim: Claim, now_ms: i64) -> bool {
+        for _ in 0..FORGOTTEN_AT_ONCE {
+            match self.ending.first().copied() {
+                Some((end, over)) if end < now_ms => self.remove(&over),
+                _ => break,
+            }
+        }
+        self.remove(&device);
+        let of_tenant = self.of_tenant.get(&tenant).copied().unwrap_or(0);
+        if self.by_device.len() >= MAX_CLAIMS || of_tenant >= MAX_CLAIMS / TENANT_PART {
+            return false;
+        }
+        self.ending.insert((claim.expiration_time, device));
+        self.by_device.insert(device, (tenant, claim));
+        self.of_tenant.insert(tenant, of_tenant + 1);
+        true
+    }
+
+    fn remove(&mut self, device: &DeviceId) {
+        let Some((tenant, claim)) = self.by_device.remove(device) else {
+            return;
+        };
+        self.ending.remove(&(claim.expiration_time, *device));
+        if let Entry::Occupied(mut count) = self.of_tenant.entry(tenant) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
 }
 
 /// See the module.
 pub struct Claims {
     context: Arc<Context>,
     devices: Devices,
-    open: Mutex<FxHashMap<DeviceId, Claim>>,
+    open: Mutex<OpenClaims>,
     turns: Turns,
+    guesses: Guesses,
     options: ClaimOptions,
 }
 
@@ -80,6 +133,7 @@ impl Claims {
             devices: devices.clone(),
             open: Mutex::default(),
             turns: Turns::default(),
+            guesses: Guesses::default(),
             options: options.clone(),
         }
     }
@@ -104,29 +158,49 @@ impl Claims {
             secret_key: Some(secret),
             expiration_time: now.saturating_add(duration),
         };
-        let mut open = self.open.lock();
-        if open.len() >= MAX_CLAIMS {
-            open.retain(|_, claim| claim.expiration_time >= now);
-        }
-        let has_room = open.len() < MAX_CLAIMS || open.contains_key(&id);
-        if has_room {
-            open.insert(id, claim);
-        }
-        Ok(has_room)
+        Ok(self.open.lock().insert(subject.tenant, id, claim, now))
     }
 
-    /// Gives the device to a customer who tells its secret. A wrong one ends what the device has allowed.
+    /// Gives the device to the customer of a user who tells its secret. A wrong one changes nothing, except that who tells
+    /// many of them has to wait.
     ///
     /// # Errors
     /// The store failed.
-    pub async fn claim(&self, device: Device, customer: CustomerId, secret: &str) -> ServiceResult<Claimed> {
-        let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
+    pub async fn claim(
+        &self,
+        device: &Device,
+        (customer, user): (CustomerId, UserId),
+        secret: &str,
+    ) -> ServiceResult<Claimed> {
+        let guess = Guess {
+            user,
+            customer,
+            device: device.id.unwrap_or_default(),
+            tenant: device.tenant_id,
+        };
+        if let Err(wait) = self.guesses.begin(&guess, self.context.now()) {
+            return Ok(Claimed::TooOften(wait));
+        }
+        let claimed = self.claim_once(&guess, secret).await;
+        if !matches!(claimed, Ok(Claimed::Failure)) {
+            self.guesses.right(&guess);
+        }
+        claimed
+    }
+
+    async fn claim_once(&self, guess: &Guess, secret: &str) -> ServiceResult<Claimed> {
+        let (tenant, id, customer) = (guess.tenant, guess.device, guess.customer);
         let subject = Subject::device(tenant, id);
         // Of two who tell the secret at the same time, one gets the device.
         let Some(_turn) = self.turns.take(id) else {
             return Ok(Claimed::Failure);
         };
-        let told = self.open.lock().get(&id).cloned();
+        let told = self
+            .open
+            .lock()
+            .by_device
+            .get(&id)
+            .map(|(_, claim)| claim.clone());
         let claim = match told {
             Some(claim) => Some(claim),
             None => self.stored(subject).await?,
@@ -141,8 +215,11 @@ impl Claims {
             });
         };
         let wanted = claim.secret_key.as_deref().unwrap_or_default();
-        if self.context.now() > claim.expiration_time || !same_secret(wanted.as_bytes(), secret.as_bytes()) {
+        if self.context.now() > claim.expiration_time {
             self.open.lock().remove(&id);
+            return Ok(Claimed::Failure);
+        }
+        if !same_secret(wanted.as_bytes(), secret.as_bytes()) {
             return Ok(Claimed::Failure);
         }
         let keys = [CLAIM_ALLOWED, CLAIM_DATA].map(str::to_owned);
@@ -207,5 +284,37 @@ impl Claims {
             Stored::Json(text) | Stored::Text(text) => serde_json::from_str(&text).ok(),
             _ => None,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(expiration_time: i64) -> Claim {
+        Claim {
+            secret_key: None,
+            expiration_time,
+        }
+    }
+
+    #[test]
+    fn a_tenant_takes_its_part_of_the_room_and_what_is_over_makes_more() {
+        let (greedy, other) = (TenantId::new(), TenantId::new());
+        let mut open = OpenClaims::default();
+        let first = DeviceId::new();
+        assert!(open.insert(greedy, first, claim(10), 0));
+        for _ in 1..MAX_CLAIMS / TENANT_PART {
+            assert!(open.insert(greedy, DeviceId::new(), claim(20), 0));
+        }
+        assert!(!open.insert(greedy, DeviceId::new(), claim(20), 0));
+        assert!(open.insert(greedy, first, claim(10), 0), "once more is no other");
+        assert!(open.insert(other, DeviceId::new(), claim(20), 0));
+        assert!(open.insert(greedy, DeviceId::new(), claim(20), 11), "one is over");
+        assert!(!open.insert(greedy, DeviceId::new(), claim(20), 11));
+        for device in open.by_device.keys().copied().collect::<Vec<_>>() {
+            open.remove(&device);
+        }
+        assert!(open.ending.is_empty() && open.of_tenant.is_empty());
     }
 }

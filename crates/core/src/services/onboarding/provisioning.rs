@@ -371,10 +371,23 @@ fn admits(profile: &DeviceProfile, secret: &str) -> bool {
     !secret.is_empty() && wanted.is_some_and(|wanted| same_secret(wanted.as_bytes(), secret.as_bytes()))
 }
 
-/// What the first group of the pattern finds.
+/// Longest pattern of device names, and longest common name, bytes.
+const MAX_PATTERN: usize = 2_000;
+/// Memory of a compiled pattern, and of what matching keeps, bytes.
+const MAX_COMPILED: usize = 512 << 10;
+/// Steps back that matching one name may take.
+const MAX_BACKTRACKS: usize = 10_000;
+
+/// What the first group of the pattern finds; nothing where it is too much to ask for.
 fn device_name(pattern: &str, common_name: &str) -> Option<String> {
+    if pattern.len() > MAX_PATTERN || common_name.len() > MAX_PATTERN {
+        return None;
+    }
     let pattern = fancy_regex::RegexBuilder::new(pattern)
-        .backtrack_limit(100_000)
+        .backtrack_limit(MAX_BACKTRACKS)
+        .delegate_size_limit(MAX_COMPILED)
+        .delegate_dfa_size_limit(MAX_COMPILED)
+        .max_prog_size(MAX_PATTERN * 8)
         .build()
         .ok()?;
     let found = pattern.captures(common_name).ok()??;
@@ -422,6 +435,8 @@ mod tests {
             ("meter", "meter"),
             ("(.*", "meter"),
             ("()meter", "meter"),
+            (r"(\w{100}{100})", "meter"),
+            ("(m)".repeat(MAX_PATTERN).as_str(), "meter"),
             (
                 "(a+)+$",
                 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",

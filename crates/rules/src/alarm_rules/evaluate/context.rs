@@ -1,11 +1,14 @@
 //! Values as they are at one moment of an evaluation: what the event brings over what is stored.
 
+use std::cell::RefCell;
+
 use fieldline_model::kv::{Value, ValueRef};
 
 use super::{Change, Values};
 use crate::alarm_rules::convert::as_text;
 use crate::alarm_rules::rules::{NeedKind, Rules};
 use crate::alarm_rules::schedule::{Schedule, ScheduleSource};
+use crate::budget::EvaluationBudget;
 
 /// What the rules see.
 pub(in crate::alarm_rules) struct Context<'a> {
@@ -14,6 +17,8 @@ pub(in crate::alarm_rules) struct Context<'a> {
     pub overlay: &'a Overlay<'a>,
     pub now: i64,
     pub anchor_ts: i64,
+    /// What the event may cost, all rules together.
+    pub budget: &'a RefCell<EvaluationBudget>,
 }
 
 const INLINE: usize = 32;
@@ -79,6 +84,28 @@ impl<'a> Overlay<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// Counts a look at a value.
+    pub(in crate::alarm_rules) fn read(&self, value: ValueRef<'_>) -> Result<(), String> {
+        let bytes = match value {
+            ValueRef::Text(text) | ValueRef::Json(text) => text.len(),
+            _ => 0,
+        };
+        let counted = self.budget.borrow_mut().read(bytes);
+        counted.map_err(|overrun| overrun.to_string())
+    }
+
+    /// Counts comparisons.
+    pub(in crate::alarm_rules) fn step(&self, count: usize) -> Result<(), String> {
+        let counted = self.budget.borrow_mut().step(count);
+        counted.map_err(|overrun| overrun.to_string())
+    }
+
+    /// Counts bytes that are about to be made.
+    pub(in crate::alarm_rules) fn make(&self, bytes: usize) -> Result<(), String> {
+        let counted = self.budget.borrow_mut().make(bytes);
+        counted.map_err(|overrun| overrun.to_string())
+    }
+
     /// The value at a position of the needs.
     pub(in crate::alarm_rules) fn need(&self, need: u16) -> Option<(i64, ValueRef<'a>)> {
         match self.overlay.mark(need) {
@@ -186,6 +213,11 @@ impl<'a> Context<'a> {
         self.values.expression(usize::from(expression), &Arguments(self))
     }
 
+    /// Counts a value that is about to be parsed: some ten times what comparing it takes.
+    fn read_json(&self, value: ValueRef<'_>) -> Result<(), String> {
+        (0..10).try_for_each(|_| self.read(value))
+    }
+
     /// Whether a rule is in force at a time.
     pub(super) fn is_in_force(&self, schedule: Option<&ScheduleSource>, ts: i64) -> Result<bool, String> {
         match schedule {
@@ -193,12 +225,14 @@ impl<'a> Context<'a> {
             Some(ScheduleSource::Fixed(schedule)) => Ok(schedule.is_active(ts)),
             Some(ScheduleSource::Attribute { chain, fallback }) => {
                 let dynamic = self.first(chain);
+                dynamic.map_or(Ok(()), |value| self.read_json(value))?;
                 let dynamic = dynamic
                     .and_then(|value| Schedule::from_text(&as_text(value), Some(fallback.kind())).ok());
                 Ok(dynamic.as_ref().unwrap_or(fallback).is_active(ts))
             }
             Some(ScheduleSource::Argument(argument)) => {
                 let (_, value) = self.required_argument(*argument)?;
+                self.read_json(value)?;
                 Ok(Schedule::from_text(&as_text(value), None)?.is_active(ts))
             }
         }

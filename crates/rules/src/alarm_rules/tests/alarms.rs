@@ -187,6 +187,44 @@ fn details_show_values_of_the_rule() {
 }
 
 #[test]
+fn details_become_only_so_long() {
+    let world = |count: usize| {
+        let mut rule = t_rule("GREATER", 50.0, simple());
+        rule["alarmDetails"] = json!("${t}".repeat(count));
+        World::profile(json!({"MAJOR": rule}), json!(null))
+    };
+    let long = Value::Text(format!("60.{}", "0".repeat((64 << 10) - 3)).into());
+    let outcome = world(4).telemetry(&[("t", long.clone())]);
+    assert_eq!(outcome.error, None);
+    assert_eq!(
+        outcome.actions[0].details.as_deref().map(str::len),
+        Some(256 << 10)
+    );
+    let outcome = world(5).telemetry(&[("t", long)]);
+    assert_eq!(
+        outcome.error.unwrap().message,
+        "beyond the limit of bytes of the details of an alarm: 327680, allowed are 262144"
+    );
+    assert_eq!(outcome.actions.len(), 1, "the alarm is raised without them");
+    assert_eq!(outcome.actions[0].details, None);
+}
+
+#[test]
+fn conditions_of_all_rules_together_take_only_so_long() {
+    let contains = json!({"type": "STRING", "operation": "CONTAINS", "value": {"defaultValue": "y"}});
+    let any = |predicates: Json| json!({"type": "COMPLEX", "operation": "OR", "predicates": predicates});
+    let mut rule = t_rule("GREATER", 50.0, simple());
+    rule["condition"]["condition"][0]["valueType"] = json!("STRING");
+    rule["condition"]["condition"][0]["predicate"] = any(json!(vec![any(json!(vec![contains; 120])); 120]));
+    let mut world = World::profile(json!({ "MAJOR": rule }), json!(null));
+    let outcome = world.telemetry(&[("t", Value::Text("x".into()))]);
+    assert_eq!(outcome.error, None);
+    let outcome = world.telemetry(&[("t", Value::Text("x".repeat(10_000).into()))]);
+    let message = outcome.error.unwrap().message;
+    assert!(message.contains("limit of steps of an evaluation"), "{message}");
+}
+
+#[test]
 fn a_rule_that_fails_costs_its_alarm_only() {
     let spec = json!({"type": "REPEATING", "predicate": {"defaultValue": 1, "dynamicValue":
         {"sourceType": "CURRENT_TENANT", "sourceAttribute": "n"}}});

@@ -221,3 +221,15 @@ fn perimeters_hold_what_is_inside() {
     // One degree of latitude.
     assert!((distance((0.0, 0.0), (1.0, 0.0)) - 111_195.08).abs() < 0.01);
 }
+
+#[test]
+fn corners_of_polygons_are_compared_only_so_often() {
+    let polygons = |count: usize, corners: usize| {
+        let polygon = |at: usize| (0..corners).map(|n| (at as f64, n as f64)).collect();
+        Perimeter::polygons((0..count).map(polygon).collect())
+    };
+    assert!(polygons(1, 10_000).is_ok(), "a single one is compared with none");
+    assert!(polygons(2, 1_400).is_ok());
+    let refused = polygons(200, 50).unwrap_err();
+    assert!(refused.contains("more than 4000000 comparisons"), "{refused}");
+}

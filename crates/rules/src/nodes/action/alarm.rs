@@ -9,12 +9,12 @@ use fieldline_core::ports::AlarmApiResult;
 use fieldline_model::RuleNodeId;
 use fieldline_model::entity::Alarm;
 use fieldline_model::message::{Message, Metadata, MsgType};
-use fieldline_script::{Output, Script};
+use fieldline_script::{Host, Output, Script};
 use serde_json::Value;
 
 use super::derived;
 use crate::message::{Data, Msg};
-use crate::node::{Ctx, Label, NodeError, Step};
+use crate::node::{Ctx, Label, Step};
 use crate::nodes::script;
 use crate::registry::NodeType;
 use crate::services::Services;
@@ -37,24 +37,18 @@ const DETAILS_TBEL: &str = "var details = {};\n\
         //now metadata is the same as it comes IN this rule node\n\
     }\n\n\nreturn details;";
 
-/// The script that makes the details of an alarm. It finds those it has so far in the metadata.
-fn details(
+/// Has the script called that makes the details of an alarm; `then` goes on with them. It finds those that the alarm has so
+/// far in the metadata.
+fn with_details(
     ctx: &mut Ctx<'_>,
     details: &Script,
-    msg: &Msg,
+    msg: Msg,
     before: Option<&Value>,
-) -> Result<Option<Value>, NodeError> {
-    let made = match before {
-        Some(before) => {
-            let mut msg = msg.clone();
-            msg.meta.set("prevAlarmDetails", before.to_string());
-            script::call(ctx, details, &msg)?
-        }
-        None => script::call(ctx, details, msg)?,
-    };
-    Ok(match made {
-        Output::Null => None,
-        made => Some(made.to_value()),
+    then: impl FnOnce(Msg, Option<Value>) -> Step + Send + 'static,
+) -> Step {
+    let before = before.map(|before| ("prevAlarmDetails", before.to_string()));
+    script::run_with(ctx, details, (msg, before), Host::call, |msg, made| {
+        then(msg, (made != Output::Null).then(|| made.to_value()))
     })
 }
 

@@ -106,7 +106,7 @@ impl Node for CopyToView {
         };
         let (services, now_ms) = (Arc::clone(ctx.services), ctx.now_ms);
         Step::wait(async move {
-            match carry_out(&services, &msg, scope, &change, now_ms).await {
+            match carry_out(&services, &mut msg, scope, &change, now_ms).await {
                 Ok(views) => Step::then(move |ctx| finish(ctx, &msg, scope, views)),
                 Err(error) => Step::Fail(msg, error),
             }
@@ -117,7 +117,7 @@ impl Node for CopyToView {
 /// Deletes what is to be deleted, and returns the views whose messages go on with what is to be saved in them.
 async fn carry_out(
     services: &Arc<Services>,
-    msg: &Msg,
+    msg: &mut Msg,
     scope: AttributeScope,
     change: &Change,
     now_ms: i64,
@@ -156,6 +156,7 @@ async fn carry_out(
                 }
             }
         }
+        msg.budget.branch(views.len())?;
         if !page.has_next {
             return Ok(views);
         }

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::{EntityId, EntityType, RuleNodeId, Subject};
-use fieldline_script::Script;
+use fieldline_script::{Arg, Host, Script};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
-use super::script_thread;
 use crate::events::Events;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step, Work};
 use crate::nodes::{entities, script};
 use crate::registry::{ComponentType, NodeType};
+use crate::script_pool::Caller;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Generates messages periodically, with a script.",
@@ -150,7 +150,7 @@ impl Node for Generator {
         Step::Done
     }
 
-    fn run(self: Arc<Self>, source: Source, events: Arc<Events>) -> Option<Work> {
+    fn run(self: Arc<Self>, source: Source, _: Arc<Events>) -> Option<Work> {
         Some(Box::pin(async move {
             let source = Source {
                 queue: self.queue.clone().or(source.queue),
@@ -163,7 +163,7 @@ impl Node for Generator {
             while self.count == 0 || made < self.count {
                 ticks.tick().await;
                 made += 1;
-                let (msg, label) = match self.generate(&source, &events, &last).await {
+                let (msg, label) = match self.generate(&source, &last).await {
                     Ok(next) => {
                         last = next;
                         (last.clone(), Label::SUCCESS)
@@ -182,7 +182,7 @@ impl Node for Generator {
 }
 
 impl Generator {
-    async fn generate(&self, source: &Source, events: &Events, last: &Msg) -> Result<Msg, NodeError> {
+    async fn generate(&self, source: &Source, last: &Msg) -> Result<Msg, NodeError> {
         self.check_originator(source).await?;
         let metadata = last.meta.to_metadata().entries().to_vec();
         let body = last.data.to_text().into_owned();
@@ -192,11 +192,20 @@ impl Generator {
             return Err(NodeError::new(script::USED_UP));
         }
         source.services.usage.count(source.tenant, key, 1);
-        let called = script_thread::transform(&self.script, body, metadata, kind).await;
-        if let Some(time) = called.blocked {
-            events.switched_off(source.tenant, source.node.into(), time);
-        }
-        let mut made = called.result?;
+        let caller = Caller::of(source.tenant, source.node.into());
+        let bytes = body.len()
+            + metadata
+                .iter()
+                .map(|(key, value)| key.len() + value.len())
+                .sum::<usize>();
+        let script = self.script.clone();
+        let call = move |host: &mut Host| {
+            host.transform(
+                &script,
+                &[Arg::Json(&body), Arg::Map(&metadata), Arg::Text(&kind)],
+            )
+        };
+        let mut made = source.services.scripts.call(caller, bytes, call).await??;
         if made.len() != 1 {
             return Err(NodeError::new(
                 "wrong result: the script has to return one message",

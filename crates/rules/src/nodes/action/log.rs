@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use fieldline_script::{Output, Script};
+use fieldline_script::{Host, Output, Script};
 use serde_json::json;
 use tracing::{Level, enabled, info};
 
 use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
 use crate::nodes::pattern::meta_json;
 use crate::nodes::script;
 use crate::registry::{ComponentType, NodeType};
@@ -41,27 +41,26 @@ impl Node for Log {
         if !enabled!(target: TARGET, Level::INFO) {
             return Step::success(msg);
         }
-        let text = match &self.script {
-            None => Ok(format!(
-                "\nIncoming message:\n{}\nIncoming metadata:\n{}",
-                msg.data.to_text(),
-                meta_json(&msg.meta)
-            )),
-            Some(script) => script::call(ctx, script, &msg).and_then(|output| match output {
-                Output::Text(text) => Ok(text),
-                other => Err(NodeError::new(format!(
-                    "wrong result: expected a text, the script returned {}",
-                    other.into_json()
-                ))),
-            }),
+        let (tenant, node) = (ctx.tenant, ctx.node);
+        let Some(script) = &self.script else {
+            let (body, metadata) = (msg.data.to_text(), meta_json(&msg.meta));
+            let text = format!("\nIncoming message:\n{body}\nIncoming metadata:\n{metadata}");
+            info!(target: TARGET, %tenant, %node, "{text}");
+            return Step::success(msg);
         };
-        match text {
-            Ok(text) => {
-                info!(target: TARGET, tenant = %ctx.tenant, node = %ctx.node, "{text}");
+        script::run(ctx, script, msg, Host::call, move |msg, output| match output {
+            Output::Text(text) => {
+                info!(target: TARGET, %tenant, %node, "{text}");
                 Step::success(msg)
             }
-            Err(error) => Step::Fail(msg, error),
-        }
+            other => Step::fail(
+                msg,
+                format!(
+                    "wrong result: expected a text, the script returned {}",
+                    other.into_json()
+                ),
+            ),
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point, RangeQuery}
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::budget::EvaluationBudget;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::part::Keys;
@@ -17,6 +18,8 @@ use crate::services::Services;
 
 /// Most points of a key.
 const MAX_LIMIT: i64 = 1000;
+/// Bytes that they may take; a message of which they would take more fails.
+const MAX_BYTES: usize = 8 << 20;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Adds time series of the originator within an interval to the metadata.",
@@ -230,7 +233,9 @@ impl Node for Telemetry {
         let read = self.read;
         Step::wait(async move {
             for key in keys.iter() {
-                match read.points(&services, msg.subject(), key, (start, end)).await {
+                let subject = msg.subject();
+                let points = read.points(&services, subject, key, (start, end), &mut msg.budget);
+                match points.await {
                     Ok(points) if points.is_empty() => {}
                     Ok(points) => msg.meta.set(key.as_str(), read.text(&points)),
                     Err(error) => return Step::Fail(msg, error),
@@ -269,26 +274,25 @@ impl Read {
         subject: Subject,
         key: &str,
         (start, end): (i64, i64),
+        budget: &mut EvaluationBudget,
     ) -> Result<Vec<Point>, NodeError> {
         let series = &services.series;
-        Ok(match self.aggregation {
-            None => {
-                let query = RangeQuery {
-                    start,
-                    end,
-                    limit: self.limit,
-                    order: self.order,
-                };
-                series.range(subject, key, query).await?
-            }
-            Some(aggregation) => {
-                let bucket = Bucket {
-                    start,
-                    end: end.max(start + 1),
-                };
-                series.aggregate(subject, key, aggregation, &[bucket]).await?
-            }
-        })
+        if let Some(aggregation) = self.aggregation {
+            let bucket = Bucket {
+                start,
+                end: end.max(start.saturating_add(1)),
+            };
+            return Ok(series.aggregate(subject, key, aggregation, &[bucket]).await?);
+        }
+        let query = RangeQuery {
+            start,
+            end,
+            limit: self.limit,
+            order: self.order,
+        };
+        let points = series.range_within(subject, key, query, MAX_BYTES).await?;
+        budget.make(points.iter().map(Point::bytes).sum())?;
+        Ok(points)
     }
 
     /// All points as an array of `{ts, value}`, a single one as a quoted text.

@@ -99,7 +99,7 @@ impl Question {
             ))
         };
         self.client.get(model.ok_or_else(missing)?, |it| {
-            AiClient::new(&AiModelConfig::from_json(it)?)
+            AiClient::new(&AiModelConfig::from_json(it)?, &services.external.way_out(tenant))
         })
     }
 

@@ -7,7 +7,7 @@ use fieldline_connectors::aws::{
 };
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, endpoint, read, wrong};
+use super::outside::{External, Outside, Sending, body, endpoint, read, way_out, wrong};
 use super::pairs::Pairs;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
@@ -63,7 +63,7 @@ struct Sqs {
 fn make_sqs(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let sqs: SqsConfig = read(config)?;
     let outside = Sqs {
-        client: Arc::new(SqsClient::new(&sqs).map_err(wrong)?),
+        client: Arc::new(SqsClient::new(&sqs, &way_out(config)).map_err(wrong)?),
         queue: Pattern::new(&sqs.queue_url_pattern),
         attributes: Pairs::of(&sqs.message_attributes),
     };
@@ -97,7 +97,7 @@ struct Sns {
 fn make_sns(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let sns: SnsConfig = read(config)?;
     let outside = Sns {
-        client: Arc::new(SnsClient::with_endpoint(&sns, endpoint(config)).map_err(wrong)?),
+        client: Arc::new(SnsClient::with_endpoint(&sns, endpoint(config), &way_out(config)).map_err(wrong)?),
         topic: Pattern::new(&sns.topic_arn_pattern),
     };
     Ok(External::node(config, false, outside))
@@ -120,7 +120,9 @@ struct Lambda {
 fn make_lambda(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let lambda: LambdaConfig = read(config)?;
     let outside = Lambda {
-        client: Arc::new(LambdaClient::with_endpoint(&lambda, endpoint(config)).map_err(wrong)?),
+        client: Arc::new(
+            LambdaClient::with_endpoint(&lambda, endpoint(config), &way_out(config)).map_err(wrong)?,
+        ),
         function: Pattern::new(&lambda.function_name),
         qualifier: Pattern::new(&lambda.qualifier),
     };

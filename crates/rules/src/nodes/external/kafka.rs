@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
 use serde_json::{Value, json};
 
-use super::outside::{External, Outside, Sending, body, read, wrong};
+use super::outside::{External, Outside, Sending, body, read, way_out, wrong};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
@@ -49,7 +49,7 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         config.id, config.services.service_id
     );
     let outside = Kafka {
-        client: Arc::new(KafkaClient::new(&kafka, &name).map_err(wrong)?),
+        client: Arc::new(KafkaClient::new(&kafka, &name, &way_out(config)).map_err(wrong)?),
         topic: Pattern::new(&kafka.topic_pattern),
         key: (!kafka.key_pattern.is_empty()).then(|| Pattern::new(&kafka.key_pattern)),
         with_metadata: kafka.add_metadata_key_values_as_kafka_headers,

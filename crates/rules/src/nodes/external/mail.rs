@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use fieldline_connectors::NodeConfig as _;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig, SmtpConfig};
 use fieldline_core::usage::{Feature, UsageKey};
 use fieldline_model::message::MsgType;
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, failed, read, wrong};
+use super::outside::{External, Outside, Sending, failed, read, way_out, wrong};
 use super::shared::Shared;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
@@ -42,7 +43,9 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let mail: SendEmailConfig = read(config)?;
     let server = match mail.use_system_smtp_settings {
         true => Server::OfSystem(Arc::default()),
-        false => Server::Own(Arc::new(MailClient::new(&mail.smtp).map_err(wrong)?)),
+        false => Server::Own(Arc::new(
+            MailClient::new(&mail.smtp, &way_out(config)).map_err(wrong)?,
+        )),
     };
     Ok(External::node(config, false, SendEmail(server)))
 }
@@ -74,7 +77,9 @@ impl Outside for SendEmail {
             let settings = settings.map_err(|error| failed(error.to_string()))?;
             let settings =
                 settings.ok_or_else(|| failed("Unable to send mail: no mail server is configured"))?;
-            let client = shared.get(settings, |it| MailClient::new(&SmtpConfig::from_json(it)?))?;
+            let client = shared.get(settings, |it| {
+                MailClient::new(&SmtpConfig::from_json(it)?, &Egress::open())
+            })?;
             let sent = client.send(&email).await?;
             services.usage.count(tenant, UsageKey::Emails, 1);
             Ok(sent)

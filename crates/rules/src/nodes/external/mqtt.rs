@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use fieldline_connectors::azure::{AzureIotHubClient, AzureIotHubConfig};
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::mqtt::{MqttClient, MqttConfig};
 use fieldline_connectors::{ConfigError as WrongConfig, Outcome, SendError};
 use fieldline_model::entity::ClusteringMode;
@@ -80,15 +81,15 @@ fn upgrade_azure(from: i32, mut configuration: Value) -> Value {
 /// A client that publishes.
 trait Publisher: Sized + Send + Sync + 'static {
     type Config: Send + Sync + 'static;
-    fn open(config: &Self::Config, services: &Services) -> Result<Self, WrongConfig>;
+    fn open(config: &Self::Config, services: &Services, egress: &Egress) -> Result<Self, WrongConfig>;
     fn publish(&self, topic: &str, body: &str) -> impl Future<Output = Result<Outcome, SendError>> + Send;
 }
 
 impl Publisher for MqttClient {
     type Config = MqttConfig;
 
-    fn open(config: &MqttConfig, services: &Services) -> Result<Self, WrongConfig> {
-        Self::open(config, &services.service_id)
+    fn open(config: &MqttConfig, services: &Services, egress: &Egress) -> Result<Self, WrongConfig> {
+        Self::open(config, &services.service_id, egress)
     }
 
     async fn publish(&self, topic: &str, body: &str) -> Result<Outcome, SendError> {
@@ -99,11 +100,11 @@ impl Publisher for MqttClient {
 impl Publisher for AzureIotHubClient {
     type Config = AzureIotHubConfig;
 
-    fn open(config: &AzureIotHubConfig, services: &Services) -> Result<Self, WrongConfig> {
+    fn open(config: &AzureIotHubConfig, services: &Services, egress: &Egress) -> Result<Self, WrongConfig> {
         let (service, port) = (&services.service_id, services.external.endpoints.azure_port);
         match port {
-            Some(port) => Self::open_at_port(config, service, port),
-            None => Self::open(config, service),
+            Some(port) => Self::open_at_port(config, service, port, egress),
+            None => Self::open(config, service, egress),
         }
     }
 
@@ -151,7 +152,11 @@ impl<P: Publisher> Mqtt<P> {
     fn client(&self, ctx: &Ctx<'_>) -> Result<Arc<P>, NodeError> {
         let open = || {
             let _runtime = ctx.services.runtime.enter();
-            let client = P::open(&self.config, ctx.services);
+            let client = P::open(
+                &self.config,
+                ctx.services,
+                &ctx.services.external.way_out(ctx.tenant),
+            );
             client
                 .map(Arc::new)
                 .map_err(|error| NodeError::new(error.to_string()))

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use fieldline_connectors::Secret;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::slack::{SlackClient, SlackConfig};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::outside::{External, Outside, Sending, endpoint, failed, read, wrong};
+use super::outside::{External, Outside, Sending, endpoint, failed, read, way_out, wrong};
 use super::shared::Shared;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
@@ -60,7 +61,8 @@ fn make_slack(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let token = match slack.use_system_settings {
         true => Token::OfSystem(Arc::default()),
         false => Token::Own(Arc::new(
-            SlackClient::with_endpoint(&slack.bot_token, endpoint(config)).map_err(wrong)?,
+            SlackClient::with_endpoint(&slack.bot_token, endpoint(config), &way_out(config))
+                .map_err(wrong)?,
         )),
     };
     let outside = Slack {
@@ -90,7 +92,7 @@ impl Outside for Slack {
             let settings = settings.ok_or_else(|| failed("Slack token is missing"))?;
             let token =
                 |it: &Value| Secret::new(it.get("botToken").and_then(Value::as_str).unwrap_or_default());
-            let client = shared.get(settings, |it| SlackClient::new(&token(it)))?;
+            let client = shared.get(settings, |it| SlackClient::new(&token(it), &Egress::open()))?;
             client.send(&conversation, &message).await
         }))
     }

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::{ConfigError as WrongConfig, NodeConfig as Connector, Outcome, SendError};
 use tokio::task::JoinError;
 
@@ -63,6 +64,11 @@ pub(super) fn endpoint<'a>(config: &NodeConfig<'a>) -> Option<&'a str> {
     config.services.external.endpoints.http.as_deref()
 }
 
+/// What the node may connect to.
+pub(super) fn way_out(config: &NodeConfig<'_>) -> Egress {
+    config.services.external.way_out(config.tenant)
+}
+
 /// The body of a message as it is sent.
 pub(super) fn body(msg: &Msg) -> String {
     msg.data.to_text().into_owned()
@@ -84,7 +90,7 @@ impl<T: Outside> Node for External<T> {
         // Connections belong to the runtime that they were made in.
         let sent = ctx.services.runtime.spawn(sending);
         let Some(waiting) = waiting else {
-            return Step::wait(async move {
+            return Step::outside(async move {
                 match finish(&mut msg, sent.await) {
                     None => Step::success(msg),
                     Some(error) => Step::Fail(msg, error),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, endpoint, read, wrong};
+use super::outside::{External, Outside, Sending, body, endpoint, read, way_out, wrong};
 use super::pairs::Pairs;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
@@ -35,7 +35,9 @@ struct PubSub {
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let pubsub: PubSubConfig = read(config)?;
     let outside = PubSub {
-        client: Arc::new(PubSubClient::with_endpoint(&pubsub, endpoint(config)).map_err(wrong)?),
+        client: Arc::new(
+            PubSubClient::with_endpoint(&pubsub, endpoint(config), &way_out(config)).map_err(wrong)?,
+        ),
         attributes: Pairs::of(&pubsub.message_attributes),
     };
     Ok(External::node(config, false, outside))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_connectors::rabbitmq::{RabbitMqClient, RabbitMqConfig};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, read, wrong};
+use super::outside::{External, Outside, Sending, body, read, way_out, wrong};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
 use crate::nodes::pattern::Pattern;
@@ -37,7 +37,7 @@ struct RabbitMq {
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let rabbit: RabbitMqConfig = read(config)?;
     let outside = RabbitMq {
-        client: Arc::new(RabbitMqClient::new(&rabbit).map_err(wrong)?),
+        client: Arc::new(RabbitMqClient::new(&rabbit, &way_out(config)).map_err(wrong)?),
         exchange: Pattern::new(&rabbit.exchange_name_pattern),
         routing_key: Pattern::new(&rabbit.routing_key_pattern),
     };

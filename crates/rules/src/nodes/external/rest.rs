@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_connectors::rest::{RestBody, RestClient, RestConfig, RestRequest};
 use serde_json::{Value, json};
 
-use super::outside::{External, Outside, Sending, body, read, wrong};
+use super::outside::{External, Outside, Sending, body, read, way_out, wrong};
 use super::pairs::Pairs;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
@@ -88,7 +88,7 @@ struct Rest {
 
 fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let rest: RestConfig = read(config)?;
-    let client = RestClient::new(&rest, &config.services.external.rest).map_err(wrong)?;
+    let client = RestClient::new(&rest, &config.services.external.rest, &way_out(config)).map_err(wrong)?;
     let template = rest
         .request_body_template
         .filter(|template| !template.trim().is_empty());

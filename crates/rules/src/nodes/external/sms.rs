@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use fieldline_connectors::NodeConfig as _;
+use fieldline_connectors::egress::Egress;
 use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
 use fieldline_core::usage::{Feature, UsageKey};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, endpoint, failed, read, wrong};
+use super::outside::{External, Outside, Sending, endpoint, failed, read, way_out, wrong};
 use super::shared::Shared;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
@@ -41,7 +42,7 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let sms: SendSmsConfig = read(config)?;
     let provider = match (&sms.sms_provider_configuration, sms.use_system_sms_settings) {
         (Some(own), false) => Provider::Own(Arc::new(
-            SmsClient::with_endpoint(own, endpoint(config)).map_err(wrong)?,
+            SmsClient::with_endpoint(own, endpoint(config), &way_out(config)).map_err(wrong)?,
         )),
         _ => Provider::OfSystem(Arc::default()),
     };
@@ -75,7 +76,9 @@ impl Outside for SendSms {
             let settings = settings.map_err(|error| failed(error.to_string()))?;
             let settings =
                 settings.ok_or_else(|| failed("Unable to send SMS: no SMS provider is configured"))?;
-            let client = shared.get(settings, |it| SmsClient::new(&SmsProviderConfig::from_json(it)?))?;
+            let client = shared.get(settings, |it| {
+                SmsClient::new(&SmsProviderConfig::from_json(it)?, &Egress::open())
+            })?;
             let (parts, outcome) = client.send(&numbers, &message).await?;
             services.usage.count(tenant, UsageKey::Sms, parts.into());
             Ok(outcome)

@@ -124,21 +124,8 @@ async fn messages_can_be_acknowledged_before_they_are_sent() {
 fn set_external(world: &mut World, external: External) {
     let old = &world.services;
     world.services = Arc::new(Services {
-        stores: old.stores.clone(),
-        rules: old.rules.clone(),
-        series: old.series.clone(),
-        attributes: old.attributes.clone(),
-        engine: old.engine.clone(),
-        devices: old.devices.clone(),
-        rpc: old.rpc.clone(),
-        rest_calls: old.rest_calls.clone(),
-        activity: old.activity.clone(),
-        usage: old.usage.clone(),
         external,
-        originators: old.originators.clone(),
-        clock: old.clock.clone(),
-        runtime: old.runtime.clone(),
-        service_id: old.service_id.clone(),
+        ..Services::clone(old)
     });
 }
 

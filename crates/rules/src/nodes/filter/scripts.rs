@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use fieldline_script::Script;
+use fieldline_model::RuleNodeId;
+use fieldline_script::{Host, Script};
 use serde_json::json;
 
 use crate::message::Msg;
@@ -71,10 +72,9 @@ struct Filter(Script);
 
 impl Node for Filter {
     fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
-        match script::filter(ctx, &self.0, &msg) {
-            Ok(holds) => Step::Next(msg, Label::of(holds)),
-            Err(error) => Step::Fail(msg, error),
-        }
+        script::run(ctx, &self.0, msg, Host::filter, |msg, holds| {
+            Step::Next(msg, Label::of(holds))
+        })
     }
 }
 
@@ -82,23 +82,30 @@ struct Switch(Script);
 
 impl Node for Switch {
     fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
-        let mut labels = match script::labels(ctx, &self.0, &msg) {
-            Ok(labels) => labels,
-            Err(error) => return Step::Fail(msg, error),
-        };
-        let mut seen = rustc_hash::FxHashSet::default();
-        labels.retain(|label| seen.insert(label.clone()));
-        match labels.len() {
-            0 => Step::Done,
-            1 => Step::Next(msg, labels.swap_remove(0).into()),
-            _ => {
-                let branches = labels.into_iter().enumerate();
-                Step::Many(
-                    branches
-                        .map(|(at, label)| (branch(ctx.node, &msg, at), label.into()))
-                        .collect(),
-                )
+        let node = ctx.node;
+        script::run(ctx, &self.0, msg, Host::labels, move |msg, labels| {
+            switched(node, msg, labels)
+        })
+    }
+}
+
+/// A message on its way through the connections that a script has named.
+fn switched(node: RuleNodeId, mut msg: Msg, mut labels: Vec<String>) -> Step {
+    let mut seen = rustc_hash::FxHashSet::default();
+    labels.retain(|label| seen.insert(label.clone()));
+    match labels.len() {
+        0 => Step::Done,
+        1 => Step::Next(msg, labels.swap_remove(0).into()),
+        count => {
+            if let Err(overrun) = msg.budget.branch(count) {
+                return Step::Fail(msg, overrun.into());
             }
+            let branches = labels.into_iter().enumerate();
+            Step::Many(
+                branches
+                    .map(|(at, label)| (branch(node, &msg, at), label.into()))
+                    .collect(),
+            )
         }
     }
 }

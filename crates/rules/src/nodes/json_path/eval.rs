@@ -1,8 +1,13 @@
-//! Walking along a path.
+//! Walking along a path. Every value that is looked at is a step of the budget, whichever filter looks, and whatever is made
+//! of what is found is counted before it is made: a value that is found twice counts twice.
+
+use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::Step;
+use super::filter::Looked;
+use super::{PathError, Step};
+use crate::budget::{BudgetOverrun, EvaluationBudget};
 
 /// Most values that a path may find on its way.
 const MAX_FOUND: usize = 100_000;
@@ -17,51 +22,115 @@ pub(super) enum Found<'v> {
     Many(Vec<&'v Value>),
 }
 
-impl Found<'_> {
-    pub(super) fn into_value(self) -> Value {
+impl<'v> Found<'v> {
+    /// The values that were found as one; of a single one none is made.
+    pub(super) fn into_value(
+        self,
+        root: &Value,
+        budget: &mut EvaluationBudget,
+    ) -> Result<Cow<'v, Value>, BudgetOverrun> {
         match self {
-            Self::One(value) => value.clone(),
-            Self::Fields(fields) => Value::Object(fields),
-            Self::Many(values) => Value::Array(values.into_iter().cloned().collect()),
+            Self::One(value) => Ok(Cow::Borrowed(value)),
+            Self::Fields(fields) => Ok(Cow::Owned(Value::Object(fields))),
+            Self::Many(values) => {
+                for value in &values {
+                    count_copy(value, root, budget)?;
+                }
+                Ok(Cow::Owned(Value::Array(values.into_iter().cloned().collect())))
+            }
         }
     }
 }
 
+/// Counts a value that is about to be copied.
+pub(super) fn count_copy(
+    value: &Value,
+    root: &Value,
+    budget: &mut EvaluationBudget,
+) -> Result<(), BudgetOverrun> {
+    let bytes = size(value, budget)?;
+    if !budget.has_room(bytes) {
+        // Whatever takes each part of a large document once is no more than the document.
+        let whole = size(root, budget)?;
+        budget.allow_message(whole);
+    }
+    budget.make(bytes)
+}
+
+/// Bytes that a value takes in memory.
+pub(super) fn size(value: &Value, budget: &mut EvaluationBudget) -> Result<usize, BudgetOverrun> {
+    let own = size_of::<Value>();
+    Ok(match value {
+        Value::String(text) => {
+            budget.read(text.len())?;
+            own + text.len()
+        }
+        Value::Array(items) => {
+            budget.step(1)?;
+            let mut sum = own;
+            for item in items {
+                sum += size(item, budget)?;
+            }
+            sum
+        }
+        Value::Object(fields) => {
+            budget.step(1)?;
+            let mut sum = own;
+            for (name, field) in fields {
+                budget.read(name.len())?;
+                // The name's text, its hash and its place in the index.
+                sum += size_of::<String>() + 16 + name.len() + size(field, budget)?;
+            }
+            sum
+        }
+        _ => {
+            budget.step(1)?;
+            own
+        }
+    })
+}
+
 /// Takes the steps from a value.
-pub(super) fn find<'v>(steps: &[Step], root: &'v Value, from: &'v Value) -> Result<Found<'v>, String> {
+pub(super) fn find<'v>(
+    steps: &[Step],
+    root: &'v Value,
+    from: &'v Value,
+    budget: &mut EvaluationBudget,
+) -> Result<Found<'v>, PathError> {
+    budget.step(2 + steps.len())?;
+    let mut walk = Walk {
+        root,
+        budget,
+        definite: true,
+        deep: false,
+        next: Vec::new(),
+    };
     let mut found = vec![from];
-    let mut definite = true;
-    let mut deep = false;
     for (at, step) in steps.iter().enumerate() {
         if *step == Step::Deep {
-            let mut below = Vec::new();
-            found.iter().try_for_each(|value| descend(value, &mut below))?;
-            (found, definite, deep) = (below, false, true);
+            for value in found {
+                walk.descend(value)?;
+            }
+            found = std::mem::take(&mut walk.next);
+            (walk.definite, walk.deep) = (false, true);
             continue;
         }
-        if let (Step::Names(names), true, [Value::Object(fields)]) = (step, definite, found.as_slice())
+        if let (Step::Names(names), true, [Value::Object(fields)]) = (step, walk.definite, found.as_slice())
             && names.len() > 1
             && at + 1 == steps.len()
         {
-            let chosen = names
-                .iter()
-                .filter_map(|name| Some((name.clone(), fields.get(name)?.clone())));
-            return Ok(Found::Fields(chosen.collect()));
+            return walk.fields(names, fields);
         }
-        let mut next = Vec::new();
         for value in found {
-            take(step, root, value, definite, deep, &mut next)?;
-            if next.len() > MAX_FOUND {
-                return Err(format!("the path finds more than {MAX_FOUND} values"));
-            }
+            walk.take(step, value)?;
         }
-        found = next;
-        definite &= step.is_definite();
-        deep = false;
+        found = std::mem::take(&mut walk.next);
+        walk.definite &= step.is_definite();
+        walk.deep = false;
     }
     match found.as_slice() {
-        [only] if definite => Ok(Found::One(only)),
-        _ if definite => Err("the path leads to nothing".to_owned()),
+        [only] if walk.definite => Ok(Found::One(only)),
+        _ if walk.definite => Err(PathError::nothing("the path leads to nothing")),
         _ => Ok(Found::Many(found)),
     }
 }
@@ -76,94 +145,147 @@ pub(super) fn place(index: i64, length: usize) -> Option<usize> {
     usize::try_from(at).ok().filter(|at| *at < length)
 }
 
-fn descend<'v>(value: &'v Value, out: &mut Vec<&'v Value>) -> Result<(), String> {
-    if out.len() > MAX_FOUND {
-        return Err(format!("the path finds more than {MAX_FOUND} values"));
+/// A walk from step to step.
+struct Walk<'v, 'b> {
+    root: &'v Value,
+    budget: &'b mut EvaluationBudget,
+    /// Whether the steps so far lead to one place only.
+    definite: bool,
+    /// Whether the step before was `..`.
+    deep: bool,
+    /// What the step under way has found.
+    next: Vec<&'v Value>,
+}
+
+impl<'v> Walk<'v, '_> {
+    fn add(&mut self, value: &'v Value) -> Result<(), PathError> {
+        if self.next.len() == MAX_FOUND {
+            return Err(PathError::Overrun(BudgetOverrun {
+                limit: "values that a path finds",
+                figure: MAX_FOUND as u64 + 1,
+                allowed: MAX_FOUND as u64,
+            }));
+        }
+        self.budget.step(1)?;
+        self.next.push(value);
+        Ok(())
     }
-    match value {
-        Value::Array(items) => {
-            out.push(value);
-            items.iter().try_for_each(|item| descend(item, out))
+
+    fn add_all(&mut self, values: impl IntoIterator<Item = &'v Value>) -> Result<(), PathError> {
+        values.into_iter().try_for_each(|value| self.add(value))
+    }
+
+    /// Adds a value and all lists and objects below it.
+    fn descend(&mut self, value: &'v Value) -> Result<(), PathError> {
+        self.budget.step(1)?;
+        match value {
+            Value::Array(items) => {
+                self.add(value)?;
+                items.iter().try_for_each(|item| self.descend(item))
+            }
+            Value::Object(fields) => {
+                self.add(value)?;
+                fields.values().try_for_each(|field| self.descend(field))
+            }
+            _ => Ok(()),
         }
-        Value::Object(fields) => {
-            out.push(value);
-            fields.values().try_for_each(|field| descend(field, out))
+    }
+
+    /// Several fields of one object, as an object.
+    fn fields(&mut self, names: &[String], fields: &Map<String, Value>) -> Result<Found<'v>, PathError> {
+        let mut chosen = Map::new();
+        for name in names {
+            self.budget.read(name.len())?;
+            if let Some(field) = fields.get(name) {
+                self.budget.make(name.len())?;
+                count_copy(field, self.root, self.budget)?;
+                chosen.insert(name.clone(), field.clone());
+            }
         }
-        _ => Ok(()),
+        Ok(Found::Fields(chosen))
+    }
+
+    /// What is missing matters where nothing before it was a choice.
+    fn missing(&self, what: impl FnOnce() -> String) -> Result<(), PathError> {
+        if self.definite {
+            Err(PathError::nothing(what()))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes one step from a value.
+    fn take(&mut self, step: &Step, value: &'v Value) -> Result<(), PathError> {
+        self.budget.step(1)?;
+        match (step, value) {
+            (Step::Names(names), Value::Object(fields)) => {
+                for name in names {
+                    self.budget.read(name.len())?;
+                    match fields.get(name) {
+                        Some(field) => self.add(field)?,
+                        None if names.len() == 1 => {
+                            return self.missing(|| format!("there is no field '{name}'"));
+                        }
+                        None => {}
+                    }
+                }
+                Ok(())
+            }
+            (Step::Names(names), _) => {
+                self.missing(|| format!("'{}' is looked for in what is no object", names.join("','")))
+            }
+            (Step::Indexes(indexes), Value::Array(items)) => {
+                for index in indexes {
+                    self.budget.step(1)?;
+                    match place(*index, items.len()).and_then(|at| items.get(at)) {
+                        Some(item) => self.add(item)?,
+                        None if indexes.len() == 1 => {
+                            return self.missing(|| format!("there is no element {index}"));
+                        }
+                        None => {}
+                    }
+                }
+                Ok(())
+            }
+            (Step::Slice(from, to), Value::Array(items)) => self.add_all(slice(items, *from, *to)),
+            (Step::Indexes(_) | Step::Slice(..), _) => {
+                self.missing(|| "an element is looked for in what is no array".to_owned())
+            }
+            (Step::All, Value::Object(fields)) => self.add_all(fields.values()),
+            (Step::All, Value::Array(items)) => self.add_all(items),
+            // Below a `..` each object is looked at for itself.
+            (Step::Filter(_), Value::Array(items)) if !self.deep => {
+                items.iter().try_for_each(|item| self.choose(step, item))
+            }
+            (Step::Filter(_), Value::Object(_)) => self.choose(step, value),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a value that the filter of a step accepts.
+    fn choose(&mut self, step: &Step, value: &'v Value) -> Result<(), PathError> {
+        let looked = Looked {
+            root: self.root,
+            here: value,
+        };
+        match step {
+            Step::Filter(filter) if filter.accepts(looked, self.budget)? => self.add(value),
+            _ => Ok(()),
+        }
     }
 }
 
-/// Takes one step; what is missing matters where nothing before it was a choice.
-fn take<'v>(
-    step: &Step,
-    root: &'v Value,
-    value: &'v Value,
-    definite: bool,
-    deep: bool,
-    out: &mut Vec<&'v Value>,
-) -> Result<(), String> {
-    let missing = |what: String| if definite { Err(what) } else { Ok(()) };
-    match (step, value) {
-        (Step::Names(names), Value::Object(fields)) => {
-            for name in names {
-                match fields.get(name) {
-                    Some(field) => out.push(field),
-                    None if names.len() == 1 => return missing(format!("there is no field '{name}'")),
-                    None => {}
-                }
-            }
-            Ok(())
+/// Elements from a place to before another one, from the end where negative.
+fn slice(items: &[Value], from: Option<i64>, to: Option<i64>) -> &[Value] {
+    let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    let bound = |at: i64| {
+        if at < 0 {
+            at.saturating_add(length).max(0)
+        } else {
+            at.min(length)
         }
-        (Step::Names(names), _) => missing(format!(
-            "'{}' is looked for in what is no object",
-            names.join("','")
-        )),
-        (Step::Indexes(indexes), Value::Array(items)) => {
-            for index in indexes {
-                match place(*index, items.len()).and_then(|at| items.get(at)) {
-                    Some(item) => out.push(item),
-                    None if indexes.len() == 1 => return missing(format!("there is no element {index}")),
-                    None => {}
-                }
-            }
-            Ok(())
-        }
-        (Step::Slice(from, to), Value::Array(items)) => {
-            let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
-            let bound = |at: i64| {
-                if at < 0 {
-                    at.saturating_add(length).max(0)
-                } else {
-                    at.min(length)
-                }
-            };
-            let (from, to) = (bound(from.unwrap_or(0)), bound(to.unwrap_or(length)));
-            let range = usize::try_from(from).unwrap_or(0)..usize::try_from(to).unwrap_or(0);
-            out.extend(items.get(range).unwrap_or_default());
-            Ok(())
-        }
-        (Step::Indexes(_) | Step::Slice(..), _) => {
-            missing("an element is looked for in what is no array".to_owned())
-        }
-        (Step::All, Value::Object(fields)) => {
-            out.extend(fields.values());
-            Ok(())
-        }
-        (Step::All, Value::Array(items)) => {
-            out.extend(items);
-            Ok(())
-        }
-        // Below a `..` each object is looked at for itself.
-        (Step::Filter(filter), Value::Array(items)) if !deep => {
-            out.extend(items.iter().filter(|item| filter.accepts(root, item)));
-            Ok(())
-        }
-        (Step::Filter(filter), Value::Object(_)) => {
-            if filter.accepts(root, value) {
-                out.push(value);
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    }
+    };
+    let (from, to) = (bound(from.unwrap_or(0)), bound(to.unwrap_or(length)));
+    let range = usize::try_from(from).unwrap_or(0)..usize::try_from(to).unwrap_or(0);
+    items.get(range).unwrap_or_default()
 }

@@ -1,15 +1,14 @@
 //! Conditions such as `?(@.a > 1 && @.b == 'x')`.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use fancy_regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::JsonPath;
 use super::eval::Found;
-
-/// Steps back that matching one text may take.
-const MAX_BACKTRACKS: usize = 100_000;
+use super::{JsonPath, PathError};
+use crate::budget::{BudgetOverrun, EvaluationBudget};
+use crate::nodes::regex::WholeMatch;
 
 /// A condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,32 +29,7 @@ pub(super) enum Operand {
     Here(JsonPath),
     /// From the root.
     Root(JsonPath),
-    Regex(Pattern),
-}
-
-/// A regular expression that a whole text has to match.
-#[derive(Debug, Clone)]
-pub(super) struct Pattern(Regex);
-
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.as_str() == other.0.as_str()
-    }
-}
-
-impl Pattern {
-    pub(super) fn new(text: &str, flags: &str) -> Result<Self, String> {
-        let flags: String = flags.chars().filter(|flag| "imsxu".contains(*flag)).collect();
-        let flags = if flags.is_empty() {
-            String::new()
-        } else {
-            format!("(?{flags})")
-        };
-        let regex = RegexBuilder::new(&format!(r"{flags}\A(?:{text})\z"))
-            .backtrack_limit(MAX_BACKTRACKS)
-            .build();
-        regex.map(Self).map_err(|error| format!("`{text}`: {error}"))
-    }
+    Regex(WholeMatch),
 }
 
 /// How it is compared.
@@ -106,125 +80,241 @@ impl Operator {
     ];
 }
 
+/// What a value is chosen by.
+#[derive(Clone, Copy)]
+pub(super) struct Looked<'v> {
+    /// The document.
+    pub(super) root: &'v Value,
+    /// The value.
+    pub(super) here: &'v Value,
+}
+
 impl Filter {
     /// Whether it holds for a value.
-    pub(super) fn accepts(&self, root: &Value, here: &Value) -> bool {
+    pub(super) fn accepts(
+        &self,
+        looked: Looked<'_>,
+        budget: &mut EvaluationBudget,
+    ) -> Result<bool, BudgetOverrun> {
+        budget.step(1)?;
         match self {
-            Self::All(filters) => filters.iter().all(|filter| filter.accepts(root, here)),
-            Self::Any(filters) => filters.iter().any(|filter| filter.accepts(root, here)),
-            Self::Not(filter) => !filter.accepts(root, here),
+            Self::All(filters) => {
+                for filter in filters {
+                    if !filter.accepts(looked, budget)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Self::Any(filters) => {
+                for filter in filters {
+                    if filter.accepts(looked, budget)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Self::Not(filter) => Ok(!filter.accepts(looked, budget)?),
             Self::Exists(operand @ (Operand::Here(path) | Operand::Root(path))) => {
                 let start = if matches!(operand, Operand::Here(_)) {
-                    here
+                    looked.here
                 } else {
-                    root
+                    looked.root
                 };
-                match path.find(root, start) {
-                    Ok(Found::Many(values)) => !values.is_empty(),
-                    Ok(_) => true,
-                    Err(_) => false,
-                }
+                Ok(match there(path.find(looked.root, start, budget))? {
+                    Some(Found::Many(values)) => !values.is_empty(),
+                    found => found.is_some(),
+                })
             }
-            Self::Exists(Operand::Value(value)) => *value == Value::Bool(true),
-            Self::Exists(Operand::Regex(_)) => false,
-            Self::Compare(left, operator, right) => compare(left, *operator, right, root, here),
+            Self::Exists(Operand::Value(value)) => Ok(*value == Value::Bool(true)),
+            Self::Exists(Operand::Regex(_)) => Ok(false),
+            Self::Compare(left, operator, right) => compare(left, *operator, right, looked, budget),
         }
+    }
+}
+
+/// What a path leads to, if anything.
+fn there<T>(found: Result<T, PathError>) -> Result<Option<T>, BudgetOverrun> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(PathError::Nothing(_)) => Ok(None),
+        Err(PathError::Overrun(overrun)) => Err(overrun),
     }
 }
 
 impl Operand {
-    fn value(&self, root: &Value, here: &Value) -> Option<Value> {
-        match self {
-            Self::Value(value) => Some(value.clone()),
-            Self::Here(path) => path.find_value(root, here),
-            Self::Root(path) => path.find_value(root, root),
-            Self::Regex(_) => None,
-        }
+    fn value<'v>(
+        &'v self,
+        looked: Looked<'v>,
+        budget: &mut EvaluationBudget,
+    ) -> Result<Option<Cow<'v, Value>>, BudgetOverrun> {
+        let (path, from) = match self {
+            Self::Value(value) => return Ok(Some(Cow::Borrowed(value))),
+            Self::Here(path) => (path, looked.here),
+            Self::Root(path) => (path, looked.root),
+            Self::Regex(_) => return Ok(None),
+        };
+        // Each comparison drops what it has made.
+        let made = budget.made();
+        let value = there(path.value(looked.root, from, budget))?;
+        budget.release(made);
+        Ok(value)
     }
 }
 
-impl JsonPath {
-    fn find_value(&self, root: &Value, from: &Value) -> Option<Value> {
-        let found = self.find(root, from).ok()?;
-        Some(match self.function {
-            Some(function) => function.of(found),
-            None => found.into_value(),
-        })
-    }
-}
-
-fn compare(left: &Operand, operator: Operator, right: &Operand, root: &Value, here: &Value) -> bool {
+fn compare(
+    left: &Operand,
+    operator: Operator,
+    right: &Operand,
+    looked: Looked<'_>,
+    budget: &mut EvaluationBudget,
+) -> Result<bool, BudgetOverrun> {
     if operator == Operator::Matches {
         return match (left, right) {
             (Operand::Regex(pattern), other) | (other, Operand::Regex(pattern)) => {
-                match other.value(root, here) {
-                    Some(Value::String(text)) => pattern.0.is_match(&text).unwrap_or(false),
-                    _ => false,
+                match other.value(looked, budget)?.as_deref() {
+                    Some(Value::String(text)) => pattern.matches(text, budget),
+                    _ => Ok(false),
                 }
             }
-            _ => false,
+            _ => Ok(false),
         };
     }
-    let (left, right) = (left.value(root, here), right.value(root, here));
-    let (Some(left), Some(right)) = (left, right) else {
-        return matches!(operator, Operator::NotEqual | Operator::NotIn);
+    let (left, right) = (left.value(looked, budget)?, right.value(looked, budget)?);
+    let (Some(left), Some(right)) = (left.as_deref(), right.as_deref()) else {
+        return Ok(matches!(operator, Operator::NotEqual | Operator::NotIn));
     };
-    let ordered = |fits: fn(Ordering) -> bool| order(&left, &right).is_some_and(fits);
-    let list = |value: &Value| value.as_array().cloned();
-    let has = |list: &[Value], value: &Value| list.iter().any(|item| same(item, value));
+    compare_values(left, operator, right, budget)
+}
+
+fn compare_values(
+    left: &Value,
+    operator: Operator,
+    right: &Value,
+    budget: &mut EvaluationBudget,
+) -> Result<bool, BudgetOverrun> {
     match operator {
-        Operator::Equal => same(&left, &right),
-        Operator::NotEqual => !same(&left, &right),
-        Operator::Less => ordered(Ordering::is_lt),
-        Operator::LessOrEqual => ordered(Ordering::is_le),
-        Operator::Greater => ordered(Ordering::is_gt),
-        Operator::GreaterOrEqual => ordered(Ordering::is_ge),
-        Operator::In => list(&right).is_some_and(|list| has(&list, &left)),
-        Operator::NotIn => list(&right).is_none_or(|list| !has(&list, &left)),
-        Operator::Contains => match (&left, &right) {
-            (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
-            (Value::Array(items), value) => has(items, value),
-            _ => false,
+        Operator::Equal => same(left, right, budget),
+        Operator::NotEqual => Ok(!same(left, right, budget)?),
+        Operator::Less => ordered(left, right, budget, Ordering::is_lt),
+        Operator::LessOrEqual => ordered(left, right, budget, Ordering::is_le),
+        Operator::Greater => ordered(left, right, budget, Ordering::is_gt),
+        Operator::GreaterOrEqual => ordered(left, right, budget, Ordering::is_ge),
+        Operator::In => match right {
+            Value::Array(items) => has(items, left, budget),
+            _ => Ok(false),
         },
-        Operator::Size => length(&left).is_some_and(|length| right.as_f64() == Some(length as f64)),
-        Operator::Empty => length(&left).is_some_and(|length| right.as_bool() == Some(length == 0)),
-        Operator::SubsetOf | Operator::AnyOf | Operator::NoneOf | Operator::AllOf => {
-            let (Value::Array(left), Value::Array(right)) = (&left, &right) else {
-                return false;
-            };
-            match operator {
-                Operator::SubsetOf => left.iter().all(|item| has(right, item)),
-                Operator::AnyOf => left.iter().any(|item| has(right, item)),
-                Operator::NoneOf => !left.iter().any(|item| has(right, item)),
-                _ => right.iter().all(|item| has(left, item)),
+        Operator::NotIn => match right {
+            Value::Array(items) => Ok(!has(items, left, budget)?),
+            _ => Ok(true),
+        },
+        Operator::Contains => match (left, right) {
+            (Value::String(text), Value::String(part)) => {
+                budget.read(text.len() + part.len())?;
+                Ok(text.contains(part.as_str()))
             }
+            (Value::Array(items), value) => has(items, value, budget),
+            _ => Ok(false),
+        },
+        Operator::Size => {
+            let length = length(left, budget)?;
+            Ok(length.is_some_and(|length| right.as_f64() == Some(length as f64)))
         }
-        Operator::Matches => false,
+        Operator::Empty => {
+            let length = length(left, budget)?;
+            Ok(length.is_some_and(|length| right.as_bool() == Some(length == 0)))
+        }
+        Operator::SubsetOf | Operator::AnyOf | Operator::NoneOf | Operator::AllOf => {
+            compare_lists(left, operator, right, budget)
+        }
+        Operator::Matches => Ok(false),
     }
 }
 
-fn length(value: &Value) -> Option<usize> {
-    match value {
+fn compare_lists(
+    left: &Value,
+    operator: Operator,
+    right: &Value,
+    budget: &mut EvaluationBudget,
+) -> Result<bool, BudgetOverrun> {
+    let (Value::Array(left), Value::Array(right)) = (left, right) else {
+        return Ok(false);
+    };
+    let (items, list) = match operator {
+        Operator::AllOf => (right, left),
+        _ => (left, right),
+    };
+    // `all` and `subsetof` end at an item that the list lacks, the others at one that it has.
+    let ends_at = matches!(operator, Operator::AnyOf | Operator::NoneOf);
+    for item in items {
+        if has(list, item, budget)? == ends_at {
+            return Ok(operator == Operator::AnyOf);
+        }
+    }
+    Ok(operator != Operator::AnyOf)
+}
+
+fn has(list: &[Value], value: &Value, budget: &mut EvaluationBudget) -> Result<bool, BudgetOverrun> {
+    for item in list {
+        if same(item, value, budget)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn length(value: &Value, budget: &mut EvaluationBudget) -> Result<Option<usize>, BudgetOverrun> {
+    Ok(match value {
         Value::Array(items) => Some(items.len()),
-        Value::String(text) => Some(text.chars().count()),
+        Value::String(text) => {
+            budget.read(text.len())?;
+            Some(text.chars().count())
+        }
         _ => None,
+    })
+}
+
+fn same(left: &Value, right: &Value, budget: &mut EvaluationBudget) -> Result<bool, BudgetOverrun> {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            budget.step(1)?;
+            Ok(left == right || left.as_f64() == right.as_f64())
+        }
+        (Value::String(left), Value::String(right)) => {
+            budget.read(left.len().min(right.len()))?;
+            Ok(left == right)
+        }
+        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
+            // Equal ones are looked at to their ends.
+            super::eval::size(left, budget)?;
+            Ok(left == right)
+        }
+        _ => {
+            budget.step(1)?;
+            Ok(left == right)
+        }
     }
 }
 
-fn same(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
-        _ => left == right,
-    }
-}
-
-fn order(left: &Value, right: &Value) -> Option<Ordering> {
-    match (left, right) {
+fn ordered(
+    left: &Value,
+    right: &Value,
+    budget: &mut EvaluationBudget,
+    fits: fn(Ordering) -> bool,
+) -> Result<bool, BudgetOverrun> {
+    let order = match (left, right) {
         (Value::Number(left), Value::Number(right)) => match (left.as_i64(), right.as_i64()) {
             (Some(left), Some(right)) => Some(left.cmp(&right)),
-            _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+            _ => left
+                .as_f64()
+                .zip(right.as_f64())
+                .and_then(|(left, right)| left.partial_cmp(&right)),
         },
-        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        (Value::String(left), Value::String(right)) => {
+            budget.read(left.len().min(right.len()))?;
+            Some(left.cmp(right))
+        }
         _ => None,
-    }
+    };
+    Ok(order.is_some_and(fits))
 }

@@ -2,16 +2,19 @@
 
 use serde_json::Value;
 
-use super::filter::{Filter, Operand, Operator, Pattern};
+use super::filter::{Filter, Operand, Operator};
 use super::{Function, JsonPath, Step};
+use crate::nodes::regex::{RegexAllowance, WholeMatch};
 
 /// Longest path, bytes.
 const MAX_LENGTH: usize = 10_000;
 /// Filters and brackets within one another.
 const MAX_DEPTH: usize = 32;
+/// Steps, names, places and operands of a path together.
+const MAX_SELECTORS: usize = 1_000;
 
 /// Reads a whole path.
-pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
+pub(super) fn parse(text: &str, regexes: &RegexAllowance) -> Result<JsonPath, String> {
     let text = text.trim();
     if text.is_empty() {
         return Err("the path is empty".to_owned());
@@ -29,6 +32,8 @@ pub(super) fn parse(text: &str) -> Result<JsonPath, String> {
         text: &whole,
         at: 1,
         depth: 0,
+        selectors: 0,
+        regexes,
     };
     let path = parser.path(false)?;
     if parser.at < whole.len() {
@@ -41,6 +46,8 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
+    selectors: usize,
+    regexes: &'t RegexAllowance,
 }
 
 impl<'t> Parser<'t> {
@@ -86,10 +93,22 @@ impl<'t> Parser<'t> {
         result
     }
 
+    /// Counts a selector.
+    fn select(&mut self) -> Result<(), String> {
+        self.selectors += 1;
+        if self.selectors > MAX_SELECTORS {
+            return Err(self.wrong(&format!("the path has more than {MAX_SELECTORS} selectors")));
+        }
+        Ok(())
+    }
+
     /// The steps behind `$` or `@`. Within a filter a name ends where an operator may begin.
     fn path(&mut self, in_filter: bool) -> Result<JsonPath, String> {
         let mut steps = Vec::new();
         loop {
+            if self.rest().starts_with(['.', '[']) {
+                self.select()?;
+            }
             if self.eat("..") {
                 steps.push(Step::Deep);
                 if !self.rest().starts_with('[') {
@@ -187,6 +206,7 @@ impl<'t> Parser<'t> {
                 let mut names = vec![self.quoted()?];
                 self.skip_blanks();
                 while self.eat(",") {
+                    self.select()?;
                     self.skip_blanks();
                     names.push(self.quoted()?);
                     self.skip_blanks();
@@ -208,6 +228,7 @@ impl<'t> Parser<'t> {
         }
         let mut indexes = vec![first.ok_or_else(|| self.wrong("expected a name, a number, `*` or `?`"))?];
         while self.eat(",") {
+            self.select()?;
             self.skip_blanks();
             indexes.push(self.integer()?.ok_or_else(|| self.wrong("expected a number"))?);
             self.skip_blanks();
@@ -321,6 +342,7 @@ impl<'t> Parser<'t> {
     }
 
     fn operand(&mut self) -> Result<Operand, String> {
+        self.select()?;
         let rest = self.rest();
         match rest.chars().next() {
             Some('@') => {
@@ -387,8 +409,9 @@ impl<'t> Parser<'t> {
         let flags = &after[..after
             .find(|c: char| !c.is_ascii_alphabetic())
             .unwrap_or(after.len())];
-        let pattern =
-            Pattern::new(&rest[..end].replace(r"\/", "/"), flags).map_err(|error| self.wrong(&error))?;
+        let known: String = flags.chars().filter(|flag| "imsxu".contains(*flag)).collect();
+        let pattern = WholeMatch::new(&rest[..end].replace(r"\/", "/"), &known, self.regexes)
+            .map_err(|error| self.wrong(&error))?;
         self.at += end + 1 + flags.len();
         Ok(Operand::Regex(pattern))
     }

@@ -21,10 +21,25 @@ fn document() -> Value {
     })
 }
 
-fn read(path: &str) -> Result<Value, String> {
-    JsonPath::new(path)
+fn compile(path: &str) -> Result<JsonPath, String> {
+    JsonPath::new(path, &RegexAllowance::default())
+}
+
+fn read_from(path: &str, document: &Value) -> Result<Value, PathError> {
+    compile(path)
         .unwrap_or_else(|error| panic!("{path}: {error}"))
-        .read(&document())
+        .read(document, &mut EvaluationBudget::new())
+}
+
+fn read(path: &str) -> Result<Value, PathError> {
+    read_from(path, &document())
+}
+
+fn overrun(path: &str, document: &Value) -> BudgetOverrun {
+    match read_from(path, document) {
+        Err(PathError::Overrun(overrun)) => overrun,
+        other => panic!("{path}: {:?}", other.map(|value| value.to_string().len())),
+    }
 }
 
 #[test]
@@ -170,23 +185,92 @@ fn what_is_no_path_is_refused_with_its_place() {
         "$[99999999999999999999]",
         "$[?(@.a =~ /(/)]",
     ] {
-        assert!(JsonPath::new(path).is_err(), "{path}");
+        assert!(compile(path).is_err(), "{path}");
     }
-    assert!(JsonPath::new("$.ab[x]").unwrap_err().contains("character 6"));
+    assert!(compile("$.ab[x]").unwrap_err().contains("character 6"));
     let deep = format!("$[?({}1{})]", "(".repeat(1000), ")".repeat(1000));
-    assert!(JsonPath::new(&deep).is_err());
-    let long = |bytes: usize| JsonPath::new(&format!("$.{}", "a".repeat(bytes - 2)));
+    assert!(compile(&deep).is_err());
+    let long = |bytes: usize| compile(&format!("$.{}", "a".repeat(bytes - 2)));
     assert!(long(10_000).is_ok());
     assert_eq!(long(10_001).unwrap_err(), "the path is longer than 10000 bytes");
 }
 
 #[test]
 fn a_path_finds_only_so_many_values() {
-    let path = JsonPath::new("$..a").unwrap();
-    let body = |count: usize| Value::Array(vec![json!([]); count]);
-    assert_eq!(path.read(&body(100_000)), Ok(json!([])));
+    // The list itself is one of them.
+    let body = |count: usize| Value::Array(vec![json!([]); count - 1]);
+    assert_eq!(read_from("$..a", &body(100_000)), Ok(json!([])));
+    let refused = overrun("$..a", &body(100_001));
     assert_eq!(
-        path.read(&body(100_002)).unwrap_err(),
-        "the path finds more than 100000 values"
+        refused.to_string(),
+        "beyond the limit of values that a path finds: 100001, allowed are 100000"
     );
+}
+
+#[test]
+fn filters_that_start_anew_at_the_root_share_their_steps() {
+    let body = json!({"x": vec![json!({}); 1000]});
+    for path in [
+        "$..[?($..[?($..[?($..[?(@.x)])])])]",
+        "$..[?($..[?($..[?(@ == $..x)])])]",
+        "$.x[?($.x[?($.x[?($.x.length() > 5000)])])]",
+        "$.x[?(!$.x[?(!$.x[?(@.a || @.b || @.c)])])]",
+    ] {
+        let refused = overrun(path, &body);
+        assert_eq!(
+            (refused.limit, refused.allowed),
+            ("steps of an evaluation", 1_000_000),
+            "{path}"
+        );
+    }
+    let flat =
+        json!({"limit": 5, "x": (0..10_000).map(|v| json!({"v": v, "name": "n"})).collect::<Vec<_>>()});
+    let found = read_from("$.x[?(@.v < $.limit && @.name == 'n')].v", &flat);
+    assert_eq!(found, Ok(json!([0, 1, 2, 3, 4])));
+    let listed = json!({"ids": vec![7; 20], "x": vec![json!({"id": 7}); 5_000]});
+    let found = read_from("$.x[?(@.id in $.ids[*])].length()", &listed);
+    assert_eq!(found, Ok(json!(5_000)), "what is compared is not kept");
+}
+
+#[test]
+fn what_is_found_again_counts_again() {
+    let zeros = vec!["0"; 150].join(",");
+    let path = format!("$.a[{zeros}][{zeros}]");
+    let body = json!({"a": [["x".repeat(100_000)]]});
+    let refused = overrun(&path, &body);
+    assert_eq!(refused.limit, "bytes that an evaluation makes");
+    assert!(
+        (4 << 20..4 << 20 | 1 << 19).contains(&refused.figure),
+        "nothing is made beyond: {refused}"
+    );
+    let names = vec!["'a'"; 150].join(",");
+    for path in [
+        format!("$[{names}]"),
+        format!("$[?($.a[{zeros}][{zeros}] == 1)]"),
+        format!("$.a[{zeros}][{zeros}].length()"),
+    ] {
+        match read_from(&path, &body) {
+            Ok(value) => assert!(value.to_string().len() < 200_000, "one field of the name"),
+            Err(error) => assert!(matches!(error, PathError::Overrun(_)), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_large_document_are_no_more_than_the_document() {
+    let body = json!({"a": vec![json!("x".repeat(1 << 20)); 8]});
+    for path in ["$.a", "$.a[*]", "$..a", "$.a[0]"] {
+        assert!(read_from(path, &body).is_ok(), "{path}");
+    }
+    let twice = "$.a[0,1,2,3,4,5,6,7,0,1,2,3,4,5,6,7]";
+    assert_eq!(overrun(twice, &body).limit, "bytes that an evaluation makes");
+}
+
+#[test]
+fn a_path_has_so_many_selectors_and_no_more() {
+    let zeros = |count: usize| format!("$[{}]", vec!["0"; count].join(","));
+    assert!(compile(&zeros(1_000)).is_ok());
+    let refused = compile(&zeros(1_001)).unwrap_err();
+    assert!(refused.contains("more than 1000 selectors"), "{refused}");
+    assert!(compile(&format!("${}", ".a".repeat(1_001))).is_err());
 }

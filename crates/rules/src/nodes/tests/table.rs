@@ -4,15 +4,18 @@
 mod rows;
 
 use fieldline_core::ports::RuleNodeCatalog as _;
+use fieldline_model::RuleNodeId;
 use fieldline_model::entity::{
-    ClusteringMode, ComponentDescriptor, ComponentType, NodeDefinition, RuleChainType, RuleNode,
+    ClusteringMode, ComponentDescriptor, ComponentType, NodeDefinition, RuleChain, RuleChainMetaData,
+    RuleChainType, RuleNode,
 };
 use serde_json::{Value, json};
 
 use self::rows::rows;
 use super::World;
+use crate::bounds::CompileAllowance;
 use crate::catalog::Catalog;
-use crate::chain;
+use crate::chain::{self, Chain};
 use crate::registry::{self, NodeType, PREFIX};
 
 #[test]
@@ -34,7 +37,7 @@ fn blamed(world: &World, node_type: &NodeType, configuration: Value) -> Option<S
         configuration,
         ..RuleNode::default()
     };
-    let error = chain::make(&world.services, world.tenant, &node).err()?;
+    let error = chain::make(&world.services, world.tenant, &node, &CompileAllowance::default()).err()?;
     let (field, _) = error.split_once(": ").unwrap_or_else(|| panic!("{error}"));
     Some(field.to_owned())
 }
@@ -51,6 +54,19 @@ fn with(configuration: &Value, patch: &Value) -> Value {
             .map(|(name, value)| (name.clone(), value.clone())),
     );
     configuration
+}
+
+/// A configuration of every type that a node can be made of in a world that has nothing yet.
+pub(crate) fn valid_configurations() -> Vec<(&'static NodeType, Value)> {
+    let rows = rows();
+    let filled = rows.iter().map(|row| {
+        let node_type = super::node_type(row.class);
+        let default = (node_type.default_configuration)();
+        let lacks = row.lacks.as_ref().filter(|(_, patch)| !patch.is_null());
+        let filled = lacks.map_or(default.clone(), |(_, patch)| with(&default, patch));
+        (node_type, filled)
+    });
+    filled.collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,6 +129,51 @@ async fn wrong_configurations_of_every_type_are_refused_by_the_fields_name() {
             }
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn configurations_beyond_the_bounds_are_refused_and_what_is_stored_stays_inactive() {
+    let world = World::new().await;
+    let node = |template: String| RuleNode {
+        id: Some(RuleNodeId::new()),
+        node_type: format!("{PREFIX}mail.TbMsgToEmailNode"),
+        name: "Mail".to_owned(),
+        configuration: json!({ "bodyTemplate": template }),
+        ..RuleNode::default()
+    };
+    let chain = |nodes| RuleChainMetaData {
+        nodes,
+        ..RuleChainMetaData::default()
+    };
+    let compiled = |metadata: &RuleChainMetaData| {
+        let chain = Chain::compile(
+            &world.services,
+            world.tenant,
+            &RuleChain::default(),
+            metadata,
+            None,
+        );
+        let errors = chain.nodes.iter().map(|node| node.node.as_ref().err().cloned());
+        errors.collect::<Vec<_>>()
+    };
+    let many = chain(vec![node("${".repeat(400_000)), node("${deviceName}".to_owned())]);
+    let refused = chain::check(&world.services, &many).unwrap_err();
+    assert_eq!(
+        refused,
+        "Rule node 'Mail': bodyTemplate: has 800000 bytes, allowed are 262144"
+    );
+    let errors = compiled(&many);
+    assert!(
+        errors[0]
+            .as_ref()
+            .is_some_and(|error| refused.ends_with(&**error))
+    );
+    assert_eq!(errors[1], None, "the others are in force");
+    let large = chain((0..20).map(|_| node("x".repeat(250_000))).collect());
+    let refused = chain::check(&world.services, &large).unwrap_err();
+    assert!(refused.contains("of the rule chain have"), "{refused}");
+    let errors = compiled(&large);
+    assert_eq!(errors.iter().filter(|error| error.is_none()).count(), 16);
 }
 
 #[tokio::test(flavor = "multi_thread")]

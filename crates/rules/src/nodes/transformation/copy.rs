@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_model::kv::{ValueRef, pack, unpack};
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::keys::{self, KeyPatterns};
@@ -52,23 +53,23 @@ impl Node for Copy {
 
 impl Copy {
     fn to_meta(&self, msg: &mut Msg) -> Result<(), NodeError> {
+        let mut copied = Vec::new();
         if let Data::Packed(bytes) = &msg.data {
-            for (key, value) in unpack(bytes)
-                .filter_map(Result::ok)
-                .filter(|(key, _)| self.keys.matches(key))
-            {
-                msg.meta.set(key, value.to_value().to_text());
+            for (key, value) in unpack(bytes).filter_map(Result::ok) {
+                if self.keys.matches(key, &mut msg.budget)? {
+                    copied.push((key.to_owned(), value.to_value().to_text()));
+                }
             }
-            return Ok(());
+        } else {
+            let body = msg.data.to_json()?;
+            for (key, value) in body.as_object().into_iter().flatten() {
+                if self.keys.matches(key, &mut msg.budget)? {
+                    copied.push((key.clone(), plain(value)));
+                }
+            }
         }
-        let body = msg.data.to_json()?;
-        for (key, value) in body
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| self.keys.matches(key))
-        {
-            msg.meta.set(key.as_str(), plain(value));
+        if !copied.is_empty() {
+            msg.meta.make_mut().extend(copied);
         }
         Ok(())
     }
@@ -78,33 +79,31 @@ impl Copy {
             Meta::Own(own) => Arc::clone(own),
             Meta::Device { .. } => Arc::new(msg.meta.to_metadata()),
         };
-        let mut copied = metadata
-            .iter()
-            .filter(|(key, _)| self.keys.matches(key))
-            .peekable();
+        let mut copied = Vec::new();
+        for (key, value) in metadata.iter() {
+            if self.keys.matches(key, &mut msg.budget)? {
+                copied.push((key, value));
+            }
+        }
         if let Data::Packed(bytes) = &msg.data {
-            let copied: Vec<_> = copied.collect();
-            let has = |key: &str| unpack(bytes).filter_map(Result::ok).any(|(name, _)| name == key);
-            if !copied.iter().any(|(key, _)| has(key)) {
+            let names: FxHashSet<&str> = unpack(bytes)
+                .filter_map(Result::ok)
+                .map(|(name, _)| name)
+                .collect();
+            if !copied.iter().any(|(key, _)| names.contains(key)) {
                 let mut packed = bytes.to_vec();
-                copied
-                    .iter()
-                    .for_each(|(key, value)| pack(key, ValueRef::Text(value), &mut packed));
+                for (key, value) in &copied {
+                    pack(key, ValueRef::Text(value), &mut packed);
+                }
                 msg.data = Data::Packed(packed.into());
                 return Ok(());
             }
-            let body = msg.data.object_mut()?;
-            body.extend(
-                copied
-                    .iter()
-                    .map(|(key, value)| ((*key).to_owned(), Value::from(*value))),
-            );
-            return Ok(());
+        } else if copied.is_empty() || !msg.data.to_json()?.is_object() {
+            return msg.data.to_json().map(drop);
         }
-        if msg.data.to_json()?.is_object() && copied.peek().is_some() {
-            let body = msg.data.object_mut()?;
-            body.extend(copied.map(|(key, value)| (key.to_owned(), Value::from(value))));
-        }
+        let copied = copied.into_iter();
+        let body = msg.data.object_mut()?;
+        body.extend(copied.map(|(key, value)| (key.to_owned(), Value::from(value))));
         Ok(())
     }
 }

@@ -30,10 +30,12 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     struct Config {
         json_path: String,
     }
-    let config: Config = config.parse()?;
-    let path = match config.json_path.as_str() {
+    let parsed: Config = config.parse()?;
+    let path = match parsed.json_path.as_str() {
         "$" => None,
-        path => Some(JsonPath::new(path).map_err(|error| ConfigError::new("jsonPath", error))?),
+        path => {
+            Some(JsonPath::new(path, config.regexes).map_err(|error| ConfigError::new("jsonPath", error))?)
+        }
     };
     Ok(Arc::new(Read(path)))
 }
@@ -47,12 +49,12 @@ impl Node for Read {
             Ok(body) => body,
             Err(error) => return Step::Fail(msg, error),
         };
-        match path.read(&body) {
+        match path.read(&body, &mut msg.budget) {
             Ok(found) => {
                 msg.data = Data::json(found);
                 Step::success(msg)
             }
-            Err(error) => Step::fail(msg, error),
+            Err(error) => Step::Fail(msg, error.into()),
         }
     }
 }

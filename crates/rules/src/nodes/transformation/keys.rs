@@ -1,15 +1,13 @@
 //! Keys that are chosen by regular expressions, and the configurations that three nodes share.
 
-use fancy_regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::node::{ConfigError, NodeConfig};
 use crate::nodes::part::{Part, required, upgrade_flag};
+use crate::nodes::regex::{RegexAllowance, WholeMatch};
 use crate::nodes::text::plain;
-
-/// Steps back that matching one key may take.
-const MAX_BACKTRACKS: usize = 100_000;
 
 /// Regular expressions, one of which a whole key has to match.
 #[derive(Debug)]
@@ -19,7 +17,7 @@ pub(super) struct KeyPatterns(Vec<KeyPattern>);
 enum KeyPattern {
     /// Has no characters with a meaning.
     Plain(String),
-    Regex(Regex),
+    Regex(WholeMatch),
 }
 
 impl KeyPatterns {
@@ -27,26 +25,38 @@ impl KeyPatterns {
     ///
     /// # Errors
     /// One does not compile.
-    pub(super) fn new(patterns: &[String]) -> Result<Self, ConfigError> {
+    pub(super) fn new(patterns: &[String], regexes: &RegexAllowance) -> Result<Self, ConfigError> {
         let special = |c: char| r"\.+*?()|[]{}^$#&~-".contains(c) && c != '-';
         let compiled = patterns.iter().map(|pattern| {
             if !pattern.contains(special) {
                 return Ok(KeyPattern::Plain(pattern.clone()));
             }
-            let whole = format!(r"\A(?:{pattern})\z");
-            let regex = RegexBuilder::new(&whole).backtrack_limit(MAX_BACKTRACKS).build();
-            let regex = regex.map_err(|error| ConfigError::new("keys", format!("`{pattern}`: {error}")))?;
-            Ok(KeyPattern::Regex(regex))
+            let regex = WholeMatch::new(pattern, "", regexes);
+            regex
+                .map(KeyPattern::Regex)
+                .map_err(|error| ConfigError::new("keys", error))
         });
         Ok(Self(compiled.collect::<Result<_, _>>()?))
     }
 
-    /// Whether a key matches. One whose matching takes too long does not.
-    pub(super) fn matches(&self, key: &str) -> bool {
-        self.0.iter().any(|pattern| match pattern {
-            KeyPattern::Plain(plain) => plain == key,
-            KeyPattern::Regex(regex) => regex.is_match(key).unwrap_or(false),
-        })
+    /// Whether a key matches. One whose matching takes too many steps back does not.
+    ///
+    /// # Errors
+    /// The message has taken too much of the evaluation.
+    pub(super) fn matches(&self, key: &str, budget: &mut EvaluationBudget) -> Result<bool, BudgetOverrun> {
+        for pattern in &self.0 {
+            let matched = match pattern {
+                KeyPattern::Plain(plain) => {
+                    budget.step(1)?;
+                    plain == key
+                }
+                KeyPattern::Regex(regex) => regex.matches(key, budget)?,
+            };
+            if matched {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -64,7 +74,10 @@ pub(super) fn part_and_keys(
     }
     let part = config.value.get(part_field).map(Part::deserialize);
     let part = required(part.and_then(Result::ok), part_field)?;
-    Ok((part, KeyPatterns::new(&config.parse::<Config>()?.keys)?))
+    Ok((
+        part,
+        KeyPatterns::new(&config.parse::<Config>()?.keys, config.regexes)?,
+    ))
 }
 
 /// Brings up to date which part of a message a node works on. Version 0 had the flag `fromMetadata`, version 1 another name.
@@ -90,10 +103,14 @@ pub(super) fn upgrade(from_version: i32, mut configuration: Value, old: &str, ne
 mod tests {
     use super::*;
 
+    fn compile(patterns: &[String]) -> Result<KeyPatterns, ConfigError> {
+        KeyPatterns::new(patterns, &RegexAllowance::default())
+    }
+
     #[test]
     fn whole_keys_match() {
         let patterns = ["temp", "hum.*", "^(?!no).*_x$", "a|bc"].map(str::to_owned);
-        let patterns = KeyPatterns::new(&patterns).unwrap();
+        let patterns = compile(&patterns).unwrap();
         for (key, expected) in [
             ("temp", true),
             ("temperature", false),
@@ -103,10 +120,15 @@ mod tests {
             ("bc", true),
             ("abc", false),
         ] {
-            assert_eq!(patterns.matches(key), expected, "{key}");
+            assert_eq!(
+                patterns.matches(key, &mut EvaluationBudget::new()),
+                Ok(expected),
+                "{key}"
+            );
         }
-        assert_eq!(KeyPatterns::new(&["(".to_owned()]).unwrap_err().field, "keys");
-        let slow = KeyPatterns::new(&["(?=a)(a|a)*(?=b)b".to_owned()]).unwrap();
-        assert!(!slow.matches(&"a".repeat(200)), "ends in time");
+        assert_eq!(compile(&["(".to_owned()]).unwrap_err().field, "keys");
+        let slow = compile(&["(?=a)(a|a)*(?=b)b".to_owned()]).unwrap();
+        let matched = slow.matches(&"a".repeat(200), &mut EvaluationBudget::new());
+        assert_eq!(matched, Ok(false), "ends in time");
     }
 }

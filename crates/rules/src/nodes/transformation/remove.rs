@@ -6,6 +6,7 @@ use fieldline_model::kv::{pack, unpack};
 use serde_json::json;
 
 use super::keys::{self, KeyPatterns};
+use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::message::{Data, Msg};
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::part::Part;
@@ -40,10 +41,7 @@ impl Node for Remove {
     fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
         let done = match self.from {
             Part::Data => self.strip_body(&mut msg),
-            Part::Metadata => {
-                msg.meta.make_mut().retain(|key| !self.keys.matches(key));
-                Ok(())
-            }
+            Part::Metadata => self.strip_metadata(&mut msg),
         };
         match done {
             Ok(()) => Step::success(msg),
@@ -53,11 +51,20 @@ impl Node for Remove {
 }
 
 impl Remove {
+    fn strip_metadata(&self, msg: &mut Msg) -> Result<(), NodeError> {
+        let mut overrun = None;
+        let budget = &mut msg.budget;
+        msg.meta
+            .make_mut()
+            .retain(|key| !matches_so_far(&self.keys, key, budget, &mut overrun));
+        overrun.map_or(Ok(()), |overrun| Err(overrun.into()))
+    }
+
     fn strip_body(&self, msg: &mut Msg) -> Result<(), NodeError> {
         if let Data::Packed(bytes) = &msg.data {
             let mut left = Vec::with_capacity(bytes.len());
             for (key, value) in unpack(bytes).filter_map(Result::ok) {
-                if !self.keys.matches(key) {
+                if !self.keys.matches(key, &mut msg.budget)? {
                     pack(key, value, &mut left);
                 }
             }
@@ -67,10 +74,31 @@ impl Remove {
             return Ok(());
         }
         if msg.data.to_json()?.is_object() {
-            msg.data.object_mut()?.retain(|key, _| !self.keys.matches(key));
+            let mut overrun = None;
+            let budget = &mut msg.budget;
+            msg.data
+                .object_mut()?
+                .retain(|key, _| !matches_so_far(&self.keys, key, budget, &mut overrun));
+            return overrun.map_or(Ok(()), |overrun| Err(overrun.into()));
         }
         Ok(())
     }
+}
+
+/// Whether a key matches; once the evaluation has taken too much, nothing does.
+fn matches_so_far(
+    keys: &KeyPatterns,
+    key: &str,
+    budget: &mut EvaluationBudget,
+    overrun: &mut Option<BudgetOverrun>,
+) -> bool {
+    if overrun.is_some() {
+        return false;
+    }
+    keys.matches(key, budget).unwrap_or_else(|error| {
+        *overrun = Some(error);
+        false
+    })
 }
 
 #[cfg(test)]

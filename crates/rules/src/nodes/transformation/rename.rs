@@ -73,6 +73,8 @@ impl Rename {
         match self.part {
             Part::Metadata => {
                 for (from, to) in &self.names {
+                    // Looking for a name goes through all of them, as putting one at its end does.
+                    msg.budget.step(1 + msg.meta.len() / 8)?;
                     if msg.meta.get(from).is_none() {
                         continue;
                     }
@@ -86,8 +88,10 @@ impl Rename {
                 if !msg.data.to_json()?.is_object() {
                     return Ok(());
                 }
+                let budget = &mut msg.budget;
                 let body = msg.data.object_mut()?;
                 for (from, to) in &self.names {
+                    budget.step(1 + body.len() / 8)?;
                     if let Some(value) = body.shift_remove(from) {
                         body.insert(to.clone(), value);
                     }

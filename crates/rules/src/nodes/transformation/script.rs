@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use fieldline_script::Script;
+use fieldline_model::RuleNodeId;
+use fieldline_script::{Host, Parts, Script};
 use serde_json::json;
 
 use crate::message::Msg;
@@ -40,27 +41,42 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 struct Transform(Script);
 
 impl Node for Transform {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
-        let mut made = match script::transform(ctx, &self.0, &msg) {
-            Ok(made) => made,
-            Err(error) => return Step::Fail(msg, error),
-        };
-        if made.len() > 1 {
-            let node = ctx.node;
-            let branches = made.into_iter().enumerate().map(|(at, parts)| {
-                let mut next = branch(node, &msg, at);
-                script::put(parts, &mut next);
-                (next, Label::SUCCESS)
-            });
-            return Step::Many(branches.collect());
+    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+        let node = ctx.node;
+        script::run(ctx, &self.0, msg, Host::transform, move |msg, made| {
+            replaced(node, msg, made)
+        })
+    }
+}
+
+/// The messages that a script has made of one.
+fn replaced(node: RuleNodeId, mut msg: Msg, mut made: Vec<Parts>) -> Step {
+    if made.len() > 1 {
+        let bytes = made
+            .iter()
+            .filter_map(|parts| parts.msg.as_ref())
+            .map(String::len)
+            .sum();
+        let counted = msg
+            .budget
+            .branch(made.len())
+            .and_then(|()| msg.budget.make(bytes));
+        if let Err(overrun) = counted {
+            return Step::Fail(msg, overrun.into());
         }
-        match made.pop() {
-            Some(parts) => {
-                script::put(parts, &mut msg);
-                Step::success(msg)
-            }
-            None => Step::fail(msg, "the script returned no message"),
+        let branches = made.into_iter().enumerate().map(|(at, parts)| {
+            let mut next = branch(node, &msg, at);
+            script::put(parts, &mut next);
+            (next, Label::SUCCESS)
+        });
+        return Step::Many(branches.collect());
+    }
+    match made.pop() {
+        Some(parts) => {
+            script::put(parts, &mut msg);
+            Step::success(msg)
         }
+        None => Step::fail(msg, "the script returned no message"),
     }
 }
 

@@ -35,6 +35,9 @@ impl Node for Split {
                     Step::success(msg)
                 }
                 items => {
+                    if let Err(overrun) = msg.budget.branch(items.len()) {
+                        return Step::Fail(msg, overrun.into());
+                    }
                     let branches = items.iter().enumerate().map(|(at, item)| {
                         let mut next = branch(ctx.node, &msg, at);
                         next.data = Data::json(item.clone());
@@ -76,5 +79,22 @@ mod tests {
         }
         let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({}));
         assert_eq!(world.one(&node, msg).await.label, "Failure");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_array_becomes_so_many_messages_and_no_more() {
+        let mut world = World::new().await;
+        let node = world.node("transform.TbSplitArrayMsgNode", json!({}));
+        let mut split = async |count: usize| {
+            let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!(vec![0; count]));
+            world.send(&node, msg).await
+        };
+        assert_eq!(split(10_000).await.len(), 10_000);
+        let refused = split(10_001).await;
+        assert_eq!((refused.len(), refused[0].label.as_str()), (1, "Failure"));
+        assert_eq!(
+            refused[0].error.as_deref(),
+            Some("beyond the limit of messages that a node makes of one: 10001, allowed are 10000")
+        );
     }
 }

@@ -331,7 +331,6 @@ async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
         }),
         book: world.common.book.clone(),
         events: world.common.events.clone(),
-        script_limits: world.common.script_limits.clone(),
     });
     let meter = world.device("meter", json!({})).await;
     let begin = START - 24 * HOUR;

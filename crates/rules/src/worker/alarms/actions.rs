@@ -223,7 +223,7 @@ impl Worker {
     }
 
     fn is_told(&self, key: &StateKey, label: &'static str) -> bool {
-        let Some(chains) = self.tenants.get(&key.subject.tenant) else {
+        let Some((_, chains)) = self.tenants.get(&key.subject.tenant) else {
             return true;
         };
         let Some((chain, at)) = chains.node(RuleNodeId(key.keeper)) else {

@@ -3,40 +3,47 @@
 use std::cell::RefCell;
 
 use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_core::usage::Meter;
 use fieldline_model::kv::{Value, ValueRef};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject, TenantId};
-use fieldline_script::{Arg, Host, Script};
+use fieldline_model::{EntityId, Subject};
+use fieldline_script::{Arg, Script};
 use tracing::warn;
 
 use crate::alarm_rules::{ActiveAlarm, Arguments, NeedKind, NeedOf, Rules, State, Values};
-use crate::nodes::script::{USED_UP, usage_of};
 use crate::originators::Originator;
 use crate::worker::Worker;
+use crate::worker::field_calls::FieldScripts;
 
 /// Values as they were gathered, by the positions of the needs.
 pub(super) struct Gathered(pub(super) Vec<Option<(i64, Value)>>);
 
-/// Gathered values, and scripts over them.
-pub(super) struct Evaluated<'a> {
-    pub(super) gathered: &'a Gathered,
-    pub(super) scripts: &'a [Script],
-    pub(super) host: RefCell<(&'a mut Host, &'a mut Meter)>,
-    pub(super) tenant: TenantId,
+impl Gathered {
+    /// About as many bytes as they take as arguments of a script.
+    pub(super) fn bytes(&self) -> usize {
+        let sizes = self.0.iter().flatten().map(|(_, value)| match value {
+            Value::Text(text) => text.len(),
+            Value::Json(text) => text.len(),
+            _ => 8,
+        });
+        sizes.sum()
+    }
 }
 
-impl Values for Evaluated<'_> {
+/// Gathered values, and scripts over them where there are any.
+pub(super) struct Evaluated<'a, 'h> {
+    pub(super) gathered: &'a Gathered,
+    pub(super) scripts: Option<(&'a [Script], RefCell<&'a mut FieldScripts<'h>>)>,
+}
+
+impl Values for Evaluated<'_, '_> {
     fn get(&self, need: usize) -> Option<(i64, ValueRef<'_>)> {
         let (ts, value) = self.gathered.0.get(need)?.as_ref()?;
         Some((*ts, value.as_ref()))
     }
 
     fn expression(&self, expression: usize, arguments: &Arguments<'_>) -> Result<bool, String> {
-        let script = self
-            .scripts
-            .get(expression)
-            .ok_or("there is no such expression")?;
+        let (scripts, calls) = self.scripts.as_ref().ok_or("scripts cannot be run here")?;
+        let script = scripts.get(expression).ok_or("there is no such expression")?;
         let given: Vec<(&str, i64, Arg<'_>)> = arguments
             .iter()
             .map(|(name, ts, value)| (name, ts, argument(value)))
@@ -50,13 +57,7 @@ impl Values for Evaluated<'_> {
             latest_ts: arguments.latest_ts(),
         }];
         args.extend(given.iter().map(|(_, _, value)| *value));
-        let (host, meter) = &mut *self.host.borrow_mut();
-        let (feature, count) = usage_of(script);
-        if !meter.allows(self.tenant, feature) {
-            return Err(USED_UP.to_owned());
-        }
-        meter.add(self.tenant, count, 1);
-        let output = host.call(script, &args).map_err(|error| error.to_string())?;
+        let output = calls.borrow_mut().run(script, &args)?;
         output
             .as_bool()
             .ok_or_else(|| "the expression must return true or false".to_owned())

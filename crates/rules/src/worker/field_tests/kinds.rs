@@ -219,3 +219,52 @@ async fn results_become_attributes_directly_or_through_the_chain() {
     assert_eq!(kinds("POST_ATTRIBUTES_REQUEST"), 1);
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_script_is_run_for_every_value_of_a_burst_in_its_order_and_others_do_not_wait_for_it() {
+    const VALUES: i64 = 200;
+    let (world, dir, seen) = (World::new().await, tempfile::tempdir().unwrap(), Seen::default());
+    let (device, other) = (
+        world.device("a", json!(null)).await,
+        world.device("b", json!(null)).await,
+    );
+    let running = Running::start(&world, &dir, &seen).await;
+    let script = |body: &str| {
+        let output = json!({"type": "TIME_SERIES", "strategy": {
+            "type": "IMMEDIATE", "saveTimeSeries": true, "saveLatest": true, "processCfs": true,
+        }});
+        json!({"type": "SCRIPT", "arguments": {"a": latest("a")}, "expression": body, "output": output})
+    };
+    let kind = CalculatedFieldType::Script;
+    let body = "var t = ctx.args.a.ts; return {ts: t, values: {twice: a * 2}};";
+    field(&world, device, kind, "twice", script(body)).await;
+    field(
+        &world,
+        other,
+        kind,
+        "spins",
+        script("while (true) {} return {x: a};"),
+    )
+    .await;
+    running.send(&world, other, NOW, &[("a", 1.0)]).await;
+    for n in 1..=VALUES {
+        running.send(&world, device, NOW + n, &[("a", n as f64)]).await;
+    }
+    becomes(&world, device, "twice", 2.0 * VALUES as f64).await;
+    running.shows(&world, "spins").await;
+    let query = fieldline_model::timeseries::RangeQuery {
+        start: 0,
+        end: i64::MAX,
+        limit: 1000,
+        order: fieldline_model::timeseries::Order::Ascending,
+    };
+    let subject = world.subject(device);
+    let points = world.store.range(subject, "twice", query).await.unwrap();
+    let found: Vec<(i64, f64)> = points
+        .iter()
+        .map(|point| (point.ts - NOW, point.value.as_number().unwrap()))
+        .collect();
+    let expected: Vec<(i64, f64)> = (1..=VALUES).map(|n| (n, 2.0 * n as f64)).collect();
+    assert_eq!(found, expected);
+    running.stop().await;
+}

@@ -95,6 +95,11 @@ impl Worker {
         let news = timer(&due);
         let Due { key, value, .. } = due;
         let subject = key.subject;
+        if self.field_calls.is_running(&key) {
+            // When its scripts have come back it gets a time again; until then it is kept without.
+            self.parts.states.put(ticket.partition, key, None, &value);
+            return Ok(());
+        }
         let fields = self.parts.feeding.of(subject.tenant).cloned();
         let entry = fields
             .as_ref()
@@ -141,7 +146,7 @@ impl Worker {
         clippy::too_many_arguments,
         reason = "they are one call's inputs, and none belongs to another"
     )]
-    pub(super) async fn tell_field(
+    pub(in crate::worker) async fn tell_field(
         &mut self,
         ticket: Ticket,
         entry: &Arc<Entry>,
@@ -152,6 +157,10 @@ impl Worker {
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
         let key = key_of(entry, subject);
+        if self.field_calls.is_running(&key) {
+            self.tell_later(ticket, &key, entry, originator, news);
+            return Ok(());
+        }
         if news.change == Change::Moved && self.parts.states.peek(&key).is_some() {
             return Ok(());
         }

@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
     CalculatedFieldFilter, CalculatedFieldStore, StoreError, StoreErrorKind, StoreResult,
 };
-use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
+use fieldline_model::entity::{
+    CalculatedField, CalculatedFieldInfo, CalculatedFieldType, RuleChain, RuleChainMetaData, RuleNode,
+};
+use fieldline_model::message::{Message, Metadata, MsgType};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{CalculatedFieldId, EntityId, TenantId, new_uuid};
+use fieldline_model::{CalculatedFieldId, EntityId, RuleNodeId, TenantId, new_uuid};
 use serde_json::{Value, json};
 
 use super::rig::{Rig, Seen, eventually, node};
 use crate::book::Book;
+use crate::chain::Chain;
 use crate::engine::Common;
 use crate::fields::{Change, News, Task};
 use crate::node::{Label, Step};
@@ -38,6 +43,64 @@ async fn a_message_that_becomes_millions_is_given_up_alone() {
     assert_eq!((counts.failed, counts.successful), (1, 1));
     let error = failure.unwrap().error;
     assert!(error.contains("more than a rule chain may make"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_beyond_the_budget_of_a_node_fails_alone_and_names_the_node() {
+    let rig = Rig::new(1, Strategy::default()).await;
+    let device = rig.device_in(0).await;
+    let node = |path: &str| RuleNode {
+        id: Some(RuleNodeId::new()),
+        node_type: "org.thingsboard.rule.engine.transform.TbJsonPathNode".to_owned(),
+        name: "Deep look".to_owned(),
+        configuration: json!({ "jsonPath": path }),
+        ..RuleNode::default()
+    };
+    let zeros = vec!["0"; 150].join(",");
+    for (path, body, limit) in [
+        (
+            "$..[?($..[?($..[?($..[?(@.x)])])])]".to_owned(),
+            json!({"x": vec![json!({}); 1000]}),
+            "beyond the limit of steps of an evaluation: ",
+        ),
+        (
+            format!("$.a[{zeros}][{zeros}]"),
+            json!({"a": [["x".repeat(100_000)]]}),
+            "beyond the limit of bytes that an evaluation makes: ",
+        ),
+    ] {
+        let metadata = RuleChainMetaData {
+            first_node_index: Some(0),
+            nodes: vec![node(&path)],
+            ..RuleChainMetaData::default()
+        };
+        let chain = RuleChain {
+            name: "Root".to_owned(),
+            ..RuleChain::default()
+        };
+        let (services, tenant) = (&rig.world.services, rig.world.tenant);
+        rig.put(Chain::compile(services, tenant, &chain, &metadata, None));
+        for body in [body.clone(), json!({"a": [[1]], "x": []}), body] {
+            let message = Message::new(
+                MsgType::PostTelemetry,
+                device,
+                NOW,
+                Metadata::new(),
+                body.to_string(),
+            );
+            rig.send_message(&message).await;
+        }
+        let failed = rig.counts().0.failed;
+        let service = rig.start().await;
+        eventually("all are done with", async || rig.counts().0.failed == failed + 2).await;
+        rig.stop(service, Duration::ZERO).await;
+        let failure = rig.counts().1.unwrap();
+        assert_eq!(
+            (failure.chain.as_str(), failure.node.as_str()),
+            ("Root", "Deep look")
+        );
+        assert!(failure.error.starts_with(limit), "{}", failure.error);
+    }
 }
 
 /// A chain that saves telemetry and evaluates alarm rules of profiles, and two messages, the first of which leads to a
@@ -256,7 +319,6 @@ async fn calculated_fields_that_cannot_be_read_hold_nobody_up() {
         book: Book::new(services.clone(), events.clone()),
         services,
         events,
-        script_limits: fieldline_script::Limits::default(),
     });
     let (device, seen) = (rig.device_in(0).await, Seen::default());
     rig.chain(vec![seen.node()], &[]);

@@ -7,15 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink, partition_index};
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, Effects, IngestStore, Journal as _, Offset, Partition, StateRow,
-    StoreError, StoreErrorKind, StoreResult,
+    AppendError, AttributeRow, AttributeStore, Effects, IngestStore, Journal as _, Offset, Partition,
+    StateRow, StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_journal::EmbeddedJournal;
+use fieldline_model::entity::Tenant;
 use fieldline_model::kv::{ValueRef, pack};
 use fieldline_model::message::Message;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
-use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject};
+use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
 use fieldline_storage::series::SeriesStore;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -24,6 +25,7 @@ use tempfile::TempDir;
 use crate::book::TenantChains;
 use crate::chain::Chain;
 use crate::engine::{Common, QueueHandle};
+use crate::lanes::{LANE_QUEUE, LaneOptions, Lanes};
 use crate::message::Msg;
 use crate::node::{Ctx, Node, Step};
 use crate::nodes::tests::World;
@@ -42,16 +44,26 @@ pub(super) struct Rig {
     pub(super) store: Arc<Store>,
     pub(super) attributes: Arc<Attributes>,
     pub(super) queue: Arc<QueueHandle>,
+    /// Where messages go that would hold up others, if tenants share the queue.
+    pub(super) lanes: Option<Arc<Lanes>>,
     services: Services,
     _dir: TempDir,
 }
 
 impl Rig {
     pub(super) async fn new(partitions: u16, strategy: Strategy) -> Self {
+        Self::over(&fieldline_journal::Options::default(), partitions, strategy).await
+    }
+
+    /// The same with a journal of these options.
+    pub(super) async fn over(
+        options: &fieldline_journal::Options,
+        partitions: u16,
+        strategy: Strategy,
+    ) -> Self {
         let world = World::new().await;
         let dir = tempfile::tempdir().unwrap();
-        let journal =
-            Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
+        let journal = Arc::new(EmbeddedJournal::open(dir.path(), options).unwrap());
         let uplink = Uplink::open(journal.clone(), partitions).unwrap();
         let attributes = Arc::new(Attributes::over(world.store.clone()));
         Self {
@@ -65,11 +77,48 @@ impl Rig {
                 ..Services::clone(&world.services)
             },
             attributes,
+            lanes: None,
             uplink,
             journal,
             world,
             _dir: dir,
         }
+    }
+
+    /// The same with a queue that tenants share.
+    pub(super) async fn shared(strategy: Strategy, options: &LaneOptions) -> Self {
+        let mut rig = Self::new(1, strategy.clone()).await;
+        let lanes = Lanes::new(options);
+        rig.queue = QueueHandle::shared("Main", 1, strategy, &lanes);
+        rig.lanes = Some(lanes);
+        rig
+    }
+
+    /// The lanes are forgotten, as by a program that ends.
+    pub(super) fn forget_lanes(&mut self) {
+        let options = self.lanes.as_ref().unwrap().options.clone();
+        let (lanes, strategy) = (Lanes::new(&options), self.queue.strategy.read().clone());
+        self.queue = QueueHandle::shared("Main", 1, strategy, &lanes);
+        self.lanes = Some(lanes);
+    }
+
+    /// Another tenant with a device, whose messages come to the same chain.
+    pub(super) async fn neighbour(&mut self) -> (TenantId, EntityId) {
+        let stores = self.world.services.stores.clone();
+        let own = stores.tenants.get(self.world.tenant).await.unwrap().unwrap();
+        let other = Tenant {
+            id: Some(TenantId::new()),
+            title: "Neighbour".into(),
+            name: "Neighbour".into(),
+            ..own
+        };
+        let other = stores.tenants.save(other, true).await.unwrap().id.unwrap();
+        let own = std::mem::replace(&mut self.world.tenant, other);
+        let profile = self.world.device_profile("default", json!(null)).await;
+        let profile_of_own = std::mem::replace(&mut self.world.profile, profile);
+        let device = self.world.device("neighbour", json!(null)).await;
+        (self.world.tenant, self.world.profile) = (own, profile_of_own);
+        (other, device)
     }
 
     /// Changes what nodes of workers that are started later have.
@@ -86,31 +135,51 @@ impl Rig {
     /// The same for a chain that is made already.
     pub(super) fn put(&self, chain: Chain) -> Arc<Chain> {
         let chain = Arc::new(chain);
-        let chains = TenantChains::of(Some(chain.id), [chain.clone()], 0);
-        self.world.common.book.put(self.world.tenant, chains);
+        self.put_for(self.world.tenant, &chain);
         chain
+    }
+
+    /// Puts a chain in force for another tenant as well.
+    pub(super) fn put_for(&self, tenant: TenantId, chain: &Arc<Chain>) {
+        let chains = TenantChains::of(Some(chain.id), [chain.clone()], 0);
+        self.world.common.book.put(tenant, chains);
     }
 
     /// Starts the worker.
     pub(super) async fn start(&self) -> IngestService {
-        let common = Common {
+        let common = Arc::new(Common {
             services: Arc::new(self.services.clone()),
             book: self.world.common.book.clone(),
             events: self.world.common.events.clone(),
-            script_limits: fieldline_script::Limits::default(),
-        };
+        });
         let stores = IngestStores {
             store: self.store.clone(),
             activity: self.services.activity.clone(),
-            processors: self.queue.processors(&Arc::new(common)),
+            processors: self.queue.processors(&common),
         };
         let options = Options {
             workers: 1,
             ..Options::default()
         };
-        IngestService::start(&self.uplink, stores, &options)
+        // So that a test knows what the first pack meets.
+        let lane = self.lanes.as_ref().map(|lanes| (lanes, self.open_lane(lanes)));
+        let service = IngestService::start(&self.uplink, stores, &options)
             .await
-            .unwrap()
+            .unwrap();
+        if let Some((lanes, uplink)) = lane {
+            let processors = QueueHandle::lane(1, lanes).processors(&common);
+            let started = service.add_slow_queue("lane", &uplink, processors, 1);
+            started.await.unwrap();
+        }
+        service
+    }
+
+    fn open_lane(&self, lanes: &Lanes) -> Uplink {
+        let uplink = self.uplink.open_unrouted(TenantId::NULL, LANE_QUEUE, 1).unwrap();
+        let queue = uplink.queue();
+        let end = self.journal.end(Partition { queue, index: 0 });
+        lanes.open(uplink.clone(), vec![end]);
+        uplink
     }
 
     /// Closes the journal, and lets the worker come to its end. Returns what was counted, and how the last message that
@@ -157,8 +226,22 @@ impl Rig {
 
     /// A device sends rows of the value `n` at these times, as one record.
     pub(super) async fn send(&self, device: EntityId, times: impl IntoIterator<Item = i64>) {
+        self.send_of(self.world.tenant, device, times).await;
+    }
+
+    /// The same of a device of any tenant.
+    pub(super) async fn send_of(
+        &self,
+        tenant: TenantId,
+        device: EntityId,
+        times: impl IntoIterator<Item = i64>,
+    ) {
+        let subject = Subject {
+            tenant,
+            entity: device,
+        };
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(self.world.subject(device), 0, 0);
+        let mut telemetry = batch.telemetry(subject, 0, 0);
         for ts in times {
             telemetry.begin_row(ts);
             pack("n", ValueRef::Long(ts), telemetry.buffer());
@@ -166,6 +249,26 @@ impl Rig {
         }
         telemetry.finish();
         self.append(device, &batch).await;
+    }
+
+    /// A device sends rows, as records of their own, until the journal takes none; returns how many it took.
+    pub(super) async fn fill(&self, device: EntityId) -> i64 {
+        for ts in 1.. {
+            let mut batch = RecordBatch::new();
+            let mut telemetry = batch.telemetry(self.world.subject(device), 0, 0);
+            telemetry.begin_row(ts);
+            pack("n", ValueRef::Long(ts), telemetry.buffer());
+            telemetry.count_point();
+            telemetry.finish();
+            match self.uplink.try_append(self.world.subject(device), &batch) {
+                Ok(append) => append.await.unwrap(),
+                Err(refused) => {
+                    assert_eq!(refused, AppendError::Busy);
+                    return ts - 1;
+                }
+            }
+        }
+        unreachable!("the journal has no end")
     }
 
     /// A device sends a client attribute.

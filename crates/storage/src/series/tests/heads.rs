@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::super::health::Health;
 use super::super::{SeriesStore, block};
+use super::pages::POINT_BYTES;
 use super::{World, quiet};
 
 const NAMES: [&str; 2] = ["a", "b"];
@@ -316,6 +317,8 @@ async fn compare(store: &SeriesStore, model: &Model, asked: &[(RangeQuery, u8)])
                     .map(|(ts, value)| (ts, Value::Long(value)))
                     .collect();
                 assert_eq!(found, expected, "{name} of {of}, {query:?}");
+                let paged = super::pages::all(store, subject(of), name, query, 3 * POINT_BYTES).await;
+                assert_eq!(paged, expected, "{name} of {of} in pages, {query:?}");
             }
             let bucket = Bucket {
                 start: -100_000,

@@ -1,8 +1,11 @@
 //! On SQLite, in a directory of each test's own.
 
 use std::path::Path;
+use std::time::Duration;
 
+use fieldline_core::options::Span;
 use fieldline_core::ports::{EntityStores, MAX_RELATIONS, RelationEnds, StoreErrorKind, UserFilter};
+use fieldline_core::reading;
 use fieldline_model::entity::{
     RelationTypeGroup, RelationsQuery, RelationsSearchParameters, SearchDirection, Tenant,
 };
@@ -323,5 +326,90 @@ async fn nothing_of_what_is_gone_stays_in_the_index_of_texts() {
     assert_eq!(indexed(&fixture.database).await, [2, left, left]);
     assert!(tenants.delete(first.id.unwrap()).await.unwrap());
     assert_eq!(indexed(&fixture.database).await, [1, left - 128, left - 128]);
+    fixture.close().await;
+}
+
+/// A statement that runs for a very long time.
+fn endless() -> Query {
+    Query::new(
+        "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted) SELECT COUNT(*) FROM counted",
+    )
+}
+
+async fn impatient(list_readers: u32, list_timeout: Span) -> Fixture {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("entities.db");
+    let options = Options {
+        list_readers,
+        list_timeout,
+        ..Options::default()
+    };
+    let database = Database::sqlite(&path, &options).await.unwrap();
+    Fixture {
+        stores: database.entity_stores(),
+        database,
+        directory,
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_takes_too_long_is_ended_and_its_reader_serves_again() {
+    let fixture = impatient(1, Span::millis(200)).await;
+    for _ in 0..3 {
+        let late = reading::for_person(TenantId::new(), fixture.database.read_list(endless())).await;
+        let error = late.map(|_| ()).unwrap_err().into_error();
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+        assert!(error.message().contains("200ms"), "{error}");
+        let short = fixture.database.read_list(Query::new("SELECT 1"));
+        assert_eq!(
+            reading::for_person(TenantId::new(), short).await.unwrap().len(),
+            1
+        );
+    }
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn lists_of_people_leave_the_readers_of_devices_alone() {
+    let fixture = impatient(2, Span::secs(60)).await;
+    let lists: Vec<_> = (0..8)
+        .map(|_| {
+            let database = fixture.database.clone();
+            let list = async move { database.read_list(endless()).await.is_ok() };
+            tokio::spawn(reading::for_person(TenantId::new(), list))
+        })
+        .collect();
+    // As many look-ups as there are readers, and more.
+    for _ in 0..50 {
+        let found = tokio::time::timeout(
+            Duration::from_secs(30),
+            fixture.database.read(Query::new("SELECT 1")),
+        );
+        assert_eq!(found.await.unwrap().unwrap().len(), 1);
+    }
+    // Whoever goes ends what was read for it: the readers are free at once, and not after a minute.
+    for list in &lists {
+        list.abort();
+    }
+    let short = fixture.database.read_list(Query::new("SELECT 1"));
+    let short = reading::for_person(TenantId::new(), short);
+    let found = tokio::time::timeout(Duration::from_secs(30), short).await;
+    assert_eq!(found.unwrap().unwrap().len(), 1);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_page_of_too_many_bytes_is_refused() {
+    let fixture = impatient(2, Span::secs(60)).await;
+    let rows = "SELECT zeroblob(4000000) FROM (WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM \
+                counted) SELECT n FROM counted LIMIT ";
+    let read = |count: i64| {
+        let query = Query::new(rows).bind(count).push(")");
+        reading::for_person(TenantId::new(), fixture.database.read_list(query))
+    };
+    assert_eq!(read(8).await.unwrap().len(), 8);
+    let error = read(1_000_000).await.map(|_| ()).unwrap_err().into_error();
+    assert_eq!(error.kind(), StoreErrorKind::Invalid, "{error}");
+    assert!(error.message().contains("32MiB"), "{error}");
     fixture.close().await;
 }

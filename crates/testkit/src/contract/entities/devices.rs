@@ -4,7 +4,7 @@
 use fieldline_core::ports::{DeviceFilter, EntityStores, StoreErrorKind};
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile};
 use fieldline_model::page::{PageLink, SortOrder};
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId};
+use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
 
 use super::fixture::{World, device, refused, sorted, token};
 
@@ -59,6 +59,40 @@ pub async fn device_lists_are_filtered(stores: &EntityStores) {
         let names: Vec<&str> = found.data.iter().map(|info| info.device.name.as_str()).collect();
         assert_eq!(names, expected, "{filter:?}");
     }
+}
+
+/// The active devices of a tenant are read in pieces that neither repeat nor leave out one, though they were made at the
+/// same time.
+pub async fn active_devices_are_read_in_pieces(stores: &EntityStores) {
+    let world = World::new(stores, "tenant").await;
+    let mut active = Vec::new();
+    for number in 0..7 {
+        let created_time = 1_700_000_000_000 + i64::from(number / 3);
+        let device = Device {
+            created_time,
+            ..world.new_device(&number.to_string())
+        };
+        let device = world.save(device).await;
+        if number != 4 {
+            active.push((created_time, device.id.unwrap()));
+        }
+    }
+    active.sort();
+    let changes: Vec<_> = active.iter().map(|(_, id)| (*id, true)).collect();
+    stores.devices.set_active(&changes).await.unwrap();
+    let mut read = Vec::new();
+    loop {
+        let after = read.last().copied();
+        let piece = stores.devices.active_after(world.tenant, after, 2).await.unwrap();
+        if piece.is_empty() {
+            break;
+        }
+        assert!(piece.len() <= 2);
+        read.extend(piece);
+    }
+    assert_eq!(read, active);
+    let others = stores.devices.active_after(TenantId::new(), None, 9).await;
+    assert!(others.unwrap().is_empty());
 }
 
 /// Activity of more devices than fit one statement is recorded at once; the last change of a device counts, unknown

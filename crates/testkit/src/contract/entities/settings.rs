@@ -26,7 +26,24 @@ pub async fn settings_of_the_installation_are_kept_by_key(stores: &EntityStores)
         .await
         .unwrap();
     assert_eq!((second.id, second.created_time), (first.id, NOW));
-    assert_eq!(settings.admin("mail").await.unwrap(), Some(second));
+    assert_eq!(settings.admin("mail").await.unwrap(), Some(second.clone()));
+    // What was read may be out of date.
+    let third = new(NOW + 2, json!({ "c": { "é": 0.1 } }));
+    let late = settings.replace_admin(third.clone(), &first.json_value).await;
+    assert_eq!(late.unwrap(), None);
+    let replaced = settings.replace_admin(third.clone(), &second.json_value).await;
+    let replaced = replaced.unwrap().unwrap();
+    assert_eq!((replaced.id, &replaced.json_value), (first.id, &third.json_value));
+    assert_eq!(settings.admin("mail").await.unwrap(), Some(replaced));
+    // What was read is what is compared, though it may be written otherwise than it was.
+    let numbers = json!([31.245270191439438, 121.48791951161945, 100.78399658203125, 1e300]);
+    settings
+        .save_admin(new(NOW, json!({ "numbers": numbers })))
+        .await
+        .unwrap();
+    let read = settings.admin("mail").await.unwrap().unwrap();
+    let again = settings.replace_admin(read.clone(), &read.json_value).await;
+    assert_eq!(again.unwrap(), Some(read));
     assert_eq!(settings.admin("general").await.unwrap(), None);
 }
 

@@ -1,6 +1,6 @@
 //! Sessions and handshakes by address, and how many there may be.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -60,8 +60,8 @@ pub(super) struct Sessions {
     slots: HashMap<SocketAddr, Slot>,
     /// How many slots there are of an IP address.
     of_address: Counts<IpAddr>,
-    /// How many slots have a session.
-    established: usize,
+    /// When those that are a session were heard last, the most silent first.
+    silence: BTreeSet<(Instant, SocketAddr)>,
     /// The addresses of handshakes, the oldest first.
     handshakes: BTreeMap<u64, SocketAddr>,
     handshakes_of: Counts<IpAddr>,
@@ -176,7 +176,7 @@ impl Sessions {
         if let Some(before) = self.take_session(address) {
             ended.push((address, before));
         }
-        if self.established >= most {
+        if self.silence.len() >= most {
             let Some(idle) = self.most_idle(now) else {
                 ended.push((address, link));
                 return ended;
@@ -187,16 +187,34 @@ impl Sessions {
             self.tidy(idle);
         }
         if let Some(slot) = self.slots.get_mut(&address) {
+            self.silence.insert((link.heard, address));
             slot.current = Some(link);
-            self.established += 1;
         }
         ended
+    }
+
+    /// The session of an address was heard, or the handshake of the next one.
+    pub(super) fn heard(&mut self, address: SocketAddr, is_next: bool, now: Instant) {
+        let Some(slot) = self.slots.get_mut(&address) else {
+            return;
+        };
+        let link = if is_next {
+            &mut slot.next
+        } else {
+            &mut slot.current
+        };
+        let Some(link) = link else { return };
+        let before = std::mem::replace(&mut link.heard, now);
+        if !is_next {
+            self.silence.remove(&(before, address));
+            self.silence.insert((now, address));
+        }
     }
 
     /// Takes the session of an address out.
     pub(super) fn take_session(&mut self, address: SocketAddr) -> Option<Link> {
         let link = self.slots.get_mut(&address)?.current.take()?;
-        self.established -= 1;
+        self.silence.remove(&(link.heard, address));
         Some(link)
     }
 
@@ -205,7 +223,7 @@ impl Sessions {
         self.of_address.clear();
         self.handshakes_of.clear();
         self.handshakes.clear();
-        self.established = 0;
+        self.silence.clear();
         let slots = std::mem::take(&mut self.slots).into_iter();
         slots
             .filter_map(|(address, slot)| Some((address, slot.current?)))
@@ -214,24 +232,23 @@ impl Sessions {
 
     /// The address whose session was silent the longest, and for long enough to make room for another one.
     fn most_idle(&self, now: Instant) -> Option<SocketAddr> {
-        let heard = |slot: &Slot| slot.current.as_ref().map(|link| link.heard);
-        self.slots
-            .iter()
-            .filter(|(_, slot)| slot.next.is_none())
-            .filter_map(|(address, slot)| Some((heard(slot)?, *address)))
-            .min()
-            .filter(|(heard, _)| now.saturating_duration_since(*heard) >= IDLE)
-            .map(|(_, address)| address)
+        let is_renewed =
+            |address: &SocketAddr| self.slots.get(address).is_some_and(|slot| slot.next.is_some());
+        // Of those that are passed over there are no more than handshakes.
+        let since = now.checked_sub(IDLE)?;
+        self.silent_since(since).find(|address| !is_renewed(address))
     }
 
     /// The addresses of sessions that were silent for so long.
     pub(super) fn silent_for(&self, span: std::time::Duration, now: Instant) -> Vec<SocketAddr> {
-        let is_silent = |slot: &Slot| {
-            let current = slot.current.as_ref();
-            current.is_some_and(|link| now.saturating_duration_since(link.heard) >= span)
-        };
-        let silent = self.slots.iter().filter(|(_, slot)| is_silent(slot));
-        silent.map(|(address, _)| *address).collect()
+        let since = now.checked_sub(span);
+        since.map_or_else(Vec::new, |since| self.silent_since(since).collect())
+    }
+
+    /// The addresses of sessions that were heard last at a time or before, the most silent first.
+    fn silent_since(&self, since: Instant) -> impl Iterator<Item = SocketAddr> {
+        let silent = self.silence.iter().take_while(move |(heard, _)| *heard <= since);
+        silent.map(|(_, address)| *address)
     }
 
     /// The library has panicked over a session, which is to end soon.
@@ -264,6 +281,6 @@ impl Sessions {
 
     #[cfg(test)]
     pub(super) fn counts(&self) -> (usize, usize) {
-        (self.established, self.handshakes.len())
+        (self.silence.len(), self.handshakes.len())
     }
 }

@@ -8,7 +8,7 @@ use fieldline_script::Script;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Change, DETAILS_JS, DETAILS_TBEL, details, tell};
+use super::{Change, DETAILS_JS, DETAILS_TBEL, tell, with_details};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
 use crate::nodes::pattern::Pattern;
@@ -85,24 +85,22 @@ impl Node for ClearAlarm {
 }
 
 fn clear(ctx: &mut Ctx<'_>, msg: Msg, script: &Script, alarm: &Alarm) -> Step {
-    let made = match details(ctx, script, &msg, alarm.details.as_ref()) {
-        Ok(made) => made,
-        Err(error) => return Step::Fail(msg, error),
-    };
     let (services, node, id) = (Arc::clone(ctx.services), ctx.node, alarm.id.unwrap_or_default());
-    Step::wait(async move {
-        let now = services.now_ms();
-        match services
-            .rules
-            .alarms
-            .clear(msg.tenant, id, now, made.as_ref())
-            .await
-        {
-            Ok(Some(result)) if result.cleared => {
-                tell(&services, node, msg, &result.alarm, Change::Cleared).await
+    with_details(ctx, script, msg, alarm.details.as_ref(), move |msg, made| {
+        Step::wait(async move {
+            let now = services.now_ms();
+            match services
+                .rules
+                .alarms
+                .clear(msg.tenant, id, now, made.as_ref())
+                .await
+            {
+                Ok(Some(result)) if result.cleared => {
+                    tell(&services, node, msg, &result.alarm, Change::Cleared).await
+                }
+                Ok(_) => Step::success(msg),
+                Err(error) => Step::Fail(msg, error.into()),
             }
-            Ok(_) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error.into()),
-        }
+        })
     })
 }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use fieldline_core::ports::{AlarmDraft, AlarmUpdate, Propagation};
-use fieldline_model::AlarmId;
 use fieldline_model::entity::{Alarm, AlarmSeverity};
+use fieldline_model::{AlarmId, RuleNodeId};
 use fieldline_script::Script;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Change, DETAILS_JS, DETAILS_TBEL, tell};
+use super::{Change, DETAILS_JS, DETAILS_TBEL, tell, with_details};
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::nodes::action::derived;
 use crate::nodes::pattern::Pattern;
 use crate::nodes::script;
 use crate::registry::{ComponentType, NodeType};
+use crate::services::Services;
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Creates or updates an alarm.",
@@ -175,62 +176,57 @@ impl Rule {
             let active = active.clone();
             return Step::wait(async move { tell(&services, node, msg, &active, Change::Created).await });
         }
-        let (severity, details) = match self.values(ctx, &mut msg, given.as_ref(), active.as_ref()) {
-            Ok(values) => values,
+        let severity = match self.severity(&mut msg, given.as_ref()) {
+            Ok(severity) => severity,
             Err(error) => return Step::Fail(msg, error),
         };
         let propagation = match &given {
             Some(given) => Propagation::of(given),
             None => self.propagation.clone(),
         };
-        let work = match active {
-            None => Work::Create(draft(id, &msg, alarm_type, given, severity, details, propagation)),
-            Some(active) => Work::Update(AlarmUpdate {
-                tenant: msg.tenant,
-                id: active.id.unwrap_or_default(),
-                severity,
-                start_ts: active.start_ts,
-                end_ts: ctx.now_ms.max(active.start_ts),
-                details,
-                propagation,
-            }),
-        };
-        Step::wait(async move {
-            let alarms = &services.rules.alarms;
-            let done = match work {
-                Work::Create(draft) => alarms.create_or_update(draft, None).await.map(Some),
-                Work::Update(update) => alarms.update(update, None).await,
+        let now = ctx.now_ms;
+        let before = active.as_ref().and_then(|active| active.details.clone());
+        let given_details = given.as_ref().and_then(|given| given.details.clone());
+        let save = move |msg: Msg, details| {
+            let work = match active {
+                None => Work::Create(draft(id, &msg, alarm_type, given, severity, details, propagation)),
+                Some(active) => Work::Update(AlarmUpdate {
+                    tenant: msg.tenant,
+                    id: active.id.unwrap_or_default(),
+                    severity,
+                    start_ts: active.start_ts,
+                    end_ts: now.max(active.start_ts),
+                    details,
+                    propagation,
+                }),
             };
-            match done {
-                Ok(Some(result)) => tell(&services, node, msg, &result.alarm, Change::of(&result)).await,
-                Ok(None) => Step::Next(msg, crate::node::Label::FALSE),
-                Err(error) => Step::Fail(msg, error.into()),
-            }
-        })
-    }
-
-    fn values(
-        &self,
-        ctx: &mut Ctx<'_>,
-        msg: &mut Msg,
-        given: Option<&Alarm>,
-        active: Option<&Alarm>,
-    ) -> Result<(AlarmSeverity, Option<Value>), NodeError> {
-        let severity = self.severity(msg, given)?;
-        let details = match &self.details {
-            Some(script) => {
-                let before = active.and_then(|active| active.details.as_ref());
-                super::details(ctx, script, msg, before)?
-            }
-            None => given.and_then(|given| given.details.clone()),
+            Step::wait(work.done(services, node, msg))
         };
-        Ok((severity, details))
+        match &self.details {
+            Some(script) => with_details(ctx, script, msg, before.as_ref(), save),
+            None => save(msg, given_details),
+        }
     }
 }
 
 enum Work {
     Create(AlarmDraft),
     Update(AlarmUpdate),
+}
+
+impl Work {
+    async fn done(self, services: Arc<Services>, node: RuleNodeId, msg: Msg) -> Step {
+        let alarms = &services.rules.alarms;
+        let done = match self {
+            Self::Create(draft) => alarms.create_or_update(draft, None).await.map(Some),
+            Self::Update(update) => alarms.update(update, None).await,
+        };
+        match done {
+            Ok(Some(result)) => tell(&services, node, msg, &result.alarm, Change::of(&result)).await,
+            Ok(None) => Step::Next(msg, crate::node::Label::FALSE),
+            Err(error) => Step::Fail(msg, error.into()),
+        }
+    }
 }
 
 fn draft(

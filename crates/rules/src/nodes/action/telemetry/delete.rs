@@ -62,6 +62,7 @@ impl DeleteAttributes {
         let mut keys: Vec<String> = Vec::with_capacity(self.keys.len());
         for pattern in &self.keys {
             let key = pattern.resolve(msg)?;
+            msg.budget.step(1 + keys.len() / 8)?;
             if !key.trim().is_empty() && !keys.iter().any(|known| *known == key) {
                 keys.push(key.into_owned());
             }

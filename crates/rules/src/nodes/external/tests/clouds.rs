@@ -320,7 +320,7 @@ fn start(world: &mut World, node: &Arc<dyn Node>, msg: Msg) -> crate::node::Wait
         "the worker was held up"
     );
     match step {
-        Step::Wait(waiting) => waiting,
+        Step::Outside(waiting) => waiting,
         other => panic!("{other:?}"),
     }
 }

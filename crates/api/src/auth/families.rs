@@ -1,0 +1,154 @@
+//! The sessions of people as they are kept: which refresh token of each counts, and which have ended.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use fieldline_core::clock::SharedClock;
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::{SignInStore, StoreErrorKind, StoreResult, TokenFamily};
+use fieldline_model::UserId;
+use quick_cache::sync::Cache;
+use tokio::sync::OnceCell;
+use tracing::warn;
+use uuid::Uuid;
+
+use super::Ticket;
+use super::tokens::Issued;
+use crate::error::ApiResult;
+
+/// Sessions of a user; beyond so many that which was used the longest ago can buy no new tokens.
+const SESSIONS_OF_USER: u32 = 1_000;
+/// Sessions that have ended and whose access tokens have not expired yet. Beyond so many some are forgotten.
+const ENDED_SESSIONS: u32 = 100_000;
+/// How long a replaced refresh token still buys what has replaced it: threads and tabs of one client refresh at the same
+/// time.
+pub(super) const GRACE_MS: i64 = 30_000;
+/// Replaced tokens of a session that are remembered within that time; older ones are taken for stolen.
+pub(super) const REPLACED_TOKENS: usize = 16;
+/// How often what has expired is forgotten.
+const PURGE_INTERVAL: Duration = Duration::from_secs(600);
+/// How long it is remembered from where somebody has logged in.
+const SOURCES_MS: i64 = 180 * 86_400_000;
+
+static STORE_GATE: LogGate = LogGate::new(2);
+
+/// The replaced tokens of a family once its current one is among them, too.
+pub(super) fn replaced_by(family: &TokenFamily, now_ms: i64) -> Vec<(Uuid, i64)> {
+    let mut replaced = family.replaced.clone();
+    replaced.retain(|(_, at)| now_ms - at < GRACE_MS);
+    replaced.push((family.current, now_ms));
+    replaced.drain(..replaced.len().saturating_sub(REPLACED_TOKENS));
+    replaced
+}
+
+/// See the module.
+pub(super) struct Families {
+    pub(super) store: Arc<dyn SignInStore>,
+    ended: Cache<Uuid, ()>,
+    /// Whether those that ended before the start are known.
+    loaded: OnceCell<()>,
+}
+
+impl Families {
+    /// Those in a store, which forgets them by a clock as they expire.
+    pub(super) fn keeping(store: Arc<dyn SignInStore>, clock: SharedClock) -> Arc<Self> {
+        let families = Arc::new(Self {
+            store,
+            ended: Cache::new(ENDED_SESSIONS as usize),
+            loaded: OnceCell::new(),
+        });
+        tokio::spawn(purge(Arc::downgrade(&families), clock));
+        families
+    }
+
+    /// Whether somebody has ended a session. Asks the store once, for those that ended before the start.
+    pub(super) async fn has_ended(&self, session: Uuid, now_ms: i64) -> StoreResult<bool> {
+        self.loaded.get_or_try_init(|| self.load(now_ms)).await?;
+        Ok(self.ended.get(&session).is_some())
+    }
+
+    async fn load(&self, now_ms: i64) -> StoreResult<()> {
+        for (session, _) in self.store.ended(now_ms, ENDED_SESSIONS).await? {
+            self.ended.insert(session, ());
+        }
+        Ok(())
+    }
+
+    /// Stores the first tokens of a session, or others that take the place of those so far. A store that has no room keeps
+    /// nobody out: whoever makes room has to log in. The refresh token of such a session buys nothing.
+    pub(super) async fn open(
+        &self,
+        user: UserId,
+        (session, current): (Uuid, Uuid),
+        before: Option<TokenFamily>,
+        issued: &Issued,
+        now_ms: i64,
+    ) -> StoreResult<()> {
+        let family = TokenFamily {
+            session,
+            user,
+            current,
+            replaced: before.map_or_else(Vec::new, |before| replaced_by(&before, now_ms)),
+            used_at: now_ms,
+            // A token that was bought at the end of the time of grace lives longer by it.
+            access_until: issued.access_until.saturating_add(GRACE_MS),
+            until: issued.until.saturating_add(GRACE_MS),
+            ended_at: None,
+        };
+        match self.store.open(&family, SESSIONS_OF_USER).await {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    StoreErrorKind::DiskFull | StoreErrorKind::Unavailable
+                ) =>
+            {
+                if let Some(suppressed) = STORE_GATE.open() {
+                    warn!(%user, %error, suppressed, "cannot keep a session, which will end with its access token");
+                }
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Ends the session of a token, whose access tokens expire by a time.
+    pub(super) async fn end(&self, ticket: Ticket, now_ms: i64, access_until: i64) -> ApiResult<()> {
+        self.ended.insert(ticket.session, ());
+        // Whoever comes as nobody in particular can come again, so there is nothing to keep.
+        if ticket.public || ticket.is_key() {
+            return Ok(());
+        }
+        let access_until = access_until.saturating_add(GRACE_MS);
+        if !self.store.end(ticket.session, now_ms, access_until).await? {
+            // It has ended already, or could not be kept when it was opened.
+            let family = TokenFamily {
+                session: ticket.session,
+                user: ticket.user,
+                current: Uuid::new_v4(),
+                replaced: Vec::new(),
+                used_at: now_ms,
+                access_until,
+                until: access_until,
+                ended_at: Some(now_ms),
+            };
+            self.store.open(&family, SESSIONS_OF_USER).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Forgets what has expired, again and again, as long as anybody needs it.
+async fn purge(families: Weak<Families>, clock: SharedClock) {
+    loop {
+        tokio::time::sleep(PURGE_INTERVAL).await;
+        let Some(families) = families.upgrade() else {
+            return;
+        };
+        let now = clock.now_ms();
+        if let Err(error) = families.store.purge(now, now - SOURCES_MS).await
+            && let Some(suppressed) = STORE_GATE.open()
+        {
+            warn!(%error, suppressed, "cannot forget sessions that have expired");
+        }
+    }
+}

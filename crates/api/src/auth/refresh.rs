@@ -1,0 +1,156 @@
+//! Buying new tokens: each refresh token counts once, and who shows one again ends its session, for somebody has got hold of
+//! it who should not.
+
+use std::sync::Arc;
+
+use fieldline_core::ports::{StoreErrorKind, TokenFamily};
+use uuid::Uuid;
+
+use super::families::{GRACE_MS, replaced_by};
+use super::sessions::{KnownUser, Sessions};
+use super::tokens::{RefreshTicket, TokenPair, Tokens, outdated};
+use crate::error::{ApiError, ApiResult, ErrorCode};
+
+/// How often it is tried again because another request has replaced the token meanwhile.
+const TRIES: usize = 4;
+
+/// What has become of a refresh token.
+pub(crate) enum Refreshed {
+    /// It has bought this.
+    Bought(TokenPair),
+    /// It was used again long after it was replaced: the session of this user has ended.
+    Reused(Arc<KnownUser>),
+}
+
+/// What a refresh token is to its family.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    /// The next one takes its place.
+    Current,
+    /// It was replaced just now, by somebody who came at the same time: that one counts.
+    JustReplaced,
+    /// It was replaced before.
+    Used,
+}
+
+fn standing(family: &TokenFamily, token: Uuid, now_ms: i64) -> Standing {
+    if family.current == token {
+        return Standing::Current;
+    }
+    let replaced = family.replaced.iter().find(|(replaced, _)| *replaced == token);
+    // A clock that was set back makes nobody a thief.
+    match replaced {
+        Some((_, at)) if now_ms - at < GRACE_MS => Standing::JustReplaced,
+        _ => Standing::Used,
+    }
+}
+
+/// The family once another token has taken the place of its current one.
+fn renewed(family: &TokenFamily, token: Uuid, now_ms: i64) -> TokenFamily {
+    TokenFamily {
+        current: token,
+        replaced: replaced_by(family, now_ms),
+        used_at: now_ms,
+        ..family.clone()
+    }
+}
+
+impl Sessions {
+    /// Buys a new pair for a refresh token.
+    ///
+    /// # Errors
+    /// The token no longer counts, or the store failed.
+    pub(crate) async fn refresh(&self, tokens: &Tokens, shown: RefreshTicket) -> ApiResult<Refreshed> {
+        let RefreshTicket { ticket, token } = shown;
+        let known = self.redeem(ticket).await?;
+        let now = self.clock.now_ms();
+        let issue = |token| tokens.issue(&known.user, (ticket.session, token), now, known.tokens_valid_from);
+        if ticket.public {
+            return Ok(Refreshed::Bought(issue(Uuid::new_v4())?.pair));
+        }
+        let store = &self.families.store;
+        for _ in 0..TRIES {
+            let family = store.family(ticket.session).await?;
+            let family = family.filter(|family| family.ended_at.is_none() && family.user == ticket.user);
+            let family = family.ok_or_else(outdated)?;
+            match standing(&family, token, now) {
+                Standing::Current => {}
+                Standing::JustReplaced => return Ok(Refreshed::Bought(issue(family.current)?.pair)),
+                Standing::Used => {
+                    self.log_out(tokens, ticket).await?;
+                    return Ok(Refreshed::Reused(known));
+                }
+            }
+            let next = Uuid::new_v4();
+            let issued = issue(next)?;
+            let family = TokenFamily {
+                access_until: issued.access_until.saturating_add(GRACE_MS),
+                until: issued.until.saturating_add(GRACE_MS),
+                ..renewed(&family, next, now)
+            };
+            match store.rotate(&family, token).await {
+                Ok(true) => return Ok(Refreshed::Bought(issued.pair)),
+                Ok(false) => {}
+                // Where nothing can be written the session goes on with the token that it has.
+                Err(error) if error.kind() == StoreErrorKind::DiskFull => {
+                    return Ok(Refreshed::Bought(issue(token)?.pair));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(ApiError::new(
+            ErrorCode::TooManyRequests,
+            "The session is refreshed by too many at once!",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::UserId;
+
+    use super::super::families::REPLACED_TOKENS;
+    use super::*;
+
+    fn token(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    fn family() -> TokenFamily {
+        TokenFamily {
+            session: token(100),
+            user: UserId(token(101)),
+            current: token(0),
+            replaced: Vec::new(),
+            used_at: 0,
+            access_until: 0,
+            until: 0,
+            ended_at: None,
+        }
+    }
+
+    #[test]
+    fn a_token_that_was_replaced_counts_for_a_moment() {
+        let family = renewed(&renewed(&family(), token(1), 1_000), token(2), 2_000);
+        let standing = |number, now| standing(&family, token(number), now);
+        assert_eq!(standing(2, 9_000_000), Standing::Current);
+        assert_eq!(standing(1, 2_000 + GRACE_MS - 1), Standing::JustReplaced);
+        assert_eq!(standing(1, 2_000 + GRACE_MS), Standing::Used);
+        assert_eq!(standing(0, 1_000 + GRACE_MS - 1), Standing::JustReplaced);
+        assert_eq!(standing(0, 1_000 + GRACE_MS), Standing::Used);
+        assert_eq!(standing(0, 0), Standing::JustReplaced, "the clock was set back");
+        assert_eq!(standing(7, 2_000), Standing::Used, "nobody knows it");
+    }
+
+    #[test]
+    fn few_replaced_tokens_are_remembered() {
+        let mut family = family();
+        for number in 1..100 {
+            family = renewed(&family, token(number), 5);
+        }
+        assert_eq!(family.replaced.len(), REPLACED_TOKENS);
+        assert_eq!(family.replaced.last(), Some(&(token(98), 5)));
+        let later = renewed(&family, token(100), 5 + GRACE_MS);
+        assert_eq!(later.replaced, [(token(99), 5 + GRACE_MS)]);
+    }
+}

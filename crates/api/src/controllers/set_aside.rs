@@ -1,0 +1,213 @@
+//! Records that were taken out of their queue: what they are, and the way back.
+
+use axum::Json;
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use fieldline_core::access::Principal;
+use fieldline_model::entity::{Authority, SetAsideInfo};
+use fieldline_model::kv::unpack;
+use fieldline_model::page::PageData;
+use fieldline_model::record::{Record, RecordBody, diverted, message, rows};
+use fieldline_model::{SetAsideId, TenantId};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use crate::caller::Caller;
+use crate::endpoint::{Routes, ST};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Ids, PageParams, Query};
+use crate::state::Api;
+
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(ST, routes!(list))
+        .add(ST, routes!(get))
+        .add(ST, routes!(replay))
+        .add(ST, routes!(delete))
+}
+
+/// A record that was set aside, whole.
+#[derive(Serialize, ToSchema)]
+struct SetAsideRecord {
+    #[serde(flatten)]
+    info: SetAsideInfo,
+    /// Its bytes as they were in the queue, in Base64.
+    payload: String,
+    /// What they say; absent where they cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    content: Option<Value>,
+}
+
+/// Whose records somebody sees: administrators of the system those of all.
+fn tenant_of(caller: &Principal) -> Option<TenantId> {
+    (caller.authority != Authority::SysAdmin).then_some(caller.tenant)
+}
+
+fn unknown(id: SetAsideId) -> ApiError {
+    ApiError::not_found(format!("Record with id [{}] is not set aside", id.0))
+}
+
+/// A page of the records that were set aside, without their bytes.
+#[utoipa::path(get, path = "/api/setAside", tag = "set-aside", operation_id = "getSetAsideRecords",
+    params(PageParams), responses((status = 200, body = PageData<SetAsideInfo>)))]
+async fn list(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Query(page): Query<PageParams>,
+) -> ApiResult<Json<PageData<SetAsideInfo>>> {
+    let store = api.set_aside.store();
+    Ok(Json(store.list(tenant_of(&caller), &page.link()?).await?))
+}
+
+/// A record that was set aside, with its bytes and what they say.
+#[utoipa::path(get, path = "/api/setAside/{setAsideId}", tag = "set-aside", operation_id = "getSetAsideRecord",
+    params(("setAsideId" = Uuid, Path)), responses((status = 200, body = SetAsideRecord)))]
+async fn get(
+    State(api): State<Api>,
+    Caller(caller): Caller,
+    Ids([id]): Ids<1>,
+) -> ApiResult<Json<SetAsideRecord>> {
+    let id = SetAsideId(id);
+    let found = api.set_aside.store().get(tenant_of(&caller), id).await?;
+    let record = found.ok_or_else(|| unknown(id))?;
+    Ok(Json(SetAsideRecord {
+        payload: STANDARD.encode(&record.bytes),
+        content: content_of(&record.bytes),
+        info: record.info,
+    }))
+}
+
+/// Puts a record back into its queue, behind what is there. If the server dies of it again, it is set aside again.
+#[utoipa::path(post, path = "/api/setAside/{setAsideId}/replay", tag = "set-aside",
+    operation_id = "replaySetAsideRecord", params(("setAsideId" = Uuid, Path)), responses((status = 200)))]
+async fn replay(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let id = SetAsideId(id);
+    match api.set_aside.replay(tenant_of(&caller), id).await? {
+        true => Ok(()),
+        false => Err(unknown(id)),
+    }
+}
+
+/// Deletes a record that was set aside.
+#[utoipa::path(delete, path = "/api/setAside/{setAsideId}", tag = "set-aside",
+    operation_id = "deleteSetAsideRecord", params(("setAsideId" = Uuid, Path)), responses((status = 200)))]
+async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+    let id = SetAsideId(id);
+    match api.set_aside.store().delete(tenant_of(&caller), id).await? {
+        true => Ok(()),
+        false => Err(unknown(id)),
+    }
+}
+
+/// What a record says, in the words of the API.
+fn content_of(bytes: &[u8]) -> Option<Value> {
+    content_of_record(&Record::decode(bytes).ok()?)
+}
+
+fn content_of_record(record: &Record<'_>) -> Option<Value> {
+    match record.body {
+        RecordBody::Telemetry {
+            ttl_seconds,
+            rows: bytes,
+        } => {
+            let rows: Option<Vec<Value>> = rows(bytes)
+                .map(|row| {
+                    let row = row.ok()?;
+                    Some(json!({"ts": row.ts, "values": values_of(row.values)?}))
+                })
+                .collect();
+            Some(json!({"type": "TELEMETRY", "ttlSeconds": ttl_seconds, "rows": rows?}))
+        }
+        RecordBody::Attributes { scope, values } => {
+            let values = values_of(values)?;
+            Some(json!({"type": "ATTRIBUTES", "scope": scope.name(), "values": values}))
+        }
+        RecordBody::Message(bytes) => {
+            let message = message::decode(record.subject.entity, record.received_ms, bytes).ok()?;
+            let metadata: Map<String, Value> = message
+                .metadata
+                .iter()
+                .map(|(name, value)| (name.to_owned(), Value::from(value)))
+                .collect();
+            Some(json!({
+                "type": "MESSAGE",
+                "id": message.id,
+                "messageType": message.msg_type.name(),
+                "metadata": metadata,
+                "data": message.data,
+            }))
+        }
+        // What went another way is shown as what it was.
+        RecordBody::Diverted(bytes) => {
+            let was = diverted::decode(record.subject, record.received_ms, bytes).ok()?;
+            content_of_record(&was.record)
+        }
+    }
+}
+
+fn values_of(packed: &[u8]) -> Option<Map<String, Value>> {
+    unpack(packed)
+        .map(|value| {
+            let (key, value) = value.ok()?;
+            Some((key.to_owned(), value.to_value().to_json()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::kv::{ValueRef, pack};
+    use fieldline_model::message::{Message, MsgType};
+    use fieldline_model::record::{RecordBatch, split};
+    use fieldline_model::timeseries::AttributeScope;
+    use fieldline_model::{DeviceId, Subject};
+
+    use super::*;
+
+    #[test]
+    fn records_of_all_kinds_are_told_in_json() {
+        let subject = Subject::device(TenantId::new(), DeviceId::new());
+        let mut batch = RecordBatch::new();
+        let mut telemetry = batch.telemetry(subject, 17, 60);
+        telemetry.begin_row(5);
+        pack("a", ValueRef::Long(1), telemetry.buffer());
+        telemetry.count_point();
+        telemetry.finish();
+        let mut attributes = batch.attributes(subject, 18, AttributeScope::Client);
+        pack("v", ValueRef::Text("x"), attributes.buffer());
+        attributes.finish();
+        let mut message = Message::new(
+            MsgType::from("my type"),
+            subject.entity,
+            17,
+            [("a", "1")].into_iter().collect(),
+            "{\"x\":1}".to_owned(),
+        );
+        message.id = fieldline_model::new_uuid();
+        batch.message(subject.tenant, &message);
+
+        let told: Vec<_> = split(batch.as_bytes())
+            .map(|record| content_of(record.unwrap()).unwrap())
+            .collect();
+        let rows = json!([{"ts": 5, "values": {"a": 1}}]);
+        assert_eq!(
+            told[0],
+            json!({"type": "TELEMETRY", "ttlSeconds": 60, "rows": rows})
+        );
+        let scope = AttributeScope::Client.name();
+        assert_eq!(
+            told[1],
+            json!({"type": "ATTRIBUTES", "scope": scope, "values": {"v": "x"}})
+        );
+        assert_eq!(told[2]["messageType"], "my type");
+        assert_eq!(
+            (&told[2]["metadata"]["a"], &told[2]["data"]),
+            (&json!("1"), &json!("{\"x\":1}"))
+        );
+        assert_eq!(content_of(b"\x01"), None);
+    }
+}

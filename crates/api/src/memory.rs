@@ -1,0 +1,186 @@
+//! The memory that requests of people, their answers and their sockets take, each in a pool of which a tenant has a part.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use fieldline_core::memory_pool::{Exhausted, MemoryPool, MemoryRefusal, MemoryShare};
+use fieldline_model::TenantId;
+use futures::{Stream, StreamExt as _, stream};
+use parking_lot::Mutex;
+
+use crate::error::{ApiError, ErrorCode};
+use crate::options::Options;
+
+/// What is read of a body may take so many times its bytes.
+pub(crate) const BODY_EXPANSION: usize = 6;
+/// What the upload of a package takes: its data goes to the disk while it comes.
+const UPLOAD_BYTES: usize = 4 << 20;
+/// Answers up to this long are not counted, bytes: there are no more of them than connections.
+const FREE_ANSWER: u64 = 64 << 10;
+/// An answer is given to its connection in pieces of so many bytes.
+const ANSWER_PIECE: usize = 256 << 10;
+/// Seconds after which a client may try again.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// See the module.
+pub(crate) struct Memory {
+    /// What is read for answers, and answers on their way.
+    pub(crate) answers: Arc<MemoryPool>,
+    /// Bodies of requests, and what is read of them.
+    pub(crate) requests: Arc<MemoryPool>,
+    /// What sockets follow and have not been told yet.
+    pub(crate) sockets: Arc<MemoryPool>,
+    /// Largest body of a request, bytes.
+    max_body: usize,
+}
+
+impl Memory {
+    /// As the settings say.
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            answers: MemoryPool::new("api.answer-memory", options.answer_memory),
+            requests: MemoryPool::new("api.request-memory", options.request_memory),
+            sockets: MemoryPool::new("api.socket-memory", options.socket_memory),
+            max_body: options.max_body.as_usize(),
+        }
+    }
+}
+
+impl From<MemoryRefusal> for ApiError {
+    fn from(refusal: MemoryRefusal) -> Self {
+        let status = match refusal.exhausted {
+            Exhausted::Part => StatusCode::TOO_MANY_REQUESTS,
+            Exhausted::Pool => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::with_status(status, ErrorCode::TooManyRequests, refusal.to_string())
+    }
+}
+
+/// Says when to try again, where an answer says that there is no room now.
+pub(crate) fn say_when(response: &mut Response) {
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response
+            .headers_mut()
+            .entry(header::RETRY_AFTER)
+            .or_insert(RETRY_AFTER);
+    }
+}
+
+/// What the body of a request takes, until its handler has ended.
+pub(crate) struct BodyMemory {
+    share: Mutex<MemoryShare>,
+    /// Bytes that are still counted: what goes beyond the largest body is refused as such, and not kept.
+    left: AtomicUsize,
+    refused: OnceLock<MemoryRefusal>,
+}
+
+impl BodyMemory {
+    fn count(&self, bytes: usize) -> Result<(), MemoryRefusal> {
+        // A body is read by one task.
+        let left = self.left.load(Ordering::Relaxed);
+        let counted = bytes.min(left);
+        self.left.store(left - counted, Ordering::Relaxed);
+        let grown = self.share.lock().grow(counted.saturating_mul(BODY_EXPANSION));
+        if let Err(refusal) = grown {
+            let _ = self.refused.set(refusal);
+        }
+        grown
+    }
+}
+
+/// Serves a request whose body, as it comes, and whose answer are counted.
+pub(crate) async fn counted(
+    memory: &Memory,
+    tenant: TenantId,
+    is_upload: bool,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (request, body) = match count_body(memory, tenant, is_upload, request) {
+        Ok(counted) => counted,
+        Err(refusal) => return ApiError::from(refusal).into_response(),
+    };
+    let response = next.run(request).await;
+    // What the handler says of a body that broke off is not what has happened.
+    if let Some(refusal) = body.and_then(|body| body.refused.get().copied()) {
+        return ApiError::from(refusal).into_response();
+    }
+    count_answer(memory, tenant, response).await
+}
+
+/// What is sent while it is read, with the memory that it takes until its end.
+pub(crate) fn holding<T>(
+    stream: impl Stream<Item = T> + Send + 'static,
+    share: MemoryShare,
+) -> impl Stream<Item = T> + Send + 'static {
+    stream.map(move |item| {
+        let _held = &share;
+        item
+    })
+}
+
+type Counted = (Request, Option<Arc<BodyMemory>>);
+
+fn count_body(
+    memory: &Memory,
+    tenant: TenantId,
+    is_upload: bool,
+    mut request: Request,
+) -> Result<Counted, MemoryRefusal> {
+    if request.body().is_end_stream() {
+        return Ok((request, None));
+    }
+    let held = if is_upload { UPLOAD_BYTES } else { 0 };
+    let body = Arc::new(BodyMemory {
+        share: Mutex::new(memory.requests.take(tenant, held)?),
+        left: AtomicUsize::new(memory.max_body),
+        refused: OnceLock::new(),
+    });
+    request.extensions_mut().insert(Arc::clone(&body));
+    if is_upload {
+        return Ok((request, Some(body)));
+    }
+    let counting = Arc::clone(&body);
+    let request = request.map(|data| {
+        Body::from_stream(data.into_data_stream().map(move |data| {
+            let data = data?;
+            counting.count(data.len()).map_err(axum::Error::new)?;
+            Ok::<Bytes, axum::Error>(data)
+        }))
+    });
+    Ok((request, Some(body)))
+}
+
+/// Counts an answer that is made already until its client has taken it. One that is made while it is sent counts itself.
+async fn count_answer(memory: &Memory, tenant: TenantId, response: Response) -> Response {
+    let Some(length) = response.body().size_hint().exact() else {
+        return response;
+    };
+    if length <= FREE_ANSWER {
+        return response;
+    }
+    let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+    let share = match memory.answers.take(tenant, bytes) {
+        Ok(share) => share,
+        Err(refusal) => return ApiError::from(refusal).into_response(),
+    };
+    let (mut head, body) = response.into_parts();
+    let Ok(text) = to_bytes(body, bytes).await else {
+        return ApiError::new(ErrorCode::General, "The answer cannot be sent").into_response();
+    };
+    head.headers.insert(header::CONTENT_LENGTH, length.into());
+    // The connection asks for the next piece once it has sent the one before.
+    let pieces = stream::unfold((text, share), |(mut left, share)| async move {
+        let piece = left.split_to(left.len().min(ANSWER_PIECE));
+        (!piece.is_empty()).then_some((Ok::<_, axum::Error>(piece), (left, share)))
+    });
+    Response::from_parts(head, Body::from_stream(pieces))
+}
+
+#[cfg(test)]
+mod tests;

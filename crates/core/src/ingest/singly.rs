@@ -1,0 +1,127 @@
+//! Records that were in hand when the process died: one by one, and without those that it has died of.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fieldline_model::entity::SetAsideReason;
+use tracing::{error, warn};
+
+use super::service::Stopping;
+use super::worker::{RETRY_PAUSE, Worker};
+use crate::in_hand::{Deaths, Taken, Treatment};
+use crate::ports::{Effects, Offset, Records};
+use crate::set_aside::Place;
+
+/// For how long records of one delivery are taken one by one. Where each waits for something outside, what is left after
+/// that goes together again: another death finds fewer of them.
+const SINGLY: Duration = Duration::from_secs(30);
+
+impl Worker {
+    /// Processes records some of which are suspected.
+    pub(super) async fn store_singly(&mut self, mut rest: Records) -> Result<(), Stopping> {
+        let partition = rest.partition;
+        let begun = Instant::now();
+        while !rest.bytes.is_empty() {
+            let in_hand = self.shared.crashes.in_hand.clone();
+            let (mut treatment, mut until) = in_hand.treatment(partition, rest.first, rest.next);
+            if treatment == Treatment::Apart && begun.elapsed() >= SINGLY {
+                treatment = Treatment::Usual;
+                until = unproven_until(rest.next, until, |at| in_hand.treatment(partition, at, rest.next));
+            }
+            let part = split_off(&mut rest, until);
+            let all = match treatment {
+                Treatment::SetAside(deaths) => self.set_aside(part, deaths).await.map(|()| true)?,
+                treatment => {
+                    let turn = tokio::select! {
+                        turn = in_hand.turn(treatment) => turn,
+                        () = self.shared.stopped() => return Err(Stopping),
+                    };
+                    if turn.taken == Taken::Exclusively {
+                        warn!(%partition, position = part.first.0, "the process has died with this record in hand, trying it once more with nothing else going on");
+                    }
+                    self.store_pack(&part, turn.taken).await?
+                }
+            };
+            if !all {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a record and goes on behind it.
+    async fn set_aside(&mut self, record: Records, deaths: Deaths) -> Result<(), Stopping> {
+        let partition = record.partition;
+        let Some(set_aside) = self.shared.crashes.set_aside.clone() else {
+            error!(%partition, position = record.first.0, "the process died of this record and there is nowhere to keep it, trying it again");
+            return self.store_pack(&record, Taken::Apart).await.map(drop);
+        };
+        let queue = self.shared.name_of(partition.queue);
+        let place = Place {
+            queue: &queue,
+            partition,
+            offset: record.first,
+        };
+        let details = format!(
+            "The server died {} times with this record in hand, {} times with nothing else going on.",
+            deaths.alone, deaths.sole
+        );
+        let bytes = record.bytes.slice(LENGTH_BYTES.min(record.bytes.len())..);
+        loop {
+            let why = (deaths.alone, details.clone());
+            let kept = set_aside.keep(place, bytes.clone(), SetAsideReason::KilledProcess, why);
+            match kept.await {
+                Ok(()) => break,
+                Err(error) => {
+                    error!(%partition, %error, "cannot set a record aside, trying again");
+                    self.shared.pause(RETRY_PAUSE).await?;
+                }
+            }
+        }
+        self.store
+            .apply(partition, record.next, &Effects::default())
+            .await
+    }
+}
+
+/// Each record is behind its length.
+const LENGTH_BYTES: usize = 4;
+
+/// Where the first record is that the process has died with alone.
+fn unproven_until(
+    end: Offset,
+    mut until: Offset,
+    treatment: impl Fn(Offset) -> (Treatment, Offset),
+) -> Offset {
+    while until < end {
+        match treatment(until) {
+            (Treatment::Usual | Treatment::Apart, next) => until = next,
+            (Treatment::Exclusively | Treatment::SetAside(_), _) => break,
+        }
+    }
+    until
+}
+
+/// Takes the records before a position off the front.
+fn split_off(rest: &mut Records, until: Offset) -> Records {
+    let mut length = 0;
+    for _ in rest.first.0..until.0 {
+        let ahead = rest
+            .bytes
+            .get(length..)
+            .and_then(<[u8]>::first_chunk::<LENGTH_BYTES>);
+        let Some(record) = ahead else { break };
+        length = (length + LENGTH_BYTES).saturating_add(u32::from_le_bytes(*record) as usize);
+    }
+    let bytes: Bytes = rest.bytes.split_to(length.min(rest.bytes.len()));
+    // Positions may have gaps behind the last record.
+    let next = if rest.bytes.is_empty() { rest.next } else { until };
+    let part = Records {
+        partition: rest.partition,
+        first: rest.first,
+        next,
+        bytes,
+    };
+    rest.first = next;
+    part
+}

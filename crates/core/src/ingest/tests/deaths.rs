@@ -1,0 +1,417 @@
+//! Processes that die of records, one after the other, over the same journal, store and notes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use async_trait::async_trait;
+use fieldline_model::entity::{SetAsideInfo, SetAsideReason};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::record::{RecordBody, rows};
+use fieldline_model::{SetAsideId, TenantId};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::super::processor::{Applier, Delivered, Direct, Processor};
+use super::super::service::{Shared, Stopping};
+use super::super::worker::Worker;
+use super::fakes::{FakeJournal, FakeStore, record};
+use super::{Crashes, FIRST, SECOND, uplink};
+use crate::fakes::StandingClock;
+use crate::in_hand::{Hand, InHand, LoadInHand, Suspects};
+use crate::ports::{
+    HandNotes, IngestStore as _, Journal, LeftBehind, Offset, Partition, SetAsideKept, SetAsideRecord,
+    SetAsideRoom, SetAsideStore, StoreError, StoreErrorKind, StoreResult,
+};
+use crate::set_aside::{Options, SetAside};
+
+/// Notes in memory.
+#[derive(Default)]
+struct Notes {
+    left: LeftBehind,
+    hands: Mutex<BTreeMap<usize, Hand>>,
+    suspects: Mutex<Suspects>,
+    written: Mutex<usize>,
+}
+
+impl Notes {
+    /// What a process finds that starts now.
+    fn after_death(&self) -> Arc<Self> {
+        Arc::new(Self {
+            left: LeftBehind {
+                hands: self.hands.lock().values().copied().collect(),
+                suspects: self.suspects.lock().clone(),
+            },
+            ..Self::default()
+        })
+    }
+}
+
+impl HandNotes for Notes {
+    fn left_behind(&self) -> LeftBehind {
+        self.left.clone()
+    }
+
+    fn save(&self, suspects: &Suspects) -> StoreResult<()> {
+        self.suspects.lock().clone_from(suspects);
+        Ok(())
+    }
+
+    fn begin(&self) -> StoreResult<()> {
+        Ok(())
+    }
+
+    fn note(&self, slot: usize, hand: Option<Hand>) -> StoreResult<()> {
+        let mut hands = self.hands.lock();
+        *self.written.lock() += 1;
+        match hand {
+            Some(hand) => hands.insert(slot, hand),
+            None => hands.remove(&slot),
+        };
+        Ok(())
+    }
+}
+
+/// What was set aside, in memory.
+#[derive(Default)]
+struct Shelf(Mutex<Vec<SetAsideRecord>>);
+
+#[async_trait]
+impl SetAsideStore for Shelf {
+    async fn keep(&self, record: &SetAsideRecord, _: SetAsideRoom) -> StoreResult<SetAsideKept> {
+        let mut kept = self.0.lock();
+        let is_new = kept.iter().all(|known| known.info.id != record.info.id);
+        if is_new {
+            kept.push(record.clone());
+        }
+        Ok(SetAsideKept { is_new, dropped: 0 })
+    }
+
+    async fn get(&self, _: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRecord>> {
+        Ok(self.0.lock().iter().find(|known| known.info.id == id).cloned())
+    }
+
+    async fn list(&self, _: Option<TenantId>, link: &PageLink) -> StoreResult<PageData<SetAsideInfo>> {
+        let data: Vec<_> = self.0.lock().iter().map(|known| known.info.clone()).collect();
+        let total = data.len() as u64;
+        Ok(PageData::new(data, total, link))
+    }
+
+    async fn delete(&self, _: Option<TenantId>, id: SetAsideId) -> StoreResult<bool> {
+        let mut kept = self.0.lock();
+        let before = kept.len();
+        kept.retain(|known| known.info.id != id);
+        Ok(kept.len() < before)
+    }
+}
+
+/// Stores what it gets, and ends the process where a record has this time.
+struct Mortal {
+    deadly: Vec<i64>,
+    died: Option<oneshot::Sender<()>>,
+    packs: Arc<Mutex<Vec<Vec<i64>>>>,
+}
+
+fn times(delivered: &Delivered<'_>) -> Vec<i64> {
+    let mut times = Vec::new();
+    for (_, record) in delivered.readable {
+        if let RecordBody::Telemetry { rows: bytes, .. } = record.body {
+            times.extend(rows(bytes).flatten().map(|row| row.ts));
+        }
+    }
+    times
+}
+
+#[async_trait(?Send)]
+impl Processor for Mortal {
+    async fn assigned(&mut self, _: Partition, _: &Applier) -> Result<(), Stopping> {
+        Ok(())
+    }
+
+    fn revoked(&mut self, _: Partition) {}
+
+    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
+        let times = times(&delivered);
+        self.packs.lock().push(times.clone());
+        if times.iter().any(|ts| self.deadly.contains(ts)) {
+            if let Some(died) = self.died.take() {
+                died.send(()).unwrap();
+            }
+            // From here on nothing of this process happens any more.
+            std::future::pending::<()>().await;
+        }
+        Direct.process(delivered, store).await
+    }
+
+    async fn wake(&mut self) {
+        std::future::pending::<()>().await;
+    }
+
+    async fn work(&mut self, _: &Applier) -> Result<(), Stopping> {
+        Ok(())
+    }
+
+    async fn flush(&mut self, _: &Applier) {}
+}
+
+/// One installation, and what is left of its processes.
+struct Site {
+    journal: Arc<FakeJournal>,
+    store: Arc<FakeStore>,
+    shelf: Arc<Shelf>,
+    notes: Arc<Notes>,
+}
+
+impl Site {
+    fn holding(records: &[(Partition, Vec<Vec<u8>>)]) -> Self {
+        Self {
+            journal: FakeJournal::closed_with(records),
+            store: FakeStore::default_shared(),
+            shelf: Arc::default(),
+            notes: Arc::default(),
+        }
+    }
+
+    /// Runs a process until it has read everything or has died; returns whether it lives, and the packs it had in hand.
+    async fn live(&mut self, deadly: &[i64]) -> (bool, Vec<Vec<i64>>) {
+        let in_hand = InHand::start(self.notes.clone());
+        let uplink = uplink(&self.journal);
+        let clock = Arc::new(StandingClock(AtomicI64::new(1_800_000_000_000)));
+        let set_aside = SetAside::new(
+            self.shelf.clone(),
+            Arc::new(uplink.clone()),
+            clock,
+            &Options::default(),
+        );
+        let crashes = Crashes {
+            in_hand,
+            set_aside: Some(set_aside),
+        };
+        let shared = Arc::new(Shared::new(
+            &uplink,
+            self.store.clone(),
+            Box::new(|_| {}),
+            crashes,
+        ));
+        let (died, dies) = oneshot::channel();
+        let packs = Arc::default();
+        let processor = Mortal {
+            deadly: deadly.to_vec(),
+            died: Some(died),
+            packs: Arc::clone(&packs),
+        };
+        let consumer = self
+            .journal
+            .subscribe(uplink.queue(), "test", 1)
+            .unwrap()
+            .remove(0);
+        let local = tokio::task::LocalSet::new();
+        let worker: JoinHandle<()> =
+            local.spawn_local(Worker::new(shared.clone(), consumer, Box::new(processor)).run(1 << 20));
+        let lives = local
+            .run_until(async {
+                tokio::select! {
+                    done = worker => { done.unwrap(); true }
+                    Ok(()) = dies => false,
+                }
+            })
+            .await;
+        if lives {
+            shared.note_durable(self.store.checkpoint().await.unwrap());
+        }
+        // Before anything of the process is dropped: a process that dies tidies nothing up.
+        self.notes = self.notes.after_death();
+        let packs = packs.lock().clone();
+        (lives, packs)
+    }
+
+    fn kept(&self) -> Vec<SetAsideRecord> {
+        self.shelf.0.lock().clone()
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_killed_twice_alone_is_set_aside_whole_and_the_others_are_stored() {
+    let deadly = record(2);
+    let mut site = Site::holding(&[
+        (FIRST, vec![record(1), deadly.clone(), record(3)]),
+        (SECOND, vec![record(4)]),
+    ]);
+    assert_eq!(site.live(&[2]).await, (false, vec![vec![1, 2, 3]]));
+    // Which of them it was is found by taking them one by one, and made sure of by trying once more.
+    assert_eq!(site.live(&[2]).await, (false, vec![vec![1], vec![2]]));
+    assert!(site.kept().is_empty());
+    assert_eq!(site.live(&[2]).await, (false, vec![vec![2]]));
+    assert!(site.kept().is_empty(), "not before it is proven");
+    assert_eq!(site.live(&[2]).await, (true, vec![vec![3], vec![4]]));
+
+    let kept = site.kept();
+    let [one] = &kept[..] else { panic!("{kept:?}") };
+    assert_eq!(one.bytes, deadly);
+    let info = &one.info;
+    assert_eq!((&*info.queue_name, info.partition, info.offset), ("0", 0, 1));
+    assert_eq!((info.reason, info.deaths), (SetAsideReason::KilledProcess, 2));
+    assert_eq!((info.received_time, info.size), (2, deadly.len() as i64));
+    assert_eq!(site.store.rows(FIRST), [1, 3]);
+    assert_eq!(site.store.rows(SECOND), [4]);
+    assert_eq!(site.store.position(FIRST), Some(Offset(3)));
+    // Nothing is suspected any more.
+    assert_eq!(site.notes.left.suspects, Suspects::default());
+    assert!(site.notes.left.hands.is_empty());
+}
+
+#[tokio::test]
+async fn a_record_that_was_alone_from_the_beginning_is_set_aside_at_the_third_start() {
+    let mut site = Site::holding(&[(FIRST, vec![record(2)])]);
+    for _ in 0..2 {
+        assert_eq!(site.live(&[2]).await, (false, vec![vec![2]]));
+        assert!(site.kept().is_empty());
+    }
+    assert_eq!(site.live(&[2]).await, (true, Vec::new()));
+    assert_eq!(site.kept().len(), 1);
+    assert_eq!(site.store.position(FIRST), Some(Offset(1)));
+}
+
+#[tokio::test]
+async fn a_process_that_was_killed_by_somebody_sets_nothing_aside() {
+    let mut site = Site::holding(&[(FIRST, vec![record(1), record(2), record(3)])]);
+    // Killed in the midst of a pack, then with a record alone in hand, and then no more.
+    assert!(!site.live(&[1]).await.0);
+    assert_eq!(site.live(&[3]).await, (false, vec![vec![1], vec![2], vec![3]]));
+    assert_eq!(site.live(&[]).await, (true, vec![vec![3]]));
+    assert!(site.kept().is_empty());
+    assert_eq!(site.store.rows(FIRST), [1, 2, 3]);
+    assert_eq!(site.notes.left.suspects, Suspects::default());
+}
+
+#[tokio::test]
+async fn what_is_put_back_comes_again_and_is_set_aside_again_where_it_still_kills() {
+    let mut site = Site::holding(&[(FIRST, vec![record(2)])]);
+    while !site.live(&[2]).await.0 {}
+    let id = site.kept()[0].info.id;
+    let set_aside = SetAside::new(
+        site.shelf.clone(),
+        Arc::new(uplink(&site.journal)),
+        Arc::new(StandingClock(AtomicI64::new(0))),
+        &Options::default(),
+    );
+    assert!(set_aside.replay(None, id).await.unwrap());
+    assert!(!set_aside.replay(None, id).await.unwrap(), "once");
+    assert!(site.kept().is_empty());
+    let mut deaths = 0;
+    while !site.live(&[2]).await.0 {
+        deaths += 1;
+    }
+    assert_eq!((deaths, site.kept().len()), (2, 1));
+    let again = site.kept()[0].info.id;
+    assert_ne!(again, id, "another position is another record");
+
+    assert!(set_aside.replay(None, again).await.unwrap());
+    assert!(site.live(&[]).await.0, "the fault is gone");
+    let stored = [FIRST, SECOND].map(|partition| site.store.rows(partition));
+    assert_eq!(stored.concat(), [2]);
+}
+
+#[tokio::test]
+async fn a_pack_costs_one_note_and_one_to_take_it_back() {
+    let mut site = Site::holding(&[(FIRST, (1..=50).map(record).collect())]);
+    let notes = site.notes.clone();
+    assert!(site.live(&[]).await.0);
+    assert_eq!(*notes.written.lock(), 2);
+}
+
+#[tokio::test]
+async fn what_kills_while_it_is_loaded_is_left_out_until_it_is_another_version() {
+    let load = |version| LoadInHand {
+        tenant: TenantId::new(),
+        id: uuid::Uuid::from_u128(7),
+        version,
+    };
+    let deadly = load(1);
+    let mut notes = Arc::new(Notes::default());
+    for _ in 0..2 {
+        let in_hand = InHand::start(notes.clone());
+        let note = in_hand
+            .begin_load(deadly)
+            .await
+            .map_err(|why| panic!("{why}"))
+            .unwrap();
+        notes = notes.after_death();
+        drop(note);
+    }
+    let in_hand = InHand::start(notes.clone());
+    let why = in_hand.begin_load(deadly).await.err().unwrap();
+    assert!(why.contains("died 2 times"), "{why}");
+    let other = LoadInHand {
+        id: uuid::Uuid::from_u128(8),
+        ..deadly
+    };
+    in_hand.begin_load(other).await.ok().unwrap().done();
+    let saved_anew = LoadInHand { version: 2, ..deadly };
+    in_hand.begin_load(saved_anew).await.ok().unwrap().done();
+    assert!(notes.after_death().left.hands.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_in_hand_when_the_program_was_told_to_stop_is_not_suspected() {
+    let load = LoadInHand {
+        tenant: TenantId::new(),
+        id: uuid::Uuid::from_u128(7),
+        version: 1,
+    };
+    let notes = Arc::new(Notes::default());
+    let in_hand = InHand::start(notes.clone());
+    let _hangs = in_hand.note_start(load);
+    assert_eq!(notes.after_death().left.hands.len(), 1);
+    in_hand.end();
+    let _late = in_hand.note_start(load);
+    assert!(notes.after_death().left.hands.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_set_aside_is_not_tried_again_where_another_death_takes_the_position_back() {
+    let mut site = Site::holding(&[(FIRST, vec![record(1), record(2), record(3)])]);
+    for _ in 0..3 {
+        assert!(!site.live(&[2]).await.0);
+    }
+    // It dies of something else before what it has stored is durable.
+    assert_eq!(site.live(&[2, 3]).await, (false, vec![vec![3]]));
+    assert_eq!(site.kept().len(), 1);
+    site.store.rewind(FIRST, Offset(0)).await.unwrap();
+    assert_eq!(site.live(&[2]).await, (true, vec![vec![1], vec![3]]));
+    assert_eq!(site.kept().len(), 1, "the same is kept once");
+}
+
+/// Notes on a disk that is full.
+struct FullDisk;
+
+impl HandNotes for FullDisk {
+    fn left_behind(&self) -> LeftBehind {
+        LeftBehind::default()
+    }
+
+    fn save(&self, _: &Suspects) -> StoreResult<()> {
+        Err(StoreError::new(StoreErrorKind::DiskFull, "as the test wants it"))
+    }
+
+    fn begin(&self) -> StoreResult<()> {
+        panic!("nothing may be lost that was not saved")
+    }
+
+    fn note(&self, _: usize, _: Option<Hand>) -> StoreResult<()> {
+        panic!("noted among what is left of another process")
+    }
+}
+
+#[tokio::test]
+async fn where_nothing_can_be_noted_it_goes_on_without() {
+    let in_hand = InHand::start(Arc::new(FullDisk));
+    let load = LoadInHand {
+        tenant: TenantId::new(),
+        id: uuid::Uuid::from_u128(7),
+        version: 1,
+    };
+    in_hand.begin_load(load).await.ok().unwrap().done();
+    in_hand.end();
+}

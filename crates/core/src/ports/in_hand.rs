@@ -1,0 +1,29 @@
+//! Notes of what the process works on, for the process after it.
+
+use super::StoreResult;
+use crate::in_hand::{Hand, Suspects};
+
+/// What was there at the start.
+#[derive(Debug, Clone, Default)]
+pub struct LeftBehind {
+    /// What the process before had in hand when it died; nothing where it ended by itself, or where `suspects` counts it
+    /// already.
+    pub hands: Vec<Hand>,
+    /// What was suspected until then.
+    pub suspects: Suspects,
+}
+
+/// Notes that outlive the process. They need not outlive the machine.
+pub trait HandNotes: Send + Sync {
+    /// What was there when it was opened.
+    fn left_behind(&self) -> LeftBehind;
+
+    /// Keeps what is suspected from now on, what was left behind counted in, all or nothing of it.
+    fn save(&self, suspects: &Suspects) -> StoreResult<()>;
+
+    /// Begins the notes of this process: what was left behind is gone. To be called once, after it was saved as suspected.
+    fn begin(&self) -> StoreResult<()>;
+
+    /// Notes what a slot has in hand, in the place of what it had. It costs one call of the system and waits for no disk.
+    fn note(&self, slot: usize, hand: Option<Hand>) -> StoreResult<()>;
+}

@@ -1,0 +1,199 @@
+//! Records that are taken out of their queue and kept, until somebody has them replayed or deletes them.
+
+use std::sync::Arc;
+
+use ::metrics::{Unit, counter, describe_counter};
+use bytes::Bytes;
+use fieldline_model::entity::{SetAsideInfo, SetAsideReason};
+use fieldline_model::record::Record;
+use fieldline_model::{SetAsideId, TenantId, fnv};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+use tracing::{error, info, warn};
+use uuid::Uuid;
+
+use crate::clock::SharedClock;
+use crate::options::ByteSize;
+use crate::ports::{
+    Offset, Partition, RecordQueue, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore, StoreError,
+    StoreErrorKind, StoreResult,
+};
+
+const KEPT: &str = "fieldline_set_aside_records_total";
+const DROPPED: &str = "fieldline_set_aside_dropped_records_total";
+const REPLAYED: &str = "fieldline_set_aside_replayed_records_total";
+
+/// Settings of records that are set aside.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Options {
+    /// How much is kept of one tenant; beyond it, its oldest records go. Each counts 512 bytes more than it has.
+    pub tenant_bytes: ByteSize,
+    /// How much is kept of all tenants; beyond it, the oldest records of the tenant that has the most go.
+    pub total_bytes: ByteSize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            tenant_bytes: ByteSize::mib(64),
+            total_bytes: ByteSize::mib(512),
+        }
+    }
+}
+
+/// Where a record was.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The stored name of its queue.
+    pub queue: &'a str,
+    /// Its partition.
+    pub partition: Partition,
+    /// Its position.
+    pub offset: Offset,
+}
+
+/// Sets records aside, and puts them back.
+pub struct SetAside {
+    store: Arc<dyn SetAsideStore>,
+    queue: Arc<dyn RecordQueue>,
+    clock: SharedClock,
+    room: SetAsideRoom,
+    /// The database's driver wants its own runtime.
+    runtime: Handle,
+    /// Two who replay the same record at once would replay it twice.
+    replaying: Mutex<()>,
+}
+
+impl SetAside {
+    /// Keeps records in a store. To be called on the runtime of its driver.
+    pub fn new(
+        store: Arc<dyn SetAsideStore>,
+        queue: Arc<dyn RecordQueue>,
+        clock: SharedClock,
+        options: &Options,
+    ) -> Arc<Self> {
+        describe_counter!(KEPT, Unit::Count, "Records that were set aside, by the reason");
+        describe_counter!(
+            DROPPED,
+            Unit::Count,
+            "Records that were set aside and dropped for want of room"
+        );
+        describe_counter!(
+            REPLAYED,
+            Unit::Count,
+            "Records that were set aside and put back into their queue"
+        );
+        Arc::new(Self {
+            store,
+            queue,
+            clock,
+            room: SetAsideRoom {
+                of_tenant: options.tenant_bytes.0,
+                in_total: options.total_bytes.0,
+            },
+            runtime: Handle::current(),
+            replaying: Mutex::default(),
+        })
+    }
+
+    /// Keeps a record for a reason; durable when it returns, and once however often it is called for the same record. What
+    /// is no record, or of a tenant that does not exist, is given up.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn keep(
+        &self,
+        place: Place<'_>,
+        bytes: Bytes,
+        reason: SetAsideReason,
+        (deaths, details): (u32, String),
+    ) -> StoreResult<()> {
+        let Ok(record) = Record::decode(&bytes) else {
+            error!(queue = place.queue, partition = %place.partition, offset = place.offset.0, "gave up a record that cannot be decoded");
+            return Ok(());
+        };
+        let info = SetAsideInfo {
+            id: id_of(place, &bytes),
+            created_time: self.clock.now_ms(),
+            tenant_id: record.subject.tenant,
+            entity_id: record.subject.entity,
+            queue_name: place.queue.to_owned(),
+            partition: place.partition.index,
+            offset: i64::try_from(place.offset.0).unwrap_or(i64::MAX),
+            received_time: record.received_ms,
+            reason,
+            details,
+            deaths,
+            size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
+        };
+        let record = SetAsideRecord { info, bytes };
+        let (store, room) = (self.store.clone(), self.room);
+        let keeping = self.runtime.spawn(async move {
+            let kept = store.keep(&record, room).await;
+            (record.info, kept)
+        });
+        let (info, kept) = keeping.await.map_err(|error| {
+            StoreError::new(StoreErrorKind::Unavailable, "A record could not be set aside").caused_by(error)
+        })?;
+        match kept {
+            Ok(kept) => {
+                tell(&info, kept);
+                Ok(())
+            }
+            Err(error) if error.kind() == StoreErrorKind::NotFound => {
+                warn!(tenant = %info.tenant_id, entity = %info.entity_id, "gave up a record of a tenant that is no more");
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The store of what is kept.
+    pub fn store(&self) -> &Arc<dyn SetAsideStore> {
+        &self.store
+    }
+
+    /// Puts a record back into its queue, behind what is there, and keeps it no longer. Returns whether the tenant (any,
+    /// where none is given) had it. A crash in between leaves it in both places.
+    ///
+    /// # Errors
+    /// The queue or the store failed.
+    pub async fn replay(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<bool> {
+        let _one = self.replaying.lock().await;
+        let Some(record) = self.store.get(tenant, id).await? else {
+            return Ok(false);
+        };
+        let info = &record.info;
+        self.queue
+            .put_back(&info.queue_name, info.subject(), &record.bytes)
+            .await?;
+        self.store.delete(tenant, id).await?;
+        counter!(REPLAYED).increment(1);
+        info!(tenant = %info.tenant_id, entity = %info.entity_id, queue = info.queue_name, "a record that was set aside is replayed");
+        Ok(true)
+    }
+}
+
+/// The same for the same record, and for nothing else.
+fn id_of(place: Place<'_>, bytes: &[u8]) -> SetAsideId {
+    let begin = fnv::hash(place.offset.0, place.queue.bytes());
+    let of_place = begin ^ u64::from(place.partition.index).rotate_left(48);
+    let of_bytes = fnv::hash(place.offset.0.rotate_left(7), bytes.iter().copied());
+    let mixed = Uuid::from_u64_pair(of_place, of_bytes);
+    SetAsideId(uuid::Builder::from_custom_bytes(mixed.into_bytes()).into_uuid())
+}
+
+fn tell(info: &SetAsideInfo, kept: SetAsideKept) {
+    if kept.dropped > 0 {
+        counter!(DROPPED).increment(kept.dropped);
+        warn!(tenant = %info.tenant_id, dropped = kept.dropped, "dropped the oldest records that were set aside, there is no more room");
+    }
+    if !kept.is_new {
+        return;
+    }
+    counter!(KEPT, "reason" => info.reason.name()).increment(1);
+    error!(tenant = %info.tenant_id, entity = %info.entity_id, queue = info.queue_name, partition = info.partition, offset = info.offset, reason = info.reason.name(), deaths = info.deaths, id = %info.id.0, "set a record aside");
+}

@@ -1,0 +1,369 @@
+//! The slow lanes: where messages of tenants go that would hold up those of others in a queue that tenants share.
+//!
+//! A worker of a shared queue *diverts* a message: it appends it to a further queue of the journal, always the same
+//! partition for the same tenant, and is done with it once that is durable. While a tenant counts as slow, its messages go
+//! there without being tried, which keeps their order. A tenant is slow for a while after something of it was late or failed,
+//! and as long as its lane holds something of it.
+
+use std::collections::hash_map;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use fieldline_core::ingest::Uplink;
+use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::ports::{Append, AppendError, Offset, Partition};
+use fieldline_model::record::RecordBatch;
+use fieldline_model::{EntityId, Subject, TenantId};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::QueueHandle;
+
+/// Name of the lanes' queue. No queue that people make may be called so.
+pub const LANE_QUEUE: &str = "~slow";
+/// For how long a tenant is slow for the first time; each time that follows soon is twice as long as the one before.
+const FIRST_SLOWNESS: Duration = Duration::from_secs(10);
+const LONGEST_SLOWNESS: Duration = Duration::from_secs(600);
+/// How often a tenant is told at most that messages were given up.
+const TELL_EVERY: Duration = Duration::from_secs(10);
+/// What a message takes in memory beside its bytes.
+pub(crate) const MESSAGE_BYTES: u64 = 256;
+/// All lanes together hold so many times what they hold of one tenant; beyond it a tenant may have this fraction.
+const ALL_TENANTS: u64 = 8;
+
+/// Settings of the lanes, part of the rule engine's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LaneOptions {
+    /// How many lanes there are, each with a thread; 0 for none: then a slow tenant holds up the queues it shares. The lanes
+    /// that a journal has already stay, whatever is set.
+    pub count: u16,
+    /// How long a message may wait in a queue that tenants share before it is diverted, if others are there.
+    pub patience: Span,
+    /// Bytes of one tenant that its lane holds, with 256 for each message; all lanes together hold 8 times as many. Beyond it
+    /// the tenant's messages are given up.
+    pub backlog: ByteSize,
+    /// How long a message may take in a lane before it counts as late.
+    pub timeout: Span,
+    /// How long a message is tried again in a lane where its queue tries for ever.
+    pub retry_time: Span,
+}
+
+impl LaneOptions {
+    /// Bytes that all lanes together hold at most, for the tenants of which there is much.
+    pub const fn total_backlog(&self) -> u64 {
+        self.backlog.0.saturating_mul(ALL_TENANTS)
+    }
+}
+
+impl Default for LaneOptions {
+    fn default() -> Self {
+        Self {
+            count: 8,
+            patience: Span::millis(250),
+            backlog: ByteSize::mib(32),
+            timeout: Span::secs(60),
+            retry_time: Span::secs(3600),
+        }
+    }
+}
+
+/// What the lanes have done for, and to, a tenant since the program started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LaneCounts {
+    /// Messages that went to its lane.
+    pub diverted: u64,
+    /// Messages that were given up: too many waited, or they were tried for too long.
+    pub given_up: u64,
+    /// Time that its messages have taken on threads of shared queues, as far as it was measured.
+    pub inline: Duration,
+}
+
+/// How it stands with a tenant.
+#[derive(Debug, Default)]
+struct TenantLane {
+    messages: u64,
+    bytes: u64,
+    slow_until: Option<Instant>,
+    /// How often in a row it was slow anew.
+    times: u32,
+    /// When it was last found slow.
+    marked: Option<Instant>,
+    counts: LaneCounts,
+    /// When it was last told that messages were given up.
+    told: Option<Instant>,
+}
+
+impl TenantLane {
+    fn is_slow(&self, now: Instant) -> bool {
+        self.messages > 0 || self.slow_until.is_some_and(|until| now < until)
+    }
+}
+
+#[derive(Default)]
+struct Book {
+    tenants: FxHashMap<TenantId, TenantLane>,
+    bytes: u64,
+}
+
+/// What workers of shared queues and of lanes know of each other.
+pub struct Lanes {
+    /// The settings.
+    pub options: LaneOptions,
+    /// Where messages go, and where each lane ended when it was opened.
+    uplink: OnceLock<(Uplink, Vec<Offset>)>,
+    book: Mutex<Book>,
+    /// Tenants that are slow, or were when somebody last looked.
+    slow: AtomicUsize,
+    queues: RwLock<FxHashMap<Arc<str>, Weak<QueueHandle>>>,
+}
+
+impl Lanes {
+    /// Lanes that take nothing yet.
+    pub fn new(options: &LaneOptions) -> Arc<Self> {
+        Arc::new(Self {
+            options: options.clone(),
+            uplink: OnceLock::new(),
+            book: Mutex::default(),
+            slow: AtomicUsize::new(0),
+            queues: RwLock::default(),
+        })
+    }
+
+    /// Lets messages be diverted from here on.
+    pub fn open(&self, uplink: Uplink, ends: Vec<Offset>) {
+        // Whoever opens them twice opens the same queue.
+        let _ = self.uplink.set((uplink, ends));
+    }
+
+    /// Whether a record was in its lane before the lanes were opened, and so counted by nobody.
+    pub fn is_from_before(&self, partition: Partition, offset: Offset) -> bool {
+        match self.uplink.get() {
+            Some((_, ends)) => ends
+                .get(usize::from(partition.index))
+                .is_some_and(|end| offset < *end),
+            None => true,
+        }
+    }
+
+    /// Whether messages can be diverted.
+    pub fn are_open(&self) -> bool {
+        self.uplink.get().is_some()
+    }
+
+    /// Notes a queue that tenants share: by its strategies, what came from it is tried again.
+    pub fn know_queue(&self, queue: &Arc<QueueHandle>) {
+        self.queues
+            .write()
+            .insert(queue.name.clone(), Arc::downgrade(queue));
+    }
+
+    /// A shared queue, if it is still there.
+    pub fn queue(&self, name: &str) -> Option<Arc<QueueHandle>> {
+        self.queues.read().get(name)?.upgrade()
+    }
+
+    /// Whether any tenant may be slow: one look, for those who ask for each message.
+    pub fn has_slow(&self) -> bool {
+        self.slow.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a tenant's messages go to its lane.
+    pub fn is_slow(&self, tenant: TenantId) -> bool {
+        if !self.has_slow() {
+            return false;
+        }
+        let mut book = self.book.lock();
+        let Some(lane) = book.tenants.get_mut(&tenant) else {
+            return false;
+        };
+        let is_slow = lane.is_slow(Instant::now());
+        if !is_slow && lane.slow_until.is_some() {
+            lane.slow_until = None;
+            self.slow.fetch_sub(1, Ordering::Relaxed);
+        }
+        is_slow
+    }
+
+    /// A tenant is slow from here on for a while.
+    pub fn mark(&self, tenant: TenantId) {
+        let now = Instant::now();
+        let mut book = self.book.lock();
+        let lane = book.tenants.entry(tenant).or_default();
+        match lane.slow_until {
+            Some(until) if now < until => return,
+            Some(_) => {}
+            None => {
+                self.slow.fetch_add(1, Ordering::Relaxed);
+                metrics::counter!("fieldline_rules_slow_tenants_total").increment(1);
+            }
+        }
+        if lane
+            .marked
+            .is_none_or(|at| now.duration_since(at) > 2 * LONGEST_SLOWNESS)
+        {
+            lane.times = 0;
+        }
+        lane.marked = Some(now);
+        let time = FIRST_SLOWNESS.saturating_mul(1 << lane.times.min(16));
+        lane.times += 1;
+        lane.slow_until = Some(now + time.min(LONGEST_SLOWNESS));
+    }
+
+    /// Room for a message of so many bytes; returns whether there is some.
+    #[must_use]
+    pub fn admit(&self, tenant: TenantId, bytes: u64) -> bool {
+        let bytes = bytes + MESSAGE_BYTES;
+        let most = self.options.backlog.0;
+        let mut book = self.book.lock();
+        let is_full = book.bytes + bytes > self.options.total_backlog();
+        let lane = book.tenants.entry(tenant).or_default();
+        let limit = if is_full { most / ALL_TENANTS } else { most };
+        if lane.bytes + bytes > limit {
+            return false;
+        }
+        self.add(&mut book, tenant, bytes);
+        true
+    }
+
+    fn add(&self, book: &mut Book, tenant: TenantId, bytes: u64) {
+        book.bytes += bytes;
+        let lane = book.tenants.entry(tenant).or_default();
+        lane.messages += 1;
+        lane.bytes += bytes;
+        if lane.slow_until.is_none() {
+            // It counts as slow until somebody sees that it is not.
+            lane.slow_until = Some(Instant::now());
+            self.slow.fetch_add(1, Ordering::Relaxed);
+        }
+        metrics::gauge!("fieldline_rules_lane_messages").increment(1.0);
+    }
+
+    /// Notes a message that a lane held when the program started.
+    pub fn found(&self, tenant: TenantId, bytes: u64) {
+        self.add(&mut self.book.lock(), tenant, bytes + MESSAGE_BYTES);
+    }
+
+    /// A message has left its lane, or never came there.
+    pub fn left(&self, tenant: TenantId, bytes: u64) {
+        let bytes = bytes + MESSAGE_BYTES;
+        let mut book = self.book.lock();
+        book.bytes = book.bytes.saturating_sub(bytes);
+        if let Some(lane) = book.tenants.get_mut(&tenant) {
+            lane.messages = lane.messages.saturating_sub(1);
+            lane.bytes = lane.bytes.saturating_sub(bytes);
+            metrics::gauge!("fieldline_rules_lane_messages").decrement(1.0);
+        }
+    }
+
+    /// How many messages of a tenant its lane holds, or is about to.
+    pub fn messages(&self, tenant: TenantId) -> u64 {
+        let book = self.book.lock();
+        book.tenants.get(&tenant).map_or(0, |lane| lane.messages)
+    }
+
+    /// Appends messages of a tenant to its lane, waiting for as long as `patience` while the journal catches up; the result
+    /// resolves when they are durable.
+    ///
+    /// # Errors
+    /// The journal does not take them.
+    pub async fn append(
+        &self,
+        tenant: TenantId,
+        records: &RecordBatch,
+        patience: Duration,
+    ) -> Result<Append, AppendError> {
+        let Some((uplink, _)) = self.uplink.get() else {
+            return Err(AppendError::Closed);
+        };
+        // All of a tenant goes to the same lane.
+        let subject = Subject {
+            tenant,
+            entity: EntityId::from(tenant),
+        };
+        uplink
+            .divert(tokio::time::Instant::now() + patience, subject, records)
+            .await
+    }
+
+    /// Counts what became of messages of a tenant, and what they took.
+    pub fn note(&self, tenant: TenantId, change: impl FnOnce(&mut LaneCounts)) {
+        let mut book = self.book.lock();
+        change(&mut book.tenants.entry(tenant).or_default().counts);
+    }
+
+    /// Counts a message that was given up; returns how many there were where the tenant is to be told, which is not each time.
+    pub fn note_given_up(&self, tenant: TenantId) -> Option<u64> {
+        let now = Instant::now();
+        let mut book = self.book.lock();
+        let lane = book.tenants.entry(tenant).or_default();
+        lane.counts.given_up += 1;
+        let is_due = lane.told.is_none_or(|told| now - told >= TELL_EVERY);
+        if is_due {
+            lane.told = Some(now);
+        }
+        is_due.then_some(lane.counts.given_up)
+    }
+
+    /// What was counted of tenants since the program started.
+    pub fn counts(&self) -> Vec<(TenantId, LaneCounts)> {
+        let book = self.book.lock();
+        let counts = book.tenants.iter().map(|(tenant, lane)| (*tenant, lane.counts));
+        counts.collect()
+    }
+
+    /// Forgets a tenant that is no more, unless its lane holds something.
+    pub fn forget(&self, tenant: TenantId) {
+        if let hash_map::Entry::Occupied(lane) = self.book.lock().tenants.entry(tenant)
+            && lane.get().messages == 0
+            && lane.remove().slow_until.is_some()
+        {
+            self.slow.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_is_slow_while_its_lane_holds_something_and_no_longer() {
+        let lanes = Lanes::new(&LaneOptions::default());
+        let [tenant, other] = [TenantId::new(), TenantId::new()];
+        assert!(!lanes.has_slow());
+        assert!(lanes.admit(tenant, 10));
+        assert!(lanes.is_slow(tenant) && !lanes.is_slow(other));
+        lanes.left(tenant, 10);
+        assert!(!lanes.is_slow(tenant) && !lanes.has_slow());
+        lanes.mark(tenant);
+        lanes.mark(tenant);
+        assert!(lanes.is_slow(tenant) && !lanes.is_slow(other));
+        lanes.forget(tenant);
+        assert!(!lanes.has_slow());
+    }
+
+    #[test]
+    fn a_lane_takes_as_much_of_a_tenant_as_it_may_and_leaves_room_for_others() {
+        let options = LaneOptions {
+            backlog: ByteSize(8 * (MESSAGE_BYTES + 44)),
+            ..LaneOptions::default()
+        };
+        let lanes = Lanes::new(&options);
+        let greedy = TenantId::new();
+        let takes = |tenant| (0..20).take_while(|_| lanes.admit(tenant, 44)).count();
+        assert_eq!(takes(greedy), 8);
+        lanes.left(greedy, 44);
+        assert!(lanes.admit(greedy, 44));
+        assert!(!lanes.admit(greedy, 44));
+        for _ in 1..ALL_TENANTS {
+            assert_eq!(takes(TenantId::new()), 8);
+        }
+        // All lanes are full: whoever has nothing there may still have a little.
+        assert_eq!(takes(TenantId::new()), 1);
+        assert!(!lanes.admit(greedy, 44));
+    }
+}

@@ -1,0 +1,313 @@
+//! Scripts of all tenants on threads of their own, apart from those that move partitions.
+//!
+//! Each thread has a [`Host`]. The next call is that of the tenant that has used the least time; a tenant never has all
+//! threads, and those whose calls take long leave one to the others. Calls about one originator run one after the other, in
+//! their order. What waits is bounded, and what waits or runs can be ended: by whoever made the call, when the chain of its
+//! node is replaced, when its pack's time is up, and when the program stops. A call that cannot be stopped at its limit,
+//! because it is inside a function of the engine, is abandoned: another thread takes the place of its own.
+
+mod threads;
+mod turns;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use fieldline_model::{EntityId, TenantId};
+use fieldline_script::{Host, Limits};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use self::threads::{MAX_ABANDONED, Shared};
+use self::turns::{Bounds, Job};
+pub use self::work::Refusal;
+use self::work::{Call, Work};
+use crate::engine::Options;
+use crate::script_ledger::ScriptLedger;
+
+/// How long a call may go on after its time limit before it is abandoned.
+const GRACE: Duration = Duration::from_secs(2);
+/// Fewest threads: a tenant is to have one and leave one.
+const FEWEST_THREADS: usize = 2;
+
+impl Options {
+    fn threads(&self) -> usize {
+        let processors =
+            || std::thread::available_parallelism().map_or(FEWEST_THREADS, |count| count.get() + 1);
+        match self.script_threads {
+            0 => processors(),
+            count => count.into(),
+        }
+        .max(FEWEST_THREADS)
+    }
+
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        limits.javascript.time = self.script_time_limit.0.max(Duration::from_millis(1));
+        limits.javascript.memory = self.script_memory.as_usize();
+        limits.tbel.time = limits.tbel.time.min(limits.javascript.time);
+        limits
+    }
+
+    /// Bytes that all scripts together may take at a time, those of abandoned threads included.
+    pub fn script_bytes(&self) -> u64 {
+        let limits = self.limits();
+        let of_thread = limits.javascript.memory + limits.tbel.memory;
+        ((self.threads() + MAX_ABANDONED) * of_thread) as u64
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            threads: self.threads(),
+            waiting: self.script_waiting,
+            waiting_bytes: self.script_waiting_bytes.as_usize(),
+            all_waiting: self.script_waiting_total,
+            all_waiting_bytes: self.script_waiting_total_bytes.as_usize(),
+            tests: self.script_tests.max(1),
+            tests_waiting: self.script_tests_waiting,
+        }
+    }
+}
+
+/// What calls belong to that are ended together, such as a round of a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope(u64);
+
+static NEXT_SCOPE: AtomicU64 = AtomicU64::new(1);
+
+impl Scope {
+    /// Of calls that are ended one by one.
+    pub const NONE: Self = Self(0);
+
+    /// One that nothing belongs to yet.
+    pub fn fresh() -> Self {
+        Self(NEXT_SCOPE.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Whose call it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The rule node or calculated field.
+    pub owner: EntityId,
+    /// Its calls about this one run in their order; the nil id where there is no order.
+    pub turn: Uuid,
+    /// What it is ended with.
+    pub scope: Scope,
+}
+
+impl Caller {
+    /// A node or field whose calls have no order and no scope.
+    pub const fn of(tenant: TenantId, owner: EntityId) -> Self {
+        Self {
+            tenant,
+            owner,
+            turn: Uuid::nil(),
+            scope: Scope::NONE,
+        }
+    }
+}
+
+/// Told when something is switched off: whose it is, and for how long.
+pub type SwitchedOff = Box<dyn Fn(TenantId, EntityId, Duration) + Send + Sync>;
+
+/// See the module.
+pub struct ScriptPool(Arc<Shared>);
+
+impl ScriptPool {
+    /// Starts the threads. They end when the pool is stopped or dropped.
+    pub fn start(options: &Options, ledger: Arc<ScriptLedger>, switched_off: SwitchedOff) -> Arc<Self> {
+        Self::with_limits(options, options.limits(), GRACE, ledger, switched_off)
+    }
+
+    fn with_limits(
+        options: &Options,
+        limits: Limits,
+        grace: Duration,
+        ledger: Arc<ScriptLedger>,
+        switched_off: SwitchedOff,
+    ) -> Arc<Self> {
+        let shared = Shared::start(options.bounds(), limits, grace, ledger, switched_off);
+        Arc::new(Self(shared))
+    }
+
+    /// A pool of two threads.
+    #[cfg(test)]
+    pub(crate) fn small(switched_off: SwitchedOff) -> Arc<Self> {
+        let options = Options {
+            script_threads: 2,
+            ..Options::default()
+        };
+        Self::start(&options, Arc::default(), switched_off)
+    }
+
+    /// What tenants have used.
+    pub fn ledger(&self) -> &Arc<ScriptLedger> {
+        &self.0.ledger
+    }
+
+    /// Limits of each call.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// Has a call made of an input of so many bytes. `deliver` is told on the pool's thread, or at once where it is refused;
+    /// never once the pool has stopped.
+    pub fn submit<I: Send + 'static, R: Send + 'static>(
+        &self,
+        caller: Caller,
+        bytes: usize,
+        input: I,
+        made: impl FnOnce(&mut Host, I) -> R + Send + 'static,
+        deliver: impl FnOnce(Result<R, (Refusal, Option<I>)>) + Send + 'static,
+    ) {
+        let work = Arc::new(Call::new(input, made, deliver));
+        self.0.submit(self.job(caller, bytes, false, work));
+    }
+
+    /// Has a call made, and waits for it. It is ended when the future is dropped.
+    ///
+    /// # Errors
+    /// The call was refused, or ended from outside.
+    pub async fn call<R: Send + 'static>(
+        &self,
+        caller: Caller,
+        bytes: usize,
+        made: impl FnOnce(&mut Host) -> R + Send + 'static,
+    ) -> Result<R, Refusal> {
+        self.wait(caller, bytes, false, made).await
+    }
+
+    /// Tries a script out for somebody: as [`Self::call`], but only few of a tenant at a time.
+    ///
+    /// # Errors
+    /// The call was refused, or ended from outside.
+    pub async fn test<R: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        bytes: usize,
+        made: impl FnOnce(&mut Host) -> R + Send + 'static,
+    ) -> Result<R, Refusal> {
+        self.wait(Caller::of(tenant, tenant.into()), bytes, true, made)
+            .await
+    }
+
+    async fn wait<R: Send + 'static>(
+        &self,
+        caller: Caller,
+        bytes: usize,
+        is_test: bool,
+        made: impl FnOnce(&mut Host) -> R + Send + 'static,
+    ) -> Result<R, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        let deliver = move |result: Result<R, (Refusal, Option<()>)>| {
+            // Whoever asked may be gone.
+            let _ = answer.send(result.map_err(|(refusal, _)| refusal));
+        };
+        let work = Arc::new(Call::new((), move |host: &mut Host, ()| made(host), deliver));
+        let job = self.job(caller, bytes, is_test, work);
+        let waits = Waits {
+            shared: self.0.clone(),
+            tenant: job.tenant,
+            job: job.id,
+            answered,
+            is_done: false,
+        };
+        self.0.submit(job);
+        waits.await
+    }
+
+    fn job(&self, caller: Caller, bytes: usize, is_test: bool, work: Arc<dyn Work>) -> Job {
+        let id = self.0.next_id();
+        Job {
+            id,
+            tenant: caller.tenant,
+            owner: caller.owner,
+            turn: if caller.turn.is_nil() {
+                Uuid::from_u128(id.into())
+            } else {
+                caller.turn
+            },
+            scope: caller.scope.0,
+            bytes,
+            is_test,
+            since: Instant::now(),
+            work,
+        }
+    }
+
+    /// Ends what waits or runs for a node or field that is no longer in force, and lets it run again where it was switched
+    /// off.
+    pub fn end_owner(&self, tenant: TenantId, owner: EntityId) {
+        self.0.switch_on(owner);
+        let is_meant = |job: &Job| job.owner == owner && !job.is_test;
+        self.0
+            .end(Some(tenant), is_meant, "what it belongs to was changed");
+    }
+
+    /// Ends what waits or runs of a scope: of one tenant, or of all.
+    pub fn end_scope(&self, scope: Scope, tenant: Option<TenantId>) {
+        if scope != Scope::NONE {
+            self.0.end(
+                tenant,
+                |job| job.scope == scope.0,
+                "the time of its messages is up",
+            );
+        }
+    }
+
+    /// Ends everything. What waits or runs has no result any more, not even an error: it is not the fault of its messages.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+
+    /// Whether it was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.0.is_stopped()
+    }
+}
+
+impl Drop for ScriptPool {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Waits for a call, and ends it when dropped.
+struct Waits<R> {
+    shared: Arc<Shared>,
+    tenant: TenantId,
+    job: u64,
+    answered: oneshot::Receiver<Result<R, Refusal>>,
+    is_done: bool,
+}
+
+impl<R> Future for Waits<R> {
+    type Output = Result<R, Refusal>;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        std::pin::Pin::new(&mut self.answered)
+            .poll(context)
+            .map(|answered| {
+                self.is_done = true;
+                answered.unwrap_or(Err(Refusal::Stopped))
+            })
+    }
+}
+
+impl<R> Drop for Waits<R> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let job = self.job;
+            self.shared
+                .end(Some(self.tenant), |it| it.id == job, "nobody waits for it");
+        }
+    }
+}

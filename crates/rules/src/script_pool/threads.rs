@@ -1,0 +1,366 @@
+//! The threads of the pool, and the one that watches them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fieldline_model::{EntityId, TenantId};
+use fieldline_script::{Host, Interrupt, Limits};
+use parking_lot::{Condvar, Mutex};
+use rustc_hash::FxHashMap;
+use rustix::thread::Pid;
+use tracing::{error, warn};
+
+use super::SwitchedOff;
+use super::turns::{Bounds, Job, Turns};
+use super::work::Refusal;
+use crate::script_ledger::ScriptLedger;
+
+/// Threads that may be abandoned at the same time. Further calls that do not stop keep the thread they have.
+pub(super) const MAX_ABANDONED: usize = 4;
+/// How often the threads are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The least a thread can be preferred.
+const LAST: i32 = 19;
+
+/// A thread, and what it is at.
+struct Slot {
+    interrupt: Interrupt,
+    thread: Pid,
+    now: Option<(Job, Instant)>,
+    /// Whether nobody waits for what it is at any longer, though it keeps its place.
+    is_hopeless: bool,
+}
+
+struct State {
+    turns: Turns,
+    slots: HashMap<u64, Slot>,
+    /// Abandoned calls that have not returned, by their threads.
+    abandoned: FxHashMap<u64, (TenantId, EntityId)>,
+    /// What does not run because a call of it was abandoned, until it has returned and the time is over.
+    off: FxHashMap<EntityId, Option<Instant>>,
+    sleeping: usize,
+    next_slot: u64,
+}
+
+/// What pool and threads share.
+pub(super) struct Shared {
+    state: Mutex<State>,
+    wakes: Condvar,
+    /// Wakes the watching thread when the pool stops.
+    ends: Condvar,
+    is_stopped: AtomicBool,
+    ids: AtomicU64,
+    pub(super) limits: Limits,
+    grace: Duration,
+    pub(super) ledger: Arc<ScriptLedger>,
+    switched_off: SwitchedOff,
+}
+
+impl Shared {
+    pub(super) fn start(
+        bounds: Bounds,
+        limits: Limits,
+        grace: Duration,
+        ledger: Arc<ScriptLedger>,
+        switched_off: SwitchedOff,
+    ) -> Arc<Self> {
+        let shared = Arc::new(Self {
+            state: Mutex::new(State {
+                turns: Turns::new(bounds),
+                slots: HashMap::new(),
+                abandoned: FxHashMap::default(),
+                off: FxHashMap::default(),
+                sleeping: 0,
+                next_slot: 0,
+            }),
+            wakes: Condvar::new(),
+            ends: Condvar::new(),
+            is_stopped: AtomicBool::new(false),
+            ids: AtomicU64::new(1),
+            limits,
+            grace,
+            ledger,
+            switched_off,
+        });
+        for _ in 0..bounds.threads {
+            shared.spawn();
+        }
+        let watching = shared.clone();
+        let thread = std::thread::Builder::new().name("scripts-watch".to_owned());
+        if let Err(error) = thread.spawn(move || watching.watch()) {
+            error!(%error, "cannot start the thread that watches scripts");
+        }
+        shared
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    fn spawn(self: &Arc<Self>) {
+        let number = {
+            let mut state = self.state.lock();
+            state.next_slot += 1;
+            state.next_slot
+        };
+        let shared = self.clone();
+        let thread = std::thread::Builder::new().name(format!("script-{number}"));
+        if let Err(error) = thread.spawn(move || shared.work(number)) {
+            error!(%error, "cannot start a thread for scripts");
+        }
+    }
+
+    /// Takes a call, or says at once that it is refused.
+    pub(super) fn submit(&self, job: Job) {
+        let (tenant, owner) = (job.tenant, job.owner);
+        let refused = {
+            let mut state = self.state.lock();
+            if self.is_stopped() {
+                return;
+            }
+            let pushed = if !job.is_test && state.is_off(owner) {
+                Err(Box::new((job, Refusal::SwitchedOff)))
+            } else {
+                state.turns.push(job)
+            };
+            if pushed.is_ok() && state.sleeping > 0 {
+                self.wakes.notify_one();
+            }
+            pushed
+        };
+        if let Err(refused) = refused {
+            let (job, refusal) = *refused;
+            self.ledger.refused(tenant, owner);
+            job.work.refuse(refusal);
+        }
+    }
+
+    fn work(self: Arc<Self>, number: u64) {
+        let mut host = Host::new(self.limits.clone());
+        let slot = Slot {
+            interrupt: host.interrupt(),
+            thread: rustix::thread::gettid(),
+            now: None,
+            is_hopeless: false,
+        };
+        self.state.lock().slots.insert(number, slot);
+        while let Some(job) = self.next(number) {
+            let (tenant, owner, id) = (job.tenant, job.owner, job.id);
+            let (bytes, waited) = (job.bytes, job.since.elapsed());
+            host.allow(Some(self.limits.javascript.time));
+            let begun = Instant::now();
+            job.work.run(&mut host, &|| self.is_stopped());
+            let used = begun.elapsed();
+            drop(job);
+            self.ledger.called(tenant, owner, used, waited, bytes);
+            if host.take_overruns() > 0 {
+                self.ledger.overrun(tenant, owner);
+            }
+            if let Some(time) = host.take_blocked() {
+                (self.switched_off)(tenant, owner, time);
+            }
+            if !self.finished(number, id, used) {
+                return;
+            }
+        }
+    }
+
+    /// The next call of a thread; `None` where it is to end.
+    fn next(&self, number: u64) -> Option<Job> {
+        let mut state = self.state.lock();
+        loop {
+            if self.is_stopped() {
+                return None;
+            }
+            let now = Instant::now();
+            if let Some(job) = state.turns.pick(now) {
+                let slot = state.slots.get_mut(&number)?;
+                // Nothing that was meant for an earlier call ends this one.
+                slot.interrupt.clear();
+                slot.now = Some((job.handle(), now));
+                return Some(job);
+            }
+            state.sleeping += 1;
+            self.wakes.wait(&mut state);
+            state.sleeping -= 1;
+        }
+    }
+
+    /// A thread has ended its call. Returns false where it was abandoned meanwhile.
+    fn finished(&self, number: u64, job: u64, used: Duration) -> bool {
+        let mut state = self.state.lock();
+        let now = Instant::now();
+        if let Some((tenant, owner)) = state.abandoned.remove(&number) {
+            state.returned(tenant, owner, now + self.limits.blocked_for, now);
+            return false;
+        }
+        let Some(slot) = state.slots.get_mut(&number) else {
+            return false;
+        };
+        let done = slot.now.take();
+        if std::mem::take(&mut slot.is_hopeless)
+            && let Some((job, _)) = done
+        {
+            state.returned(job.tenant, job.owner, now + self.limits.blocked_for, now);
+            return true;
+        }
+        state.turns.finish(job, used, now);
+        if state.sleeping > 0 && state.turns.sizes().0 > 0 {
+            // Its tenant may have been the only one that waits, and could not have more threads.
+            self.wakes.notify_one();
+        }
+        true
+    }
+
+    /// Lets what belongs to somebody run again.
+    pub(super) fn switch_on(&self, owner: EntityId) {
+        let mut state = self.state.lock();
+        if state.off.get(&owner).is_some_and(Option::is_some) {
+            state.off.remove(&owner);
+        }
+    }
+
+    /// Ends calls that wait or run.
+    pub(super) fn end(&self, tenant: Option<TenantId>, is_meant: impl Fn(&Job) -> bool, why: &'static str) {
+        let removed = {
+            let mut state = self.state.lock();
+            for slot in state.slots.values() {
+                let is_its = |job: &Job| tenant.is_none_or(|tenant| job.tenant == tenant) && is_meant(job);
+                if slot.now.as_ref().is_some_and(|(job, _)| is_its(job)) {
+                    slot.interrupt.set();
+                }
+            }
+            state.turns.remove(tenant, is_meant)
+        };
+        for job in removed {
+            job.work.refuse(Refusal::Ended(why));
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        let dropped = {
+            let mut state = self.state.lock();
+            self.is_stopped.store(true, Ordering::Release);
+            for slot in state.slots.values() {
+                slot.interrupt.set();
+            }
+            state.turns.remove(None, |_| true)
+        };
+        self.wakes.notify_all();
+        self.ends.notify_all();
+        drop(dropped);
+    }
+
+    /// Looks after calls that do not end at their limits, as long as the pool works.
+    fn watch(self: Arc<Self>) {
+        loop {
+            let late = {
+                let mut state = self.state.lock();
+                if self.is_stopped() {
+                    return;
+                }
+                self.ends.wait_for(&mut state, LOOK_EVERY);
+                if self.is_stopped() {
+                    return;
+                }
+                self.look(&mut state)
+            };
+            for (number, job, replaces) in late {
+                self.give_up(number, job, replaces);
+            }
+            self.ledger.show();
+        }
+    }
+
+    /// Threads whose calls are over their time, those calls, and whether each thread is to be replaced.
+    fn look(&self, state: &mut State) -> Vec<(u64, u64, bool)> {
+        let now = Instant::now();
+        state.turns.prune(now);
+        state.off.retain(|_, until| until.is_none_or(|until| now < until));
+        let (waiting, running) = state.turns.sizes();
+        metrics::gauge!("fieldline_script_calls_waiting").set(waiting as f64);
+        metrics::gauge!("fieldline_script_calls_running").set(running as f64);
+        metrics::gauge!("fieldline_script_threads_abandoned").set(state.abandoned.len() as f64);
+        if waiting > 0 && state.sleeping > 0 {
+            // Slow tenants are no longer slow by and by, which wakes nobody.
+            self.wakes.notify_all();
+        }
+        let patience = self.limits.javascript.time.max(self.limits.tbel.time) + self.grace;
+        let mut room = MAX_ABANDONED.saturating_sub(state.abandoned.len());
+        let late = state.slots.iter().filter_map(|(number, slot)| {
+            let (job, since) = slot.now.as_ref().filter(|_| !slot.is_hopeless)?;
+            (now.saturating_duration_since(*since) > patience).then_some((*number, job.id))
+        });
+        late.map(|(number, job)| {
+            let replaces = room > 0;
+            room = room.saturating_sub(1);
+            (number, job, replaces)
+        })
+        .collect()
+    }
+
+    /// Waits no longer for the call of a thread.
+    fn give_up(self: &Arc<Self>, number: u64, late: u64, replaces: bool) {
+        let (job, waited, thread) = {
+            let mut state = self.state.lock();
+            let Some(slot) = state.slots.get_mut(&number) else {
+                return;
+            };
+            let Some((job, _)) = slot.now.as_ref().filter(|(job, _)| job.id == late) else {
+                // It has ended just now.
+                return;
+            };
+            let (job, thread) = (job.handle(), slot.thread);
+            slot.is_hopeless = true;
+            slot.interrupt.set();
+            if !job.is_test {
+                state.off.insert(job.owner, None);
+            }
+            let waited = state.turns.lose(job.id, Instant::now());
+            if replaces {
+                state.slots.remove(&number);
+                state.abandoned.insert(number, (job.tenant, job.owner));
+            }
+            (job, waited, thread)
+        };
+        let (tenant, owner) = (job.tenant, job.owner);
+        warn!(%tenant, %owner, replaced = replaces, "a script cannot be stopped, its thread is abandoned");
+        metrics::counter!("fieldline_script_calls_abandoned_total").increment(1);
+        self.ledger.overrun(tenant, owner);
+        (self.switched_off)(tenant, owner, self.limits.blocked_for);
+        // It goes on for as long as it likes, but not at the cost of others.
+        if let Err(error) = rustix::process::setpriority_process(Some(thread), LAST) {
+            warn!(%error, "cannot lower the priority of an abandoned thread");
+        }
+        if replaces {
+            self.spawn();
+        }
+        job.work.refuse(Refusal::Abandoned);
+        for job in waited {
+            self.ledger.refused(job.tenant, job.owner);
+            job.work.refuse(Refusal::Lost);
+        }
+    }
+}
+
+impl State {
+    fn is_off(&self, owner: EntityId) -> bool {
+        self.off
+            .get(&owner)
+            .is_some_and(|until| until.is_none_or(|until| Instant::now() < until))
+    }
+
+    /// A call that was given up has returned after all.
+    fn returned(&mut self, tenant: TenantId, owner: EntityId, off_until: Instant, now: Instant) {
+        if let Some(until) = self.off.get_mut(&owner) {
+            *until = Some(off_until);
+        }
+        self.turns.found(tenant, now);
+    }
+}

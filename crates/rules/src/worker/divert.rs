@@ -1,0 +1,498 @@
+//! Messages that leave a shared queue for the lane of their tenant, so that nobody waits for them.
+
+use std::time::{Duration, Instant};
+
+use fieldline_core::ingest::Delivered;
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::Append;
+use fieldline_model::message::Message;
+use fieldline_model::record::diverted::Diverted;
+use fieldline_model::record::{Record, RecordBatch, RecordBody, message, rows, split};
+use fieldline_model::{Subject, TenantId};
+use tracing::warn;
+
+use super::Worker;
+use super::build::message_id;
+use super::rounds::MAX_SUSPENDED;
+use super::waits::TOO_MANY_WAIT;
+use super::walk::{DETACHED, Place, Ticket};
+use crate::engine::Role;
+use crate::fields::FIELD_MESSAGE;
+use crate::lanes::Lanes;
+use crate::message::Msg;
+use crate::node::{Label, NodeError, Step, Waiting};
+use crate::strategy::{Outcome, Strategy};
+
+/// Messages of one tenant that wait at the same time in a worker that tenants share.
+pub(super) const TENANT_SUSPENDED: usize = MAX_SUSPENDED / 4;
+/// Bytes that are appended to a lane together.
+const BATCH_BYTES: usize = 256 << 10;
+/// For how long the messages of a tenant that is alone hold a position: nobody knows who waits behind them.
+const LONGEST_HOLD: Duration = Duration::from_secs(10);
+/// How old the first record of a delivery is where a worker is behind, milliseconds.
+const BEHIND_MS: i64 = 200;
+/// How often something that has to stay is tried again while others wait.
+const MAX_TRIES: u32 = 3;
+static LANE_GATE: LogGate = LogGate::new(2);
+
+/// What leaves the queue of one tenant together.
+struct Batch {
+    tenant: TenantId,
+    records: RecordBatch,
+    entries: Vec<(u32, u64)>,
+}
+
+impl Worker {
+    /// The lanes, where its queue is shared. They are opened a moment after the queue is.
+    pub(super) fn shared_lanes(&self) -> Option<&Lanes> {
+        match &self.queue.role {
+            Role::Shared(lanes) => Some(lanes),
+            _ => None,
+        }
+    }
+
+    /// The same once they are open.
+    pub(super) fn lanes(&self) -> Option<&Lanes> {
+        self.shared_lanes().filter(|lanes| lanes.are_open())
+    }
+
+    /// Whether a message of the pack may leave it, as far as is known without its record.
+    pub(super) fn may_leave(&self, ticket: Ticket) -> bool {
+        self.lanes().is_some()
+            && !self.refuses_to_leave
+            && ticket.pack != DETACHED
+            && self.pack.is_current(ticket)
+            && self.pack.may_leave(ticket.entry)
+    }
+
+    /// Whether a message leaves the pack before it is tried, because its tenant is slow or takes more than its share.
+    pub(super) fn leaves_at_once(
+        &mut self,
+        index: u32,
+        tenant: TenantId,
+        delivered: Option<&Delivered<'_>>,
+    ) -> bool {
+        let Some(lanes) = self.shared_lanes() else {
+            return false;
+        };
+        let patience = lanes.options.patience.0;
+        if self.shares.begins(tenant, patience) {
+            self.judge(tenant, delivered);
+        }
+        let Some(lanes) = self.lanes() else {
+            return false;
+        };
+        if self.suspended.len() >= TENANT_SUSPENDED
+            && self.suspended.of(tenant) >= TENANT_SUSPENDED
+            && !self.shares.is_alone()
+        {
+            lanes.mark(tenant);
+        }
+        lanes.is_slow(tenant) && !self.refuses_to_leave && self.can_leave(index, delivered)
+    }
+
+    /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
+    fn judge(&mut self, tenant: TenantId, delivered: Option<&Delivered<'_>>) {
+        let Some(delivered) = delivered else { return };
+        let now = self.now_ms();
+        let is_behind = delivered
+            .readable
+            .first()
+            .is_some_and(|(_, record)| now.saturating_sub(record.received_ms) > BEHIND_MS);
+        if !is_behind {
+            return;
+        }
+        let others = delivered.readable.iter().map(|(_, record)| record.subject.tenant);
+        if let Some(other) = others.into_iter().find(|other| *other != tenant) {
+            self.shares.sees(other);
+        }
+        if !self.shares.is_alone() {
+            self.mark(tenant);
+        }
+    }
+
+    pub(super) fn mark(&self, tenant: TenantId) {
+        if let Some(lanes) = self.shared_lanes() {
+            lanes.mark(tenant);
+        }
+    }
+
+    /// Whether the record of a message can be read again elsewhere. What belongs to this partition stays: a message that has
+    /// come home, and what fields are told.
+    fn can_leave(&self, index: u32, delivered: Option<&Delivered<'_>>) -> bool {
+        let Some(record) = self.record_of(index, delivered) else {
+            return false;
+        };
+        let RecordBody::Message(bytes) = record.body else {
+            return true;
+        };
+        message::decode(record.subject.entity, record.received_ms, bytes).is_ok_and(|message| match &message
+            .from
+        {
+            Some((_, label)) => !label.is_empty(),
+            None => message.msg_type.name() != FIELD_MESSAGE,
+        })
+    }
+
+    /// Notes a message that belongs to this partition, and where it has come home to.
+    pub(super) fn note_what_stays(&mut self, index: u32, message: &Message) {
+        match &message.from {
+            Some((node, label)) if label.is_empty() => self.pack.stays(index, Some(*node)),
+            None if message.msg_type.name() == FIELD_MESSAGE => self.pack.stays(index, None),
+            _ => {}
+        }
+    }
+
+    fn record_of<'a>(&self, index: u32, delivered: Option<&'a Delivered<'_>>) -> Option<&'a Record<'a>> {
+        let origin = self.pack.entries.get(index as usize)?.origin;
+        Some(&delivered?.readable.get(origin.record as usize)?.1)
+    }
+
+    /// A message leaves the pack, with all that it waits for; what it has done so far, it does again.
+    pub(super) fn leave_pack(&mut self, index: u32) {
+        self.suspended.cut_one((self.pack.number_of(index), index));
+        self.pack.leave(index);
+    }
+
+    /// Ends a message that cannot go on where it is: it leaves the pack where it may, else it has failed.
+    pub(super) fn drop_walk(&mut self, ticket: Ticket, tenant: TenantId, error: &str) {
+        self.mark(tenant);
+        self.is_cut = true;
+        if self.may_leave(ticket) {
+            self.leave_pack(ticket.entry);
+        } else if self.pack.is_current(ticket) {
+            self.abort(ticket, error);
+        } else {
+            let entity = tenant.into();
+            self.give_up(Subject { tenant, entity }, error);
+        }
+    }
+
+    /// Lets go of the messages that have waited for long: they leave the pack, or go on without it. What is not to be done
+    /// twice lightly stays until the time of the pack is up.
+    pub(super) fn lose_patience(&mut self, strategy: &Strategy) {
+        let Some(patience) = self.lanes().map(|lanes| lanes.options.patience.0) else {
+            return;
+        };
+        let Some(before) = Instant::now().checked_sub(patience) else {
+            return;
+        };
+        let pack = &self.pack;
+        let overdue = self
+            .suspended
+            .overdue(before, |ticket| pack.is_under_way(*ticket));
+        if self.shares.is_alone() {
+            return;
+        }
+        for late in overdue {
+            self.mark(late.tenant);
+            if late.calls {
+                continue;
+            }
+            // What fields have taken in comes to its end by itself: done again, it would be told to them twice.
+            let goes_on = strategy.keeps_late() && (late.fields || !self.may_leave(late.ticket));
+            if goes_on {
+                self.pack.let_go(late.ticket.entry);
+            } else if self.may_leave(late.ticket) {
+                self.leave_pack(late.ticket.entry);
+            }
+        }
+    }
+
+    /// Makes room where more wait than may: whoever has most of them waiting gives way.
+    pub(super) fn relieve(&mut self) {
+        let Some(tenant) = self.suspended.most() else {
+            return;
+        };
+        warn!(%tenant, queue = %self.queue.name, "too many messages wait, those of one tenant give way");
+        self.mark(tenant);
+        for ticket in self.suspended.tickets_of(tenant) {
+            if !self.pack.is_under_way(ticket) {
+                continue;
+            }
+            if self.may_leave(ticket) {
+                self.leave_pack(ticket.entry);
+            } else if self.pack.is_current(ticket) {
+                self.abort(ticket, TOO_MANY_WAIT);
+            }
+        }
+        // What is left has been acknowledged already, or goes on in the background.
+        let before = self.suspended.of(tenant);
+        self.suspended.cut(|_, of| of == tenant);
+        let entity = tenant.into();
+        for _ in self.suspended.of(tenant)..before {
+            self.give_up(Subject { tenant, entity }, TOO_MANY_WAIT);
+        }
+    }
+
+    /// Lets messages leave that are to be tried again: that happens in the lane. Returns those that are left, and how long
+    /// they wait.
+    pub(super) async fn divert_retries(
+        &mut self,
+        again: Vec<u32>,
+        pause: Duration,
+        (held, tries): (Duration, u32),
+        delivered: Option<&Delivered<'_>>,
+    ) -> (Vec<u32>, Duration) {
+        let may_stay = self.shares.is_alone() && held < LONGEST_HOLD;
+        if self.lanes().is_none() || may_stay {
+            return (again, pause);
+        }
+        let mut stays = false;
+        for index in &again {
+            let Some(subject) = self.subject_of(*index, delivered) else {
+                continue;
+            };
+            if !self.pack.is_unsuccessful(*index) {
+                continue;
+            }
+            self.mark(subject.tenant);
+            if !self.refuses_to_leave && self.can_leave(*index, delivered) {
+                self.leave_pack(*index);
+            } else if tries >= MAX_TRIES {
+                self.give_up(
+                    subject,
+                    "it has failed again and again where it cannot leave its queue",
+                );
+                self.pack.give_up_one(*index);
+            } else {
+                stays = true;
+            }
+        }
+        self.flush_leaving(delivered).await;
+        // What has succeeded is not done again because another one's message has failed.
+        let is_left =
+            |index: &u32| self.pack.outcome(*index) != Outcome::Done && !self.pack.is_given_up(*index);
+        let left = again.into_iter().filter(is_left).collect();
+        (left, if stays { pause } else { Duration::ZERO })
+    }
+
+    /// Appends what has left the pack to its lanes, and waits until it is durable. What the journal does not take comes back
+    /// into the pack, which is then left by nothing more.
+    pub(super) async fn flush_leaving(&mut self, delivered: Option<&Delivered<'_>>) {
+        if self.pack.leaving.is_empty() {
+            return;
+        }
+        let Role::Shared(lanes) = self.queue.role.clone() else {
+            return;
+        };
+        self.shares.rest();
+        let patience = self.queue.strategy.read().timeout;
+        let mut batches = Vec::new();
+        let mut appends: Vec<(Batch, Option<Append>)> = Vec::new();
+        for index in std::mem::take(&mut self.pack.leaving) {
+            self.encode_leaving(index, delivered, &lanes, &mut batches);
+            let full = batches
+                .iter()
+                .position(|batch: &Batch| batch.records.as_bytes().len() >= BATCH_BYTES);
+            if let Some(full) = full {
+                let batch = batches.swap_remove(full);
+                let append = append(&lanes, &batch, patience).await;
+                appends.push((batch, append));
+            }
+        }
+        for batch in batches {
+            let append = append(&lanes, &batch, patience).await;
+            appends.push((batch, append));
+        }
+        for (batch, append) in appends {
+            let is_durable = match append {
+                Some(append) => append.await.is_ok(),
+                None => false,
+            };
+            let messages = batch.entries.len() as u64;
+            if is_durable {
+                lanes.note(batch.tenant, |counts| counts.diverted += messages);
+                metrics::counter!("fieldline_rules_diverted_total").increment(messages);
+                continue;
+            }
+            self.refuses_to_leave = true;
+            for (index, bytes) in batch.entries {
+                lanes.left(batch.tenant, bytes);
+                self.pack.come_back(index);
+            }
+        }
+    }
+
+    fn encode_leaving(
+        &mut self,
+        index: u32,
+        delivered: Option<&Delivered<'_>>,
+        lanes: &Lanes,
+        batches: &mut Vec<Batch>,
+    ) {
+        let Some(diverted) = self.diverted(index, delivered) else {
+            self.pack.come_back(index);
+            self.refuses_to_leave = true;
+            return;
+        };
+        let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
+        if !lanes.admit(subject.tenant, bytes) {
+            self.give_up(subject, "too many messages of the tenant wait in its slow lane");
+            self.pack.give_up_one(index);
+            return;
+        }
+        let at = batches.iter().position(|batch| batch.tenant == subject.tenant);
+        let at = at.unwrap_or_else(|| {
+            batches.push(Batch {
+                tenant: subject.tenant,
+                records: RecordBatch::new(),
+                entries: Vec::new(),
+            });
+            batches.len() - 1
+        });
+        if let Some(batch) = batches.get_mut(at) {
+            batch.records.diverted(&diverted);
+            batch.entries.push((index, bytes));
+        }
+    }
+
+    /// A message of the pack as it goes to a lane.
+    fn diverted<'a>(&'a self, index: u32, delivered: Option<&'a Delivered<'_>>) -> Option<Diverted<'a>> {
+        let origin = self.pack.entries.get(index as usize)?.origin;
+        let delivered = delivered?;
+        let (offset, record) = delivered.readable.get(origin.record as usize)?;
+        let body = match record.body {
+            RecordBody::Telemetry {
+                ttl_seconds,
+                rows: packed,
+            } => {
+                let from = packed.get(origin.row as usize..)?;
+                let first = rows(from).next()?.ok()?;
+                RecordBody::Telemetry {
+                    ttl_seconds,
+                    rows: from.get(..16 + first.values.len())?,
+                }
+            }
+            body => body,
+        };
+        Some(Diverted {
+            id: message_id(delivered.records.partition, *offset, origin.row),
+            queue: &self.queue.name,
+            record: Record { body, ..*record },
+        })
+    }
+
+    /// Whether a message has come home to this node, and goes on in its tenant's lane from there.
+    pub(super) fn goes_on_in_lane(&self, ticket: Ticket, place: &Place, msg: &Msg) -> bool {
+        let node = place.node().map(|node| node.id);
+        ticket.pack != DETACHED
+            && node.is_some()
+            && self.lanes().is_some_and(|lanes| lanes.is_slow(msg.tenant))
+            && self.pack.is_current(ticket)
+            && self.pack.home_of(ticket.entry) == node
+    }
+
+    /// Sends a message that leaves a node to its tenant's lane, where it goes on.
+    pub(super) fn send_to_lane(&self, msg: &Msg, place: &Place, label: &Label) -> Waiting {
+        let mut message = msg.to_message();
+        message.rule_chain = Some(place.chain.id);
+        message.from = place.node().map(|node| (node.id, label.0.to_string()));
+        let (tenant, queue) = (msg.tenant, self.queue.clone());
+        let subject = msg.subject();
+        Box::pin(async move {
+            let failed =
+                |message, error: &str| Step::Fail(Msg::of(tenant, message), NodeError::new(error.to_owned()));
+            let Role::Shared(lanes) = &queue.role else {
+                return Step::Done;
+            };
+            let mut inner = RecordBatch::new();
+            inner.message(tenant, &message);
+            let record = split(inner.as_bytes()).next().and_then(Result::ok);
+            let Some(Ok(record)) = record.map(Record::decode) else {
+                return failed(message, "the message cannot be written");
+            };
+            let diverted = Diverted {
+                id: message.id,
+                queue: &queue.name,
+                record: Record { subject, ..record },
+            };
+            let bytes = diverted.body_len() as u64;
+            let mut records = RecordBatch::new();
+            if !records.diverted(&diverted) || !lanes.admit(tenant, bytes) {
+                return failed(message, "too many messages of the tenant wait in its slow lane");
+            }
+            // Given back also where nobody waits for the append any more.
+            let mut room = LaneRoom {
+                lanes,
+                tenant,
+                bytes,
+                is_used: false,
+            };
+            let patience = queue.strategy.read().timeout;
+            let appending = match lanes.append(tenant, &records, patience).await {
+                Ok(appending) => appending,
+                Err(error) => return failed(message, &error.to_string()),
+            };
+            // From here on the lane gives it back.
+            room.is_used = true;
+            match appending.await {
+                Ok(()) => Step::Done,
+                Err(error) => {
+                    lanes.left(tenant, bytes);
+                    failed(message, &error.to_string())
+                }
+            }
+        })
+    }
+
+    /// The end of a message that is not tried any more although it was acknowledged: counted, and told to its tenant. All
+    /// that is given up for the sake of others comes here.
+    pub(super) fn give_up(&self, subject: Subject, reason: &str) {
+        let (Role::Shared(lanes) | Role::Lane(lanes)) = &self.queue.role else {
+            return;
+        };
+        metrics::counter!("fieldline_rules_given_up_total").increment(1);
+        let Some(count) = lanes.note_given_up(subject.tenant) else {
+            return;
+        };
+        let error = format!("A message was given up: {reason}; {count} so far");
+        warn!(tenant = %subject.tenant, entity = %subject.entity, reason, count, "gave messages of a tenant up");
+        self.common
+            .events
+            .error(subject.tenant, subject.entity, "slowLane", &error);
+    }
+
+    /// Tells the lanes how much time tenants took.
+    pub(super) fn note_inline(&mut self) {
+        self.shares.rest();
+        let measured = self.shares.take_measured();
+        if let Some(lanes) = self.shared_lanes() {
+            let ledger = self.common.services.scripts.ledger();
+            for (tenant, time) in measured {
+                lanes.note(tenant, |counts| counts.inline += time);
+                ledger.note_inline(tenant, time);
+            }
+        }
+    }
+}
+
+/// Room in the lanes for a message that is not there yet.
+struct LaneRoom<'a> {
+    lanes: &'a Lanes,
+    tenant: TenantId,
+    bytes: u64,
+    is_used: bool,
+}
+
+impl Drop for LaneRoom<'_> {
+    fn drop(&mut self) {
+        if !self.is_used {
+            self.lanes.left(self.tenant, self.bytes);
+        }
+    }
+}
+
+/// `None` where the journal does not take it.
+async fn append(lanes: &Lanes, batch: &Batch, patience: Duration) -> Option<Append> {
+    match lanes.append(batch.tenant, &batch.records, patience).await {
+        Ok(append) => Some(append),
+        Err(error) => {
+            if let Some(suppressed) = LANE_GATE.open() {
+                let tenant = batch.tenant;
+                warn!(%tenant, %error, suppressed, "cannot divert messages, they stay where they are");
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Calculated fields and alarm rules whose scripts are run elsewhere: while one is, what else is told to it waits in its
+//! order, and the worker goes on with the rest.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ports::StateKey;
+use fieldline_core::usage::{Feature, UsageKey};
+use fieldline_model::{Subject, TenantId};
+use fieldline_script::{Arg, Host, Script};
+use futures::FutureExt as _;
+use rustc_hash::FxHashMap;
+use tokio::sync::oneshot;
+
+use super::Worker;
+use super::alarms::AlarmCase;
+use super::suspended::{Ending, Kind};
+use super::waits::{Back, Resumed};
+use super::walk::{DETACHED, Move, Ticket};
+use crate::alarm_rules;
+use crate::calculated_fields::{EvalError, Field, Outcome, ScriptCalls, State};
+use crate::fields::{Entry, News};
+use crate::nodes::script::USED_UP;
+use crate::originators::Originator;
+use crate::script_pool::{Caller, Refusal, Scope};
+
+/// When a field whose scripts were refused is looked at again, milliseconds.
+const RETRY_MS: i64 = 60_000;
+/// News that may wait for the scripts of fields in a worker, and those of one tenant.
+const MAX_TOLD: usize = 16_384;
+const TENANT_TOLD: usize = 1024;
+
+/// News that wait until the script of a field has ended.
+struct Told {
+    ticket: Ticket,
+    entry: Arc<Entry>,
+    subject: Subject,
+    originator: Arc<Originator>,
+    news: News,
+}
+
+/// Fields of entities whose scripts run, with what waits for each.
+#[derive(Default)]
+pub(super) struct FieldCalls {
+    running: FxHashMap<StateKey, VecDeque<Told>>,
+    /// News that wait.
+    waiting: usize,
+    /// Those of each tenant.
+    tenants: FxHashMap<TenantId, usize>,
+}
+
+impl FieldCalls {
+    /// Whether a script of a field runs for an entity.
+    pub(super) fn is_running(&self, key: &StateKey) -> bool {
+        self.running.contains_key(key)
+    }
+
+    /// Whether no more news of a tenant may wait.
+    fn is_full(&self, tenant: TenantId) -> bool {
+        self.waiting >= MAX_TOLD
+            || self
+                .tenants
+                .get(&tenant)
+                .is_some_and(|waiting| *waiting >= TENANT_TOLD)
+    }
+
+    fn push(&mut self, key: &StateKey, told: Told) {
+        if let Some(waiting) = self.running.get_mut(key) {
+            waiting.push_back(told);
+            self.waiting += 1;
+            *self.tenants.entry(key.subject.tenant).or_default() += 1;
+        }
+    }
+
+    /// One of the news does not wait any longer.
+    fn settle(&mut self, tenant: TenantId) {
+        self.waiting = self.waiting.saturating_sub(1);
+        if let Some(waiting) = self.tenants.get_mut(&tenant) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                self.tenants.remove(&tenant);
+            }
+        }
+    }
+}
+
+/// A call of a field's scripts.
+#[derive(Clone)]
+pub(super) struct FieldCall {
+    pub(super) ticket: Ticket,
+    pub(super) key: StateKey,
+    pub(super) entry: Arc<Entry>,
+}
+
+/// What a field of values is evaluated with.
+pub(super) struct ValuesCase {
+    pub(super) field: Arc<Field>,
+    pub(super) state: State,
+    pub(super) originator: Arc<Originator>,
+    pub(super) news: News,
+}
+
+/// What is evaluated.
+pub(super) enum FieldCase {
+    Values(ValuesCase),
+    Alarms(AlarmCase),
+}
+
+/// What it has come to.
+enum Evaluated {
+    Values(ValuesCase, Result<Outcome, EvalError>),
+    Alarms(AlarmCase, alarm_rules::Outcome),
+}
+
+/// A call that has come back.
+pub(super) struct FieldBack {
+    call: FieldCall,
+    /// Calls of scripts that it has made.
+    calls: u64,
+    result: Result<Evaluated, Refusal>,
+}
+
+/// The scripts of a field, on the thread that runs them.
+pub(super) struct FieldScripts<'a> {
+    pub(super) host: &'a mut Host,
+    pub(super) may_call: bool,
+    pub(super) calls: u64,
+}
+
+impl FieldScripts<'_> {
+    pub(super) fn run(
+        &mut self,
+        script: &Script,
+        args: &[Arg<'_>],
+    ) -> Result<fieldline_script::Output, String> {
+        if !self.may_call {
+            return Err(USED_UP.to_owned());
+        }
+        self.calls += 1;
+        self.host.call(script, args).map_err(|error| error.to_string())
+    }
+}
+
+impl ScriptCalls for FieldScripts<'_> {
+    fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<serde_json::Value, String> {
+        Ok(self.run(script, args)?.to_value())
+    }
+}
+
+impl Worker {
+    /// Has a field evaluated where scripts run. In a replay it is waited for.
+    pub(super) async fn call_field(
+        &mut self,
+        call: FieldCall,
+        case: FieldCase,
+        store: &Applier,
+        moves: &mut Vec<Move>,
+    ) -> Result<(), Stopping> {
+        let tenant = call.key.subject.tenant;
+        let may_call = self.parts.meter.allows(tenant, Feature::Tbel);
+        let caller = Caller {
+            tenant,
+            owner: call.entry.id.into(),
+            turn: call.key.subject.entity.id,
+            scope: Scope::NONE,
+        };
+        let (now, bytes) = (self.now_ms(), case.bytes());
+        let work = move |host: &mut Host, case: FieldCase| {
+            let mut scripts = FieldScripts {
+                host,
+                may_call,
+                calls: 0,
+            };
+            let evaluated = evaluate(case, &mut scripts, now);
+            (scripts.calls, evaluated)
+        };
+        let back = |call, result: Result<(u64, Evaluated), (Refusal, Option<FieldCase>)>| match result {
+            Ok((calls, evaluated)) => FieldBack {
+                call,
+                calls,
+                result: Ok(evaluated),
+            },
+            Err((refusal, _)) => FieldBack {
+                call,
+                calls: 0,
+                result: Err(refusal),
+            },
+        };
+        let pool = self.common.services.scripts.clone();
+        if self.watch.is_some() {
+            let (answer, answered) = oneshot::channel();
+            pool.submit(caller, bytes, case, work, move |result| {
+                // Whoever asked may be gone.
+                let _ = answer.send(back(call, result));
+            });
+            return match answered.await {
+                Ok(back) => self.finish_field(back, store, moves).await,
+                Err(_) => Err(Stopping),
+            };
+        }
+        self.field_calls.running.entry(call.key.clone()).or_default();
+        self.begin(call.ticket);
+        let outbox = self.outbox.clone();
+        self.suspended.add((call.ticket, tenant), Kind::Field, |number| {
+            pool.submit(caller, bytes, case, work, move |result| {
+                let resumed = Resumed {
+                    ticket: call.ticket,
+                    number,
+                    back: Back::Field(Box::new(back(call, result))),
+                    place: None,
+                    tenant,
+                };
+                // The worker may be gone.
+                let _ = outbox.send(resumed);
+            });
+            Ending::Stays
+        });
+        Ok(())
+    }
+
+    /// Has news wait for the script of the field that runs.
+    pub(super) fn tell_later(
+        &mut self,
+        ticket: Ticket,
+        key: &StateKey,
+        entry: &Arc<Entry>,
+        originator: &Arc<Originator>,
+        news: &News,
+    ) {
+        let tenant = key.subject.tenant;
+        if self.field_calls.is_full(tenant) {
+            self.drop_walk(
+                ticket,
+                tenant,
+                "too many values wait for the scripts of the tenant's fields",
+            );
+            return;
+        }
+        let told = Told {
+            ticket,
+            entry: entry.clone(),
+            subject: key.subject,
+            originator: originator.clone(),
+            news: news.clone(),
+        };
+        self.field_calls.push(key, told);
+        self.suspended.note_waiter(ticket, tenant, Kind::Field);
+        self.begin(ticket);
+    }
+
+    /// Goes on with a field whose scripts have come back, and with the news that have waited for that.
+    pub(super) async fn field_back(&mut self, back: FieldBack, store: &Applier) -> Result<(), Stopping> {
+        let mut back = back;
+        back.call.ticket = self.or_detached(back.call.ticket);
+        let (ticket, key) = (back.call.ticket, back.call.key.clone());
+        let mut waiting = self.field_calls.running.remove(&key).unwrap_or_default();
+        let mut moves = Vec::new();
+        let done = self.finish_field(back, store, &mut moves);
+        let survived = AssertUnwindSafe(done).catch_unwind().await;
+        self.fields_done(ticket, survived, moves, store).await?;
+        while !self.field_calls.is_running(&key)
+            && let Some(told) = waiting.pop_front()
+        {
+            self.field_calls.settle(key.subject.tenant);
+            let mut moves = Vec::new();
+            let Told {
+                ticket,
+                entry,
+                subject,
+                originator,
+                news,
+            } = told;
+            let ticket = self.or_detached(ticket);
+            let done = self.tell_field(ticket, &entry, subject, &originator, &news, store, &mut moves);
+            let survived = AssertUnwindSafe(done).catch_unwind().await;
+            self.fields_done(ticket, survived, moves, store).await?;
+        }
+        if let Some(running) = self.field_calls.running.get_mut(&key) {
+            // Those that came meanwhile are newer.
+            let newer = std::mem::replace(running, waiting);
+            running.extend(newer);
+        }
+        Ok(())
+    }
+
+    /// The ticket of a message, or that of nobody's where the message does not wait for it any more: what a field has taken in
+    /// leads to what it leads to all the same.
+    fn or_detached(&self, ticket: Ticket) -> Ticket {
+        if ticket.pack == DETACHED || self.pack.is_current(ticket) {
+            return ticket;
+        }
+        Ticket {
+            pack: DETACHED,
+            ..ticket
+        }
+    }
+
+    /// Tells further fields of what has come of one, and ends its branch.
+    async fn fields_done(
+        &mut self,
+        ticket: Ticket,
+        survived: std::thread::Result<Result<(), Stopping>>,
+        mut moves: Vec<Move>,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
+        match survived {
+            Ok(done) => done?,
+            Err(_) => {
+                self.abort_panicked(ticket);
+                return Ok(());
+            }
+        }
+        // One for the news and one for the field itself.
+        self.begin(ticket);
+        moves.push(Move::Feed(Vec::new()));
+        self.walk_all(ticket, moves, store).await?;
+        self.end(ticket, None);
+        Ok(())
+    }
+
+    async fn finish_field(
+        &mut self,
+        back: FieldBack,
+        store: &Applier,
+        moves: &mut Vec<Move>,
+    ) -> Result<(), Stopping> {
+        let FieldBack { call, calls, result } = back;
+        let FieldCall { ticket, key, entry } = call;
+        let tenant = key.subject.tenant;
+        if calls > 0 {
+            self.parts.meter.add(tenant, UsageKey::TbelExecutions, calls);
+        }
+        self.know_fields(tenant, store).await?;
+        let fields = self.parts.feeding.of(tenant);
+        if fields.is_none_or(|fields| fields.get(entry.id).is_none()) {
+            // It has been deleted meanwhile.
+            return Ok(());
+        }
+        match result {
+            // The entity or the partition has gone meanwhile.
+            Ok(Evaluated::Values(..)) if self.parts.states.peek(&key).is_none() => Ok(()),
+            Ok(Evaluated::Values(case, evaluated)) => {
+                self.finish_values(ticket, &entry, key, case, evaluated, store, moves)
+                    .await
+            }
+            Ok(Evaluated::Alarms(case, outcome)) => {
+                self.finish_alarms(ticket, key, case, outcome, store, moves).await
+            }
+            Err(refusal) => {
+                metrics::counter!("fieldline_rules_field_errors_total").increment(1);
+                let error = refusal.to_string();
+                self.common
+                    .events
+                    .error(tenant, entry.id.into(), "script", &error);
+                // What waits for a time is not to be forgotten for that.
+                if self.watch.is_none()
+                    && let Some(value) = self.parts.states.get(&key)
+                {
+                    let again = self.now_ms() + RETRY_MS;
+                    self.parts.states.schedule(&key, Some(again), &value);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl FieldCase {
+    /// About as many bytes as its scripts are given.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Values(case) => case.field.encode(&case.state).len(),
+            Self::Alarms(case) => case.bytes(),
+        }
+    }
+}
+
+fn evaluate(case: FieldCase, scripts: &mut FieldScripts<'_>, now: i64) -> Evaluated {
+    match case {
+        FieldCase::Values(mut case) => {
+            let outcome = case.field.evaluate(&mut case.state, scripts, now);
+            Evaluated::Values(case, outcome)
+        }
+        FieldCase::Alarms(mut case) => {
+            let outcome = case.evaluate(scripts, now);
+            Evaluated::Alarms(case, outcome)
+        }
+    }
+}

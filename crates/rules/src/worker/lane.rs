@@ -1,0 +1,355 @@
+//! Working on a slow lane.
+//!
+//! What comes from the lane's queue is kept first, as states that are stored with the position: the queue is read however
+//! long its messages take. Then they begin, tenants in turn, each message by itself: none holds up another one. What is kept
+//! of a message goes with what it does:
+//!
+//! ```text
+//! value := retries u32 · first try i64 · received i64 · body of the diverted record
+//! ```
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use fieldline_core::ingest::{Applier, Delivered, Stopping};
+use fieldline_core::ports::{Partition, StateKey};
+use fieldline_model::Subject;
+use fieldline_model::record::RecordBody;
+use fieldline_model::record::diverted::{self, Diverted};
+use tracing::error;
+use uuid::Uuid;
+
+use super::Worker;
+use super::build::RecordSource;
+use super::lane_book::LaneItem;
+use super::pack::Origin;
+use super::rounds::SHORTEST_PAUSE;
+use super::walk::Ticket;
+use crate::engine::Role;
+use crate::lanes::Lanes;
+use crate::stats::LastFailure;
+use crate::strategy::{Outcome, Strategy};
+
+/// Who keeps what waits in a lane.
+const KEEPER: Uuid = Uuid::from_u128(0x1a9e_0000_0000_4000_8000_0000_0000_0001);
+const HEADER_BYTES: usize = 4 + 8 + 8;
+/// For how long messages begin before others that have waited go on.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// What is kept beside the record.
+#[derive(Clone, Copy)]
+struct Header {
+    retries: u32,
+    first_ms: i64,
+    received_ms: i64,
+}
+
+impl Header {
+    fn encode(self, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+        bytes.extend_from_slice(&self.retries.to_le_bytes());
+        bytes.extend_from_slice(&self.first_ms.to_le_bytes());
+        bytes.extend_from_slice(&self.received_ms.to_le_bytes());
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (retries, bytes) = bytes.split_first_chunk()?;
+        let (first, bytes) = bytes.split_first_chunk()?;
+        let (received, body) = bytes.split_first_chunk()?;
+        let header = Self {
+            retries: u32::from_le_bytes(*retries),
+            first_ms: i64::from_le_bytes(*first),
+            received_ms: i64::from_le_bytes(*received),
+        };
+        Some((header, body))
+    }
+}
+
+/// What is kept of a message.
+fn read(subject: Subject, value: &[u8]) -> Option<(Header, Diverted<'_>)> {
+    let (header, body) = Header::decode(value)?;
+    let diverted = diverted::decode(subject, header.received_ms, body).ok()?;
+    Some((header, diverted))
+}
+
+impl Worker {
+    fn lane_of(&self) -> Option<Arc<Lanes>> {
+        match &self.queue.role {
+            Role::Lane(lanes) => Some(lanes.clone()),
+            _ => None,
+        }
+    }
+
+    /// The queue that a message of a ticket belongs to: its own one, or that which it was diverted from.
+    pub(super) fn home_queue(&self, ticket: Ticket) -> Arc<str> {
+        let of_lane = self.lane.name(ticket.home).filter(|_| self.queue.role.is_lane());
+        of_lane.unwrap_or(&self.queue.name).clone()
+    }
+
+    /// Finds what the lane held when the program started.
+    pub(super) fn find_lane(&mut self, partition: Partition) {
+        let Some(lanes) = self.lane_of() else { return };
+        let mut keys = self.parts.states.keys_of(KEEPER, partition);
+        keys.sort_unstable_by_key(|key| key.number);
+        for key in keys {
+            let tenant = key.subject.tenant;
+            match self.lane_item(key.clone(), partition, &lanes) {
+                Some(item) => {
+                    lanes.found(tenant, item.bytes);
+                    self.lane.push(item);
+                }
+                None => {
+                    error!(entity = %key.subject.entity, "what a lane has kept cannot be read");
+                    self.parts.states.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Another worker goes on with a partition.
+    pub(super) fn leave_lane(&mut self, partition: Partition) {
+        let Some(lanes) = self.lane_of() else { return };
+        for item in self.lane.drop_partition(partition) {
+            lanes.left(item.key.subject.tenant, item.bytes);
+        }
+        self.suspended.cut(|ticket, _| ticket.partition == partition);
+    }
+
+    fn lane_item(&mut self, key: StateKey, partition: Partition, lanes: &Lanes) -> Option<LaneItem> {
+        let (header, diverted) = read(key.subject, self.parts.states.peek(&key)?)?;
+        let is_one_by_one = lanes
+            .queue(diverted.queue)
+            .is_some_and(|queue| queue.strategy.read().is_one_by_one());
+        Some(LaneItem {
+            partition,
+            kind: if is_one_by_one {
+                key.subject.tenant.into()
+            } else {
+                key.subject.entity
+            },
+            bytes: diverted.body_len() as u64,
+            home: self.lane.number_of(diverted.queue),
+            retries: header.retries,
+            first_ms: header.first_ms,
+            at: Instant::now(),
+            key,
+        })
+    }
+
+    /// Keeps what has come.
+    pub(super) fn fill_lane(&mut self, delivered: &Delivered<'_>) {
+        let Some(lanes) = self.lane_of() else { return };
+        let partition = delivered.records.partition;
+        for (offset, record) in delivered.readable {
+            let RecordBody::Diverted(body) = record.body else {
+                error!(%partition, position = offset.0, "a lane holds something that was not diverted");
+                continue;
+            };
+            let key = StateKey {
+                subject: record.subject,
+                keeper: KEEPER,
+                number: offset.0,
+            };
+            let header = Header {
+                retries: 0,
+                first_ms: 0,
+                received_ms: record.received_ms,
+            };
+            let value = header.encode(body);
+            self.parts.states.put(partition, key.clone(), None, &value);
+            if let Some(item) = self.lane_item(key, partition, &lanes) {
+                if lanes.is_from_before(partition, *offset) {
+                    lanes.found(record.subject.tenant, item.bytes);
+                }
+                self.lane.push(item);
+            }
+        }
+    }
+
+    /// When the lane has something to do.
+    pub(super) fn next_of_lane(&self) -> Option<Duration> {
+        let Role::Lane(lanes) = &self.queue.role else {
+            return None;
+        };
+        if !self.pack.ended.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let now = Instant::now();
+        let next = self.lane.next(lanes.options.timeout.0, now)?;
+        Some(next.saturating_duration_since(now))
+    }
+
+    /// Lets messages of the lane begin and end, for a while.
+    pub(super) async fn run_lane(&mut self, store: &Applier) -> Result<(), Stopping> {
+        let Some(lanes) = self.lane_of() else {
+            return Ok(());
+        };
+        self.pack.notes_ends = true;
+        self.check_open()?;
+        self.settle_lane(&lanes);
+        for slot in self.lane.late(lanes.options.timeout.0, Instant::now()) {
+            self.end_of_lane(slot, Outcome::Open, &lanes);
+        }
+        let began = Instant::now();
+        while began.elapsed() < SLICE
+            && let Some(slot) = self.lane.begin(Instant::now())
+        {
+            self.begin_of_lane(slot, &lanes, store).await?;
+            self.check_open()?;
+            self.settle_lane(&lanes);
+        }
+        self.shares.rest();
+        for (tenant, time) in self.shares.take_measured() {
+            self.lane.charge(tenant, time);
+        }
+        Ok(())
+    }
+
+    async fn begin_of_lane(&mut self, slot: u32, lanes: &Lanes, store: &Applier) -> Result<(), Stopping> {
+        let Some(item) = self.lane.running(slot).map(|run| run.item.clone()) else {
+            return Ok(());
+        };
+        self.pack.begin_one(slot, Origin { record: 0, row: 0 });
+        let Some(value) = self.parts.states.get(&item.key) else {
+            // Its originator or tenant is no more.
+            self.lane.end(slot);
+            lanes.left(item.key.subject.tenant, item.bytes);
+            return Ok(());
+        };
+        self.shares.goes_on(item.key.subject.tenant);
+        self.parts.partition = item.partition;
+        self.submit_diverted(slot, &item, &value, store).await
+    }
+
+    async fn submit_diverted(
+        &mut self,
+        slot: u32,
+        item: &LaneItem,
+        value: &Bytes,
+        store: &Applier,
+    ) -> Result<(), Stopping> {
+        let Some((_, diverted)) = read(item.key.subject, value) else {
+            let (ticket, error) = (self.ticket(slot), "the message cannot be read");
+            self.pack.begin_of(slot);
+            self.fail(ticket, None, error);
+            return Ok(());
+        };
+        let source = RecordSource {
+            id: diverted.id,
+            row: 0,
+            bytes: value,
+        };
+        self.start_record(slot, &diverted.record, source, None, store)
+            .await
+    }
+
+    /// Lets go of the messages that have ended.
+    fn settle_lane(&mut self, lanes: &Lanes) {
+        for slot in std::mem::take(&mut self.pack.ended) {
+            if self.lane.running(slot).is_some() {
+                let outcome = self.pack.outcome(slot);
+                self.end_of_lane(slot, outcome, lanes);
+            }
+        }
+    }
+
+    /// A message of the lane has ended, or its time is up.
+    fn end_of_lane(&mut self, slot: u32, outcome: Outcome, lanes: &Lanes) {
+        let number = self.pack.number_of(slot);
+        self.suspended.cut_one((number, slot));
+        let failure = self.pack.failures.remove(&slot);
+        self.pack.end_one(slot);
+        let Some(item) = self.lane.end(slot) else { return };
+        let name = self.lane.name(item.home).cloned();
+        let queue = name.and_then(|name| lanes.queue(&name));
+        let strategy = queue
+            .as_ref()
+            .map_or_else(Strategy::default, |queue| queue.strategy.read().clone());
+        let tenant = item.key.subject.tenant;
+        let again = self.is_tried_again(&item, outcome, &strategy, lanes);
+        if let Some(queue) = queue {
+            queue
+                .counts
+                .lock()
+                .count_one(tenant, outcome, again, failure.as_ref());
+        }
+        if again {
+            self.try_again(item, &strategy);
+            return;
+        }
+        self.report_end(&item, outcome, &strategy, failure);
+        self.parts.states.remove(&item.key);
+        lanes.left(tenant, item.bytes);
+    }
+
+    fn is_tried_again(&self, item: &LaneItem, outcome: Outcome, strategy: &Strategy, lanes: &Lanes) -> bool {
+        if !strategy.retries_of(outcome) || self.parts.states.peek(&item.key).is_none() {
+            return false;
+        }
+        if strategy.retries > 0 {
+            return item.retries < strategy.retries;
+        }
+        let tried = match item.first_ms {
+            0 => 0,
+            first => self.now_ms().saturating_sub(first),
+        };
+        u128::from(tried.max(0).unsigned_abs()) < lanes.options.retry_time.0.as_millis()
+    }
+
+    fn try_again(&mut self, mut item: LaneItem, strategy: &Strategy) {
+        let pause = strategy.pause_after(item.retries).max(SHORTEST_PAUSE);
+        item.retries = item.retries.saturating_add(1);
+        if item.first_ms == 0 {
+            item.first_ms = self.now_ms().max(1);
+        }
+        item.at = Instant::now() + pause;
+        let value = self.parts.states.get(&item.key);
+        if let Some((header, body)) = value.as_deref().and_then(Header::decode) {
+            let header = Header {
+                retries: item.retries,
+                first_ms: item.first_ms,
+                ..header
+            };
+            let value = header.encode(body);
+            self.parts
+                .states
+                .put(item.partition, item.key.clone(), None, &value);
+        }
+        metrics::counter!("fieldline_rules_retries_total").increment(1);
+        self.lane.push(item);
+    }
+
+    /// Counts what has come to its end, and tells of what did not come to a good one although its queue never gives up.
+    fn report_end(
+        &self,
+        item: &LaneItem,
+        outcome: Outcome,
+        strategy: &Strategy,
+        failure: Option<LastFailure>,
+    ) {
+        metrics::counter!("fieldline_rules_messages_total").increment(1);
+        match outcome {
+            Outcome::Done => {}
+            Outcome::Failed => {
+                metrics::counter!("fieldline_rules_failed_total").increment(1);
+                if strategy.retries_of(outcome) {
+                    let error = failure.map(|failure| failure.error).unwrap_or_default();
+                    self.give_up(
+                        item.key.subject,
+                        &format!("it has failed again and again: {error}"),
+                    );
+                }
+            }
+            Outcome::Open => {
+                metrics::counter!("fieldline_rules_timed_out_total").increment(1);
+                self.give_up(
+                    item.key.subject,
+                    "it takes longer than a message may take in a slow lane",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What a worker's messages wait for, and which of them wait too long.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fieldline_model::TenantId;
+use rustc_hash::FxHashMap;
+use tokio::task::AbortHandle;
+
+use super::walk::{DETACHED, Ticket};
+use crate::script_pool::{Scope, ScriptPool};
+
+/// What kind of thing a message waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It may be begun anew.
+    Repeatable,
+    /// It must not be done twice lightly.
+    Outside,
+    /// The scripts of a calculated field, which has taken in what the message brings: they go on without the message.
+    Field,
+}
+
+/// How something that is waited for is ended.
+pub(super) enum Ending {
+    /// It is a task.
+    Task(AbortHandle),
+    /// It is a call of a script.
+    Script(Arc<ScriptPool>, Scope, TenantId),
+    /// It ends by itself.
+    Stays,
+}
+
+impl Ending {
+    fn end(&self) {
+        match self {
+            Self::Task(task) => task.abort(),
+            Self::Script(pool, scope, tenant) => pool.end_scope(*scope, Some(*tenant)),
+            Self::Stays => {}
+        }
+    }
+}
+
+/// Something that a message waits for.
+struct Wait {
+    ticket: Ticket,
+    tenant: TenantId,
+    kind: Kind,
+    ending: Ending,
+}
+
+/// How a message of a pack waits.
+struct Waiter {
+    tenant: TenantId,
+    /// When it began to wait for the first time.
+    since: Instant,
+    /// How much it waits for, and how many calls of others are among that.
+    live: u32,
+    calls: u32,
+    /// It has waited for calculated fields.
+    fields: bool,
+}
+
+/// A message that waits for long.
+pub(super) struct Overdue {
+    pub(super) ticket: Ticket,
+    pub(super) tenant: TenantId,
+    /// It waits for something that must not be done twice lightly.
+    pub(super) calls: bool,
+    /// It waits for calculated fields, or has.
+    pub(super) fields: bool,
+}
+
+/// All that a worker's messages wait for. What is dropped with it ends, but for what is acknowledged already and calls that
+/// are under way.
+#[derive(Default)]
+pub(super) struct Suspended {
+    waits: FxHashMap<u64, Wait>,
+    tenants: FxHashMap<TenantId, usize>,
+    waiters: FxHashMap<(u64, u32), (Ticket, Waiter)>,
+    last: u64,
+}
+
+impl Suspended {
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.waits.len()
+    }
+
+    /// How many of a tenant wait.
+    pub(super) fn of(&self, tenant: TenantId) -> usize {
+        self.tenants.get(&tenant).copied().unwrap_or(0)
+    }
+
+    /// The tenant of which most wait.
+    pub(super) fn most(&self) -> Option<TenantId> {
+        let most = self.tenants.iter().max_by_key(|(_, count)| **count)?;
+        Some(*most.0)
+    }
+
+    /// Starts something to wait for, and gives it its number.
+    pub(super) fn add(
+        &mut self,
+        (ticket, tenant): (Ticket, TenantId),
+        kind: Kind,
+        start: impl FnOnce(u64) -> Ending,
+    ) {
+        self.last += 1;
+        let wait = Wait {
+            ticket,
+            tenant,
+            kind,
+            ending: start(self.last),
+        };
+        self.waits.insert(self.last, wait);
+        *self.tenants.entry(tenant).or_default() += 1;
+        self.note_waiter(ticket, tenant, kind);
+    }
+
+    /// Notes that a message waits, as of now unless it has waited before.
+    pub(super) fn note_waiter(&mut self, ticket: Ticket, tenant: TenantId, kind: Kind) {
+        if ticket.pack == DETACHED {
+            return;
+        }
+        let (_, waiter) = self
+            .waiters
+            .entry((ticket.pack, ticket.entry))
+            .or_insert_with(|| {
+                let waiter = Waiter {
+                    tenant,
+                    since: Instant::now(),
+                    live: 0,
+                    calls: 0,
+                    fields: false,
+                };
+                (ticket, waiter)
+            });
+        waiter.live += 1;
+        waiter.calls += u32::from(kind == Kind::Outside);
+        waiter.fields |= kind == Kind::Field;
+    }
+
+    /// It has come back; returns whether anybody still waits for it.
+    pub(super) fn take(&mut self, number: u64) -> bool {
+        let Some(wait) = self.waits.remove(&number) else {
+            return false;
+        };
+        self.forget(&wait);
+        true
+    }
+
+    fn forget(&mut self, wait: &Wait) {
+        if let Some(count) = self.tenants.get_mut(&wait.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                self.tenants.remove(&wait.tenant);
+            }
+        }
+        if let Some((_, waiter)) = self.waiters.get_mut(&(wait.ticket.pack, wait.ticket.entry)) {
+            waiter.live = waiter.live.saturating_sub(1);
+            waiter.calls = waiter.calls.saturating_sub(u32::from(wait.kind == Kind::Outside));
+        }
+    }
+
+    /// Ends what the messages wait for that are meant: nothing of it comes back, but what fields have taken in.
+    pub(super) fn cut(&mut self, is_meant: impl Fn(&Ticket, TenantId) -> bool) {
+        let gone: Vec<_> = self
+            .waits
+            .extract_if(|_, wait| wait.kind != Kind::Field && is_meant(&wait.ticket, wait.tenant))
+            .collect();
+        for (_, wait) in gone {
+            wait.ending.end();
+            self.forget(&wait);
+        }
+        self.waiters
+            .retain(|_, (ticket, waiter)| !is_meant(ticket, waiter.tenant));
+    }
+
+    /// The same of one message, which costs nothing where it waits for nothing.
+    pub(super) fn cut_one(&mut self, (pack, entry): (u64, u32)) {
+        let waiter = self.waiters.remove(&(pack, entry));
+        if waiter.is_some_and(|(_, waiter)| waiter.live > 0) {
+            self.cut(|ticket, _| (ticket.pack, ticket.entry) == (pack, entry));
+        }
+    }
+
+    /// The tickets of a tenant's messages that wait, each once.
+    pub(super) fn tickets_of(&self, tenant: TenantId) -> Vec<Ticket> {
+        let waiters = self.waiters.values();
+        let of_tenant = waiters.filter(|(_, waiter)| waiter.tenant == tenant);
+        of_tenant.map(|(ticket, _)| *ticket).collect()
+    }
+
+    /// The messages that have begun to wait before a time, but for those that nobody asks about any more.
+    pub(super) fn overdue(&mut self, before: Instant, is_wanted: impl Fn(&Ticket) -> bool) -> Vec<Overdue> {
+        self.waiters.retain(|_, (ticket, _)| is_wanted(ticket));
+        let waiters = self.waiters.values();
+        let late = waiters.filter(|(_, waiter)| waiter.since <= before);
+        late.map(|(ticket, waiter)| Overdue {
+            ticket: *ticket,
+            tenant: waiter.tenant,
+            calls: waiter.calls > 0,
+            fields: waiter.fields,
+        })
+        .collect()
+    }
+
+    /// Forgets since when messages have waited, as a new pack begins.
+    pub(super) fn forget_waiters(&mut self) {
+        self.waiters.clear();
+    }
+}
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        for wait in self.waits.values() {
+            if wait.kind != Kind::Outside && wait.ticket.pack != DETACHED {
+                wait.ending.end();
+            }
+        }
+    }
+}

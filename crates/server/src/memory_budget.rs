@@ -1,0 +1,96 @@
+//! What the settings allow the server to hold in memory.
+
+use fieldline_core::options::ByteSize;
+use metrics::{Unit, describe_gauge, gauge};
+use tracing::info;
+
+use crate::config::Config;
+
+/// The sum, as a metric.
+const BUDGET: &str = "fieldline_memory_budget_bytes";
+/// Tables of recent writes of the time-series store, and how many of each there may be at a time.
+const MEMTABLES: u64 = 5 * 3;
+/// The connection that writes entities, besides those that read.
+const WRITERS: u64 = 1;
+/// What the connection of a person may have of an answer that is not counted, as it is short.
+const OF_CONNECTION: u64 = 64 << 10;
+
+/// A part of the memory, by the setting that sizes it.
+type Part = (&'static str, u64);
+
+/// The parts that the settings size.
+fn parts(config: &Config) -> Vec<Part> {
+    let api = &config.api;
+    let series = &config.series;
+    let connections = u64::from(config.sql.readers + config.sql.list_readers) + WRITERS;
+    vec![
+        ("api.answer-memory", api.answer_memory.0),
+        ("api.request-memory", api.request_memory.0),
+        ("api.socket-memory", api.socket_memory.0),
+        ("api.query-memory", api.query_memory.0),
+        // Once for bodies, once for their records.
+        ("http.device-body-memory", 2 * config.http.device_body_memory.0),
+        (
+            "http.max-connections",
+            config.http.max_connections as u64 * OF_CONNECTION,
+        ),
+        ("mqtt.partial-memory", config.mqtt.partial_memory.0),
+        ("mqtt.chunk-memory", config.mqtt.chunk_memory.0),
+        ("coap.block-memory", config.coap.block_memory.0),
+        // A block is written while the next one gathers, and what the platform itself appends may take a quarter more.
+        ("journal.max-pending", 2 * config.journal.max_pending.0 * 5 / 4),
+        ("rules.script-memory", config.rules.script_bytes()),
+        (
+            "rules.script-waiting-total-bytes",
+            config.rules.script_waiting_total_bytes.0,
+        ),
+        ("rules.lanes.backlog", config.rules.lanes.total_backlog()),
+        ("series.block-cache", series.block_cache.0),
+        ("series.memtable", MEMTABLES * series.memtable.0),
+        ("series.cells-cache", 2 * series.cells_cache.0),
+        ("sql.page-cache", connections * config.sql.page_cache.0),
+        ("ota.cache", config.ota.cache.0),
+    ]
+}
+
+/// The sum of all parts.
+pub(crate) fn total(config: &Config) -> ByteSize {
+    let sum = parts(config)
+        .iter()
+        .fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+    ByteSize(sum)
+}
+
+/// Says how much memory the settings allow, and by which of them.
+pub(crate) fn announce(config: &Config) {
+    let of = parts(config)
+        .into_iter()
+        .map(|(name, bytes)| format!("{name} {}", ByteSize(bytes)));
+    describe_gauge!(
+        BUDGET,
+        Unit::Bytes,
+        "Sum of all that the settings let the server hold in memory"
+    );
+    gauge!(BUDGET).set(total(config).0 as f64);
+    info!(
+        total = %total(config),
+        bytes = total(config).0,
+        of = of.collect::<Vec<_>>().join(", "),
+        "memory budget"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_follows_the_settings_and_fits_a_small_server() {
+        let mut config = Config::default();
+        let before = total(&config).0;
+        assert!(before < ByteSize::gib(4).0, "{before}");
+        config.api.answer_memory = ByteSize(config.api.answer_memory.0 + 1_000);
+        config.http.device_body_memory = ByteSize(config.http.device_body_memory.0 + 1_000);
+        assert_eq!(total(&config).0, before + 3_000);
+    }
+}
