@@ -9,10 +9,10 @@ use std::pin::pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
-use fieldline_core::ports::{Consumer, Delivery, Journal, JournalError, Partition};
+use fieldline_core::ports::{AppendOrigin, Consumer, Delivery, Journal, JournalError, Partition};
 use fieldline_journal::{EmbeddedJournal, Options, format};
 use fieldline_model::kv::unpack;
-use fieldline_model::record::{Record, RecordBatch, RecordBody, message, rows, split};
+use fieldline_model::record::{Record, RecordBatch, RecordBody, diverted, message, rows, split};
 use libfuzzer_sys::fuzz_target;
 
 const LOG: u64 = 7;
@@ -46,6 +46,9 @@ fn records(bytes: &[u8]) {
             }
             RecordBody::Message(bytes) => {
                 let _ = message::decode(record.subject.entity, record.received_ms, bytes);
+            }
+            RecordBody::Diverted(bytes) => {
+                let _ = diverted::decode(record.subject, record.received_ms, bytes);
             }
         }
     }
@@ -112,7 +115,11 @@ fn files() -> &'static Files {
                 queue,
                 index: u16::from(number % 2),
             };
-            let mut append = pin!(journal.append(partition, &batch).expect("there is room"));
+            let mut append = pin!(
+                journal
+                    .append(partition, &batch, AppendOrigin::Device)
+                    .expect("there is room")
+            );
             while append
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()))
