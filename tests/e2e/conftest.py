@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness.certificates import Authority  # noqa: E402
+from harness.chains import REACHES_SERVICES  # noqa: E402
 from harness.coap import CoapClient  # noqa: E402
 from harness.paho_device import PahoDevice  # noqa: E402
 from harness.people import create_tenancy  # noqa: E402
@@ -32,6 +33,7 @@ HEAVY = {
     "test_many_devices",
     "test_overload",
     "test_pause",
+    "test_set_aside",
     "test_siege",
     "test_slow_disk",
     "test_soak",
@@ -105,7 +107,8 @@ def shared(tmp_path_factory, authority: Authority):
             # Tests of limits wait for it.
             "FIELDLINE_USAGE_REPORT_INTERVAL": "1s",
             "FIELDLINE_RULES_STATISTICS_INTERVAL": "5s",
-        },
+        }
+        | REACHES_SERVICES,
     )
     _servers.append(server)
     try:

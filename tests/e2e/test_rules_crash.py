@@ -3,7 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from harness.chains import CALL, SAVE, SWITCH, Chain, Service, alarms, change_default_profile, post
+from harness.chains import CALL, REACHES_SERVICES, SAVE, SWITCH, Chain, Service, alarms, change_default_profile, post
 from harness.rest import Rest
 from harness.server import Server, eventually
 
@@ -150,7 +150,7 @@ def test_what_chains_keep_survives_a_kill(make_server):
 
 
 def test_retries_go_on_after_a_kill(make_server):
-    server = make_server(env=QUICK)
+    server = make_server(env=QUICK | REACHES_SERVICES)
     rest = server.start().rest()
     status = {"now": 503}
     with Service(lambda _: status["now"]) as service:

@@ -94,6 +94,7 @@ row(
 )
 row("GET /api/queueStats/{queueStatsId}", "- + - - -", call(queueStatsId=stats))
 row("GET /api/usage", "- + - - o")
+row("GET /api/ruleEngine/usage", "+ + - - o")
 
 # -- events --
 

@@ -90,3 +90,12 @@ row(
 row("PUT /api/apiKey/{apiKeyId}/description", "- + + - -", call('"stolen"', apiKeyId=NEW_KEY))
 row("PUT /api/apiKey/{apiKeyId}/enabled/{enabledValue}", "- + + - -", call(apiKeyId=NEW_KEY, enabledValue="true"))
 row("DELETE /api/apiKey/{apiKeyId}", "- + + - -", call(apiKeyId=NEW_KEY))
+
+# -- records that were set aside --
+
+# There are none, and nobody can make one.
+NOT_THERE = "00000000-0000-4000-8000-000000000001"
+row("GET /api/setAside", "+ + - - +", call(query=PAGE), shows="")
+row("GET /api/setAside/{setAsideId}", "! ! - - !", call(setAsideId=NOT_THERE))
+row("POST /api/setAside/{setAsideId}/replay", "! ! - - !", call(setAsideId=NOT_THERE))
+row("DELETE /api/setAside/{setAsideId}", "! ! - - !", call(setAsideId=NOT_THERE))

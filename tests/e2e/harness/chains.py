@@ -17,6 +17,8 @@ SAVE = ("telemetry.TbMsgTimeseriesNode", {"defaultTTL": 0, "useServerTs": False}
 REPLY = ("rest.TbSendRestApiCallReplyNode", {})
 CALL = {"requestMethod": "POST", "headers": {"Content-Type": "application/json"}, "readTimeoutMs": 0}
 """Settings of a node that calls a [`Service`], but its address."""
+REACHES_SERVICES = {"FIELDLINE_EGRESS_ALLOW": "127.0.0.1"}
+"""Lets the nodes of a server reach a [`Service`], which is on this machine."""
 SWITCH = ("filter.TbMsgTypeSwitchNode", {"version": 0})
 
 

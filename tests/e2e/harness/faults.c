@@ -1,4 +1,5 @@
-/* Preloaded into the server: slow or stalled file calls, by thread, and a wall clock that is set.
+/* Preloaded into the server: slow or stalled file calls, by thread, a text that ends the process when a thread writes it,
+ * and a wall clock that is set.
  *
  * The file that TEST_FAULTS names is mapped and read at each call; `faults.py` writes it while the server runs. Only the
  * wall clock can be set: monotonic time, and with it every timer, goes on as it does when an administrator sets the date. */
@@ -31,9 +32,17 @@ struct rule {
     volatile uint64_t held_up; /* calls that were, from the beginning */
 };
 
+/* The process ends at once when a thread writes this text. */
+struct deadly {
+    char thread[16]; /* prefix of the thread's name */
+    char text[56];
+    volatile uint64_t length; /* of the text; 0 for none */
+};
+
 struct control {
     volatile int64_t clock_offset_us;
     struct rule rules[RULES];
+    struct deadly deadly;
 };
 
 static struct control *control;
@@ -80,6 +89,15 @@ static void hold_up(enum call call) {
     errno = kept;
 }
 
+static void die_of(const void *bytes, size_t count) {
+    if (!control || !control->deadly.length) return;
+    struct deadly *deadly = &control->deadly;
+    char name[16] = "";
+    prctl(PR_GET_NAME, name);
+    if (strncmp(name, deadly->thread, strnlen(deadly->thread, sizeof deadly->thread)) != 0) return;
+    if (memmem(bytes, count, deadly->text, deadly->length)) abort();
+}
+
 int fsync(int file) {
     hold_up(SYNC);
     return real_fsync(file);
@@ -92,6 +110,7 @@ int fdatasync(int file) {
 
 ssize_t write(int file, const void *bytes, size_t count) {
     hold_up(WRITE);
+    die_of(bytes, count);
     return real_write(file, bytes, count);
 }
 

@@ -1,4 +1,4 @@
-"""Faults of the machine that a running server is given: slow disks, stalled disks, clocks that are set.
+"""Faults of the machine that a running server is given: slow disks, stalled disks, texts that kill, clocks that are set.
 
 They are injected by a small library that is preloaded into the server (`faults.c`), because it needs no privileges, holds
 up only the threads it is asked to, and ends a stall when the test says so rather than after a time.
@@ -27,7 +27,9 @@ _CLOCK = struct.Struct("<q")
 _RULE = struct.Struct("<16sIIQQQ")
 _STALLED = struct.Struct("<I")
 _COUNTS = struct.Struct("<QQ")
-_SIZE = _CLOCK.size + _RULES * _RULE.size
+_DEADLY = struct.Struct("<16s56sQ")
+_DEADLY_AT = _CLOCK.size + _RULES * _RULE.size
+_SIZE = _DEADLY_AT + _DEADLY.size
 
 
 @cache
@@ -100,6 +102,17 @@ class Faults:
     def stall(self, calls: int, thread: str = "") -> contextlib.AbstractContextManager[Held]:
         """Calls do not return before the end of the block."""
         return self.hold_up(calls, thread=thread, stall=True)
+
+    @contextlib.contextmanager
+    def die_of(self, text: str, thread: str = "") -> Iterator[None]:
+        """Ends the process, and each further one, when a thread whose name begins so writes this text anywhere."""
+        marker = text.encode()
+        assert 0 < len(marker) <= 56
+        _DEADLY.pack_into(self._memory, _DEADLY_AT, thread.encode(), marker, len(marker))
+        try:
+            yield
+        finally:
+            _DEADLY.pack_into(self._memory, _DEADLY_AT, b"", b"", 0)
 
     def set_clock(self, seconds: float) -> None:
         """Sets the wall clock so far from the true time, ahead or back; monotonic time goes on."""

@@ -75,6 +75,8 @@ class Server:
             "FIELDLINE_MQTT_LISTEN": "127.0.0.1:0",
             "FIELDLINE_LOG": "info",
         } | (env or {})
+        self.stderr: int = subprocess.STDOUT
+        """Where the log goes, if not into the file at `log_path`: a descriptor."""
         self.process: subprocess.Popen | None = None
         self.listening: dict[str, str] = {}
 
@@ -95,7 +97,7 @@ class Server:
                 env=environment(self.env),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=subprocess.STDOUT,
+                stderr=self.stderr,
                 preexec_fn=_die_with_parent,
             )
 
@@ -103,7 +105,7 @@ class Server:
         """Starts the process and waits until it is ready."""
         self.spawn()
         deadline = time.monotonic() + within
-        while not self._is_ready():
+        while not self.is_ready():
             if self.process.poll() is not None:
                 code, self.process = self.process.returncode, None
                 raise StartFailed(f"the server ended with code {code} instead of starting:\n{self.log()[-3000:]}")
@@ -113,7 +115,8 @@ class Server:
             time.sleep(0.01)
         return self
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
+        """Whether the server says that it is ready."""
         try:
             self.listening = json.loads((self.data_dir / "listening.json").read_text())
             return requests.get(f"{self.http}/readyz", timeout=5).status_code == 200
