@@ -11,6 +11,7 @@
 #   make overload OVERLOAD_MINUTES=10 ten times what can be sustained
 #   make soak SOAK_MINUTES=30         half of the greatest load
 #   make pause PAUSE_SECONDS=20       a process that is stopped for a while
+#   make test-hostile HOSTILE_SECONDS=60  each attack of a hostile tenant for so long
 #   make devices DEVICES=1000000 CONNECTED=15000
 
 DATA ?= data
@@ -25,12 +26,13 @@ KILLS ?= 200
 OVERLOAD_MINUTES ?= 10
 SOAK_MINUTES ?= 30
 PAUSE_SECONDS ?= 20
+HOSTILE_SECONDS ?= 5
 DEVICES ?= 1000000
 CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-services test-e2e kill overload soak pause devices
+.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-services test-e2e test-hostile kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
@@ -73,7 +75,11 @@ test-services: test-install
 # With the built binary, real clients, crashes and full disks. Most tests wait for something most of the time, so that there are
 # more workers than processors.
 test-e2e: test-install build
-	$(E2E) tests/e2e --numprocesses 3 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
+	$(E2E) tests/e2e -m "not hostile" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
+
+# A hostile tenant beside an innocent one: what the innocent one feels is measured, so that nothing else runs meanwhile.
+test-hostile: test-install build
+	HOSTILE_SECONDS=$(HOSTILE_SECONDS) $(E2E) tests/e2e/test_hostile_tenants.py --quiet $(PYTEST)
 
 kill: test-install build
 	KILLS=$(KILLS) $(E2E) -s tests/e2e/test_kill_loop.py -k by_kills
