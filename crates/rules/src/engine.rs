@@ -233,7 +233,12 @@ impl Engine {
     /// An engine that does nothing yet. It listens to entity events from here on.
     pub fn new(deps: Deps, options: &Options) -> Arc<Self> {
         let originators = Originators::new(deps.stores.clone(), options.cached_originators);
-        let pusher = Arc::new(Pusher::new(deps.uplink.clone(), originators.clone()));
+        let lanes = Lanes::new(&options.lanes);
+        let pusher = Arc::new(Pusher::new(
+            deps.uplink.clone(),
+            originators.clone(),
+            lanes.clone(),
+        ));
         let mut rules = Rules::new(Context {
             stores: deps.stores.clone(),
             series: deps.series.clone(),
@@ -289,7 +294,6 @@ impl Engine {
         let book = Book::new(services.clone(), events.clone());
         deps.events.listen(originators);
         deps.events.listen(Arc::new(BookListener(book.clone())));
-        let lanes = Lanes::new(&options.lanes);
         let partitions = deps.uplink.partitions();
         let main = QueueHandle::shared(MAIN_QUEUE, partitions, Strategy::default(), &lanes);
         Arc::new(Self {

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use fieldline_core::ingest::Uplink;
 use fieldline_core::options::{ByteSize, Span};
 use fieldline_core::ports::{Append, AppendError, Offset, Partition};
-use fieldline_model::record::RecordBatch;
+use fieldline_model::message::Message;
+use fieldline_model::record::diverted::Diverted;
+use fieldline_model::record::{Record, RecordBatch, split};
 use fieldline_model::{EntityId, Subject, TenantId};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
@@ -100,6 +102,36 @@ struct TenantLane {
 impl TenantLane {
     fn is_slow(&self, now: Instant) -> bool {
         self.messages > 0 || self.slow_until.is_some_and(|until| now < until)
+    }
+}
+
+/// Why a message did not come into its tenant's lane.
+#[derive(Debug, thiserror::Error)]
+pub enum DivertError {
+    /// There is no room for more of the tenant.
+    #[error("too many messages of the tenant wait in its slow lane")]
+    Full,
+    /// It is larger than a record may be.
+    #[error("the message cannot be written")]
+    Unwritable,
+    /// The journal does not take it.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+}
+
+/// Room in the lanes for a message that is not there yet.
+struct LaneRoom<'a> {
+    lanes: &'a Lanes,
+    tenant: TenantId,
+    bytes: u64,
+    is_used: bool,
+}
+
+impl Drop for LaneRoom<'_> {
+    fn drop(&mut self) {
+        if !self.is_used {
+            self.lanes.left(self.tenant, self.bytes);
+        }
     }
 }
 
@@ -287,6 +319,59 @@ impl Lanes {
         uplink
             .divert(tokio::time::Instant::now() + patience, subject, records)
             .await
+    }
+
+    /// Puts a message into its tenant's lane instead of a shared queue, and waits until it is durable.
+    ///
+    /// # Errors
+    /// Too much of the tenant waits there, or the journal does not take it.
+    pub async fn divert(
+        &self,
+        tenant: TenantId,
+        message: &Message,
+        queue: &str,
+        patience: Duration,
+    ) -> Result<(), DivertError> {
+        let mut inner = RecordBatch::new();
+        inner.message(tenant, message);
+        let record = split(inner.as_bytes()).next().and_then(Result::ok);
+        let Some(Ok(record)) = record.map(Record::decode) else {
+            return Err(DivertError::Unwritable);
+        };
+        let subject = Subject {
+            tenant,
+            entity: message.originator,
+        };
+        let diverted = Diverted {
+            id: message.id,
+            queue,
+            record: Record { subject, ..record },
+        };
+        let bytes = diverted.body_len() as u64;
+        let mut records = RecordBatch::new();
+        if !records.diverted(&diverted) {
+            return Err(DivertError::Unwritable);
+        }
+        if !self.admit(tenant, bytes) {
+            return Err(DivertError::Full);
+        }
+        // Given back also where nobody waits for the append any more.
+        let mut room = LaneRoom {
+            lanes: self,
+            tenant,
+            bytes,
+            is_used: false,
+        };
+        let appending = self.append(tenant, &records, patience).await?;
+        // From here on the lane gives it back.
+        room.is_used = true;
+        if let Err(error) = appending.await {
+            self.left(tenant, bytes);
+            return Err(error.into());
+        }
+        self.note(tenant, |counts| counts.diverted += 1);
+        metrics::counter!("fieldline_rules_diverted_total").increment(1);
+        Ok(())
     }
 
     /// Counts what became of messages of a tenant, and what they took.

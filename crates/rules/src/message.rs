@@ -16,8 +16,8 @@ use crate::originators::Originator;
 
 /// Name under which the fields that have led to a message go through queues; no rule node sees it.
 const FIELDS: &str = "\u{1}previousCalculatedFieldIds";
-/// Name in the metadata of a queued message, which no other name can be: nodes gone through, time to keep, and the nodes
-/// that have called the chain it is in.
+/// Name in the metadata of a queued message, which no other name can be: nodes gone through, time to keep, the nodes that
+/// have called the chain it is in, and moves between queues.
 const WAY: &str = "\u{1}way";
 
 /// A message on its way.
@@ -45,6 +45,8 @@ pub struct Msg {
     pub ttl_seconds: u32,
     /// How many nodes it has gone through.
     pub hops: u32,
+    /// How often a node has put it into a queue.
+    pub moves: u32,
     /// Where the output nodes of the chain it is in lead back to.
     pub callers: Option<Arc<Caller>>,
     /// Calculated fields that have led to it, so that they do not go round in circles.
@@ -77,7 +79,12 @@ impl Msg {
     pub fn of(tenant: TenantId, mut message: Message) -> Self {
         let fields = message.metadata.remove(FIELDS);
         let way = message.metadata.remove(WAY);
-        let (hops, ttl_seconds, callers) = way.and_then(|way| read_way(&way)).unwrap_or_default();
+        let Way {
+            hops,
+            ttl_seconds,
+            callers,
+            moves,
+        } = way.and_then(|way| read_way(&way)).unwrap_or_default();
         Self {
             id: message.id,
             ts: message.ts,
@@ -90,6 +97,7 @@ impl Msg {
             data: Data::text(message.data),
             ttl_seconds,
             hops,
+            moves,
             callers,
             fields: fields.map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect()),
             budget: EvaluationBudget::new(),
@@ -124,7 +132,7 @@ impl Msg {
             let ids: Vec<String> = fields.iter().map(Uuid::to_string).collect();
             metadata.set(FIELDS, ids.join(","));
         }
-        if self.hops > 0 || self.ttl_seconds > 0 || self.callers.is_some() {
+        if self.hops > 0 || self.moves > 0 || self.ttl_seconds > 0 || self.callers.is_some() {
             metadata.set(WAY, write_way(self));
         }
         Message {
@@ -168,10 +176,28 @@ fn write_way(msg: &Msg) -> String {
     for caller in callers.take(MAX_CALLERS) {
         way.push_str(&format!("{}/{},", caller.chain, caller.node));
     }
+    if msg.moves > 0 {
+        way.push_str(&format!(";{}", msg.moves));
+    }
     way
 }
 
-fn read_way(way: &str) -> Option<(u32, u32, Option<Arc<Caller>>)> {
+/// What a queued message remembers of its way.
+#[derive(Default)]
+struct Way {
+    hops: u32,
+    ttl_seconds: u32,
+    callers: Option<Arc<Caller>>,
+    moves: u32,
+}
+
+/// How often nodes have put a queued message into a queue.
+pub(crate) fn moves_of(message: &Message) -> u32 {
+    let way = message.metadata.get(WAY);
+    way.and_then(read_way).map_or(0, |way| way.moves)
+}
+
+fn read_way(way: &str) -> Option<Way> {
     let mut parts = way.split(';');
     let hops = parts.next()?.parse().ok()?;
     let ttl_seconds = parts.next()?.parse().ok()?;
@@ -192,7 +218,12 @@ fn read_way(way: &str) -> Option<(u32, u32, Option<Arc<Caller>>)> {
             callers,
         }));
     }
-    Some((hops, ttl_seconds, callers))
+    Some(Way {
+        hops,
+        ttl_seconds,
+        callers,
+        moves: parts.next().and_then(|moves| moves.parse().ok()).unwrap_or(0),
+    })
 }
 
 /// An id that follows from another one and a number.
@@ -412,14 +443,18 @@ mod tests {
             }))
         };
         msg.callers = caller(caller(None));
-        (msg.hops, msg.ttl_seconds) = (7, 60);
+        (msg.hops, msg.ttl_seconds, msg.moves) = (7, 60, 3);
+        assert_eq!(moves_of(&msg.to_message()), 3);
         let back = Msg::of(msg.tenant, msg.to_message());
         let nodes = |msg: &Msg| -> Vec<_> {
             std::iter::successors(msg.callers.clone(), |caller| caller.callers.clone())
                 .map(|caller| (caller.chain, caller.node))
                 .collect()
         };
-        assert_eq!((back.hops, back.ttl_seconds, nodes(&back)), (7, 60, nodes(&msg)));
+        assert_eq!(
+            (back.hops, back.ttl_seconds, back.moves, nodes(&back)),
+            (7, 60, 3, nodes(&msg))
+        );
         assert!(back.meta.to_metadata().is_empty());
     }
 }

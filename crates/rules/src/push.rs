@@ -13,21 +13,29 @@ use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
 use tokio::time::Instant;
 
+use crate::lanes::{DivertError, Lanes};
+use crate::message::moves_of;
 use crate::originators::Originators;
+
+/// How often nodes may put a message into queues that tenants share; from then on it goes through its tenant's lane, so that
+/// chains that hand it to each other for ever take their tenant's turns alone.
+const FREE_MOVES: u32 = 8;
 
 /// Queues messages: in the queue they name, or in that of their originator's profile.
 pub struct Pusher {
     uplink: Uplink,
     originators: Arc<Originators>,
+    lanes: Arc<Lanes>,
     closed: AtomicBool,
 }
 
 impl Pusher {
     /// A pusher to the journal.
-    pub fn new(uplink: Uplink, originators: Arc<Originators>) -> Self {
+    pub fn new(uplink: Uplink, originators: Arc<Originators>, lanes: Arc<Lanes>) -> Self {
         Self {
             uplink,
             originators,
+            lanes,
             closed: AtomicBool::new(false),
         }
     }
@@ -60,6 +68,14 @@ impl Pusher {
         let (uplink, subject, record) = self.address(tenant, message).await?;
         let taken = uplink.push(deadline, subject, &record).await;
         taken.map_err(|error| self.refused(error))
+    }
+
+    /// The queue that a message is to go to by the lane, where it has been moved often and tenants share that queue.
+    fn leaves_shared<'a>(&self, uplink: &'a Uplink, message: &Message) -> Option<&'a str> {
+        let queue = uplink.stored_name();
+        let leaves =
+            moves_of(message) > FREE_MOVES && self.lanes.are_open() && self.lanes.queue(queue).is_some();
+        leaves.then_some(&**queue)
     }
 
     fn refused(&self, error: AppendError) -> StoreError {
@@ -98,6 +114,14 @@ impl Pusher {
 impl RuleEngine for Pusher {
     async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
         let (uplink, subject, record) = self.address(tenant, &message).await?;
+        if let Some(queue) = self.leaves_shared(&uplink, &message) {
+            let diverted = self.lanes.divert(tenant, &message, queue, PUSH_PATIENCE).await;
+            return diverted.map_err(|error| match error {
+                DivertError::Append(error) => self.refused(error),
+                DivertError::Full => StoreError::new(StoreErrorKind::Unavailable, error.to_string()),
+                DivertError::Unwritable => StoreError::new(StoreErrorKind::Invalid, error.to_string()),
+            });
+        }
         let deadline = Instant::now() + PUSH_PATIENCE;
         let done = uplink.push_durably(deadline, subject, &record).await;
         done.map_err(|error| self.refused(error))
@@ -138,6 +162,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::lanes::LaneOptions;
     use crate::nodes::tests::World;
 
     #[tokio::test]
@@ -162,7 +187,7 @@ mod tests {
             devices.push(world.device(&n.to_string(), patch).await);
         }
         let originators = Originators::new(world.services.stores.clone(), 64);
-        let pusher = Pusher::new(main.clone(), originators);
+        let pusher = Pusher::new(main.clone(), originators, Lanes::new(&LaneOptions::default()));
         let message = |originator, body: String| {
             let message = Message::new(MsgType::Connect, originator, 1, Metadata::new(), body);
             (world.tenant, message)

@@ -35,7 +35,11 @@ pub(crate) fn push(
 ) -> impl Future<Output = Result<(), NodeError>> + Send + 'static {
     let services = Arc::clone(ctx.services);
     let tenant = ctx.tenant;
-    let mut message = msg.to_message();
+    let mut message = Msg {
+        moves: msg.moves.saturating_add(1),
+        ..msg.clone()
+    }
+    .to_message();
     message.queue = queue.map(str::to_owned);
     message.rule_chain = Some(ctx.chain);
     message.from = Some((ctx.node, label.0.to_string()));

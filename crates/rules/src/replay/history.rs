@@ -123,6 +123,7 @@ impl History {
             data: Data::Packed(values.into()),
             ttl_seconds: 0,
             hops: 0,
+            moves: 0,
             callers: None,
             fields: None,
             budget: EvaluationBudget::new(),

@@ -372,6 +372,7 @@ fn device_message(
         data,
         ttl_seconds,
         hops: 0,
+        moves: 0,
         callers: None,
         fields: None,
         budget: EvaluationBudget::new(),

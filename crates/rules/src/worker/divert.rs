@@ -7,7 +7,7 @@ use fieldline_core::logging::LogGate;
 use fieldline_core::ports::Append;
 use fieldline_model::message::Message;
 use fieldline_model::record::diverted::Diverted;
-use fieldline_model::record::{Record, RecordBatch, RecordBody, message, rows, split};
+use fieldline_model::record::{Record, RecordBatch, RecordBody, message, rows};
 use fieldline_model::{Subject, TenantId};
 use tracing::warn;
 
@@ -389,49 +389,14 @@ impl Worker {
         message.rule_chain = Some(place.chain.id);
         message.from = place.node().map(|node| (node.id, label.0.to_string()));
         let (tenant, queue) = (msg.tenant, self.queue.clone());
-        let subject = msg.subject();
         Box::pin(async move {
-            let failed =
-                |message, error: &str| Step::Fail(Msg::of(tenant, message), NodeError::new(error.to_owned()));
             let Role::Shared(lanes) = &queue.role else {
                 return Step::Done;
             };
-            let mut inner = RecordBatch::new();
-            inner.message(tenant, &message);
-            let record = split(inner.as_bytes()).next().and_then(Result::ok);
-            let Some(Ok(record)) = record.map(Record::decode) else {
-                return failed(message, "the message cannot be written");
-            };
-            let diverted = Diverted {
-                id: message.id,
-                queue: &queue.name,
-                record: Record { subject, ..record },
-            };
-            let bytes = diverted.body_len() as u64;
-            let mut records = RecordBatch::new();
-            if !records.diverted(&diverted) || !lanes.admit(tenant, bytes) {
-                return failed(message, "too many messages of the tenant wait in its slow lane");
-            }
-            // Given back also where nobody waits for the append any more.
-            let mut room = LaneRoom {
-                lanes,
-                tenant,
-                bytes,
-                is_used: false,
-            };
             let patience = queue.strategy.read().timeout;
-            let appending = match lanes.append(tenant, &records, patience).await {
-                Ok(appending) => appending,
-                Err(error) => return failed(message, &error.to_string()),
-            };
-            // From here on the lane gives it back.
-            room.is_used = true;
-            match appending.await {
+            match lanes.divert(tenant, &message, &queue.name, patience).await {
                 Ok(()) => Step::Done,
-                Err(error) => {
-                    lanes.left(tenant, bytes);
-                    failed(message, &error.to_string())
-                }
+                Err(error) => Step::Fail(Msg::of(tenant, message), NodeError::new(error.to_string())),
             }
         })
     }
@@ -463,22 +428,6 @@ impl Worker {
                 lanes.note(tenant, |counts| counts.inline += time);
                 ledger.note_inline(tenant, time);
             }
-        }
-    }
-}
-
-/// Room in the lanes for a message that is not there yet.
-struct LaneRoom<'a> {
-    lanes: &'a Lanes,
-    tenant: TenantId,
-    bytes: u64,
-    is_used: bool,
-}
-
-impl Drop for LaneRoom<'_> {
-    fn drop(&mut self) {
-        if !self.is_used {
-            self.lanes.left(self.tenant, self.bytes);
         }
     }
 }

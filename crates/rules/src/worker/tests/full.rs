@@ -1,6 +1,5 @@
 //! A journal of its largest size, while what it holds is put into queues again.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::ingest::IngestService;
@@ -12,8 +11,6 @@ use fieldline_model::entity::ProcessingStrategyType;
 use serde_json::json;
 
 use super::rig::{Rig, Seen, eventually};
-use crate::originators::Originators;
-use crate::push::Pusher;
 use crate::strategy::Strategy;
 
 /// The journal holds some hundred messages of devices.
@@ -41,8 +38,7 @@ async fn full(reserve: ByteSize, processing: ProcessingStrategyType) -> (Rig, En
         ..Strategy::default()
     };
     let mut rig = Rig::over(&small(reserve), 1, strategy).await;
-    let originators = Originators::new(rig.world.services.stores.clone(), 64);
-    rig.services().engine = Arc::new(Pusher::new(rig.uplink.clone(), originators));
+    rig.pushes();
     let checkpoint = rig
         .world
         .make_named("flow.TbCheckpointNode", "again", Some("Main"), &json!({}))

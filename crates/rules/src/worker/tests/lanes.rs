@@ -5,19 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fieldline_core::options::{ByteSize, Span};
-use fieldline_core::ports::IngestStore as _;
+use fieldline_core::ports::{IngestStore as _, Journal as _};
 use fieldline_model::entity::{ProcessingStrategyType, SubmitStrategyType};
 use fieldline_model::{EntityId, TenantId};
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::rig::{Rig, Seen, eventually, node};
 use crate::lanes::{LaneCounts, LaneOptions};
 use crate::message::Msg;
-use crate::node::{Node, Step};
-use crate::originators::Originators;
-use crate::push::Pusher;
+use crate::node::{Label, Node, Step};
 use crate::strategy::Strategy;
 use crate::worker::divert::TENANT_SUSPENDED;
 
@@ -425,9 +424,7 @@ async fn a_tenant_whose_messages_take_the_worker_long_leaves_it_to_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_kept_is_kept_where_the_message_came_from() {
     let mut street = Street::new(patient(), &options()).await;
-    let originators = Originators::new(street.rig.world.services.stores.clone(), 64);
-    let pusher = Pusher::new(street.rig.uplink.clone(), originators);
-    street.rig.services().engine = Arc::new(pusher);
+    street.rig.pushes();
     let counted: Arc<Mutex<Vec<u8>>> = Arc::default();
     let counts = {
         let counted = counted.clone();
@@ -456,5 +453,40 @@ async fn what_is_kept_is_kept_where_the_message_came_from() {
     street.have_gone(&[1, 2, 3, 100]).await;
     street.lane_is_empty().await;
     assert_eq!(*counted.lock(), [1, 2, 3]);
+    street.rig.finish(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_moved_again_and_again_leaves_the_shared_queue() {
+    let mut street = Street::new(patient(), &options()).await;
+    street.rig.pushes();
+    let checkpoint = street
+        .rig
+        .world
+        .make_named("flow.TbCheckpointNode", "again", Some("Main"), &json!({}))
+        .unwrap();
+    let rounds = Arc::new(AtomicUsize::new(0));
+    let goes_round = {
+        let rounds = rounds.clone();
+        node(move |_, msg| match rounds.fetch_add(1, Ordering::SeqCst) {
+            0..30 => Step::Next(msg, Label::from("Again")),
+            _ => Step::success(msg),
+        })
+    };
+    let nodes = vec![goes_round, checkpoint, street.gone.node()];
+    street
+        .rig
+        .chain(nodes, &[(0, 1, "Again"), (1, 0, "Success"), (0, 2, "Success")]);
+    street.slow_sends([1]).await;
+    let service = street.rig.start().await;
+    street.have_gone(&[1]).await;
+    street.lane_is_empty().await;
+    assert_eq!(rounds.load(Ordering::SeqCst), 31);
+    assert_eq!(
+        street.rig.journal.end(street.rig.partition(0)).0,
+        9,
+        "sent once, and moved eight times"
+    );
+    assert_eq!(street.counts().diverted, 22);
     street.rig.finish(service).await;
 }

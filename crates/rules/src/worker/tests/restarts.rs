@@ -1,6 +1,5 @@
 //! What a stop and a crash leave, and what the next start makes of it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,8 +10,6 @@ use serde_json::{Value, json};
 
 use super::rig::{Rig, Seen, eventually};
 use crate::nodes::tests::NOW;
-use crate::originators::Originators;
-use crate::push::Pusher;
 use crate::strategy::Strategy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,8 +17,7 @@ async fn a_backlog_is_not_given_up_when_queues_close_under_it() {
     let mut rig = Rig::new(1, Strategy::default()).await;
     let device = rig.device_in(0).await;
     rig.uplink.open_other(TenantId::NULL, "Later", 1).unwrap();
-    let originators = Originators::new(rig.world.services.stores.clone(), 64);
-    rig.services().engine = Arc::new(Pusher::new(rig.uplink.clone(), originators));
+    rig.pushes();
     let moves = rig
         .world
         .make_named("flow.TbCheckpointNode", "later", Some("Later"), &json!({}))

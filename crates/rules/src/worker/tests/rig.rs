@@ -29,6 +29,8 @@ use crate::lanes::{LANE_QUEUE, LaneOptions, Lanes};
 use crate::message::Msg;
 use crate::node::{Ctx, Node, Step};
 use crate::nodes::tests::World;
+use crate::originators::Originators;
+use crate::push::Pusher;
 use crate::services::Services;
 use crate::stats::{Counts, LastFailure};
 use crate::strategy::Strategy;
@@ -124,6 +126,14 @@ impl Rig {
     /// Changes what nodes of workers that are started later have.
     pub(super) fn services(&mut self) -> &mut Services {
         &mut self.services
+    }
+
+    /// Nodes of workers that are started later put messages into the queues of the journal.
+    pub(super) fn pushes(&mut self) {
+        let originators = Originators::new(self.world.services.stores.clone(), 64);
+        let lanes = self.lanes.clone();
+        let lanes = lanes.unwrap_or_else(|| Lanes::new(&LaneOptions::default()));
+        self.services.engine = Arc::new(Pusher::new(self.uplink.clone(), originators, lanes));
     }
 
     /// Puts a chain in force, whose first node all messages come to.
