@@ -268,9 +268,14 @@ impl Worker {
         let now = self.now_ms();
         self.due.clear();
         while self.due.len() < MAX_DUE
-            && let Some(due) = self.parts.states.take_due(now)
+            && let Some((partition, due)) = self.parts.states.take_due(now)
         {
-            self.due.push(due);
+            if self.field_calls.is_running(&due.key) {
+                // What its scripts come to says when it is due next.
+                self.parts.states.put(partition, due.key, None, &due.value);
+                continue;
+            }
+            self.due.push((partition, due));
         }
         if self.due.is_empty() {
             return Ok(());

@@ -289,6 +289,10 @@ impl Worker {
         store: &Applier,
         moves: &mut Vec<Move>,
     ) -> Result<(), Stopping> {
+        if !case.is_new && self.parts.states.peek(&key).is_none() {
+            // The entity or the partition has gone meanwhile.
+            return Ok(());
+        }
         let case_of = Case {
             ticket,
             key: &key,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_core::ports::StateKey;
 use fieldline_core::usage::{Feature, UsageKey};
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{CalculatedFieldId, Subject, TenantId};
 use fieldline_script::{Arg, Host, Script};
 use futures::FutureExt as _;
 use rustc_hash::FxHashMap;
@@ -35,7 +35,7 @@ const TENANT_TOLD: usize = 1024;
 /// News that wait until the script of a field has ended.
 struct Told {
     ticket: Ticket,
-    entry: Arc<Entry>,
+    entry: CalculatedFieldId,
     subject: Subject,
     originator: Arc<Originator>,
     news: News,
@@ -225,7 +225,7 @@ impl Worker {
         &mut self,
         ticket: Ticket,
         key: &StateKey,
-        entry: &Arc<Entry>,
+        entry: &Entry,
         originator: &Arc<Originator>,
         news: &News,
     ) {
@@ -240,7 +240,7 @@ impl Worker {
         }
         let told = Told {
             ticket,
-            entry: entry.clone(),
+            entry: entry.id,
             subject: key.subject,
             originator: originator.clone(),
             news: news.clone(),
@@ -273,6 +273,13 @@ impl Worker {
                 news,
             } = told;
             let ticket = self.or_detached(ticket);
+            self.know_fields(subject.tenant, store).await?;
+            // It may have been edited or deleted while the news waited.
+            let fields = self.parts.feeding.of(subject.tenant);
+            let Some(entry) = fields.and_then(|fields| fields.get(entry)).cloned() else {
+                self.fields_done(ticket, Ok(Ok(())), moves, store).await?;
+                continue;
+            };
             let done = self.tell_field(ticket, &entry, subject, &originator, &news, store, &mut moves);
             let survived = AssertUnwindSafe(done).catch_unwind().await;
             self.fields_done(ticket, survived, moves, store).await?;

@@ -268,3 +268,36 @@ async fn a_script_is_run_for_every_value_of_a_burst_in_its_order_and_others_do_n
     assert_eq!(found, expected);
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_waited_for_a_script_is_told_to_the_field_as_it_is_by_then() {
+    let (world, dir, seen) = (World::new().await, tempfile::tempdir().unwrap(), Seen::default());
+    let device = world.device("a", json!(null)).await;
+    let running = Running::start(&world, &dir, &seen).await;
+    let script = |body: &str| {
+        let output = json!({"type": "TIME_SERIES", "strategy": {
+            "type": "IMMEDIATE", "saveTimeSeries": true, "saveLatest": true, "processCfs": true,
+        }});
+        json!({"type": "SCRIPT", "arguments": {"a": latest("a")}, "expression": body, "output": output})
+    };
+    let spins = script("while (true) {} return {twice: 0};");
+    field(&world, device, CalculatedFieldType::Script, "twice", spins).await;
+    running.send(&world, device, NOW, &[("a", 1.0)]).await;
+    running.send(&world, device, NOW + 1, &[("a", 2.0)]).await;
+    // Once this has gone through, the second value waits for the script of the first.
+    running.send(&world, device, NOW + 2, &[("b", 3.0)]).await;
+    eventually("messages wait for a field", async || {
+        seen.lock().iter().any(|(_, body, _)| body["b"] == 3.0)
+    })
+    .await;
+    let stores = &world.services.stores.calculated_fields;
+    let mut found = stores.of_entity(world.tenant, device).await.unwrap();
+    let edited = CalculatedField {
+        configuration: script("return {twice: a * 2};"),
+        ..found.remove(0)
+    };
+    let fields = &world.services.rules.calculated_fields;
+    fields.save(world.tenant, edited).await.unwrap();
+    becomes(&world, device, "twice", 4.0).await;
+    running.stop().await;
+}
