@@ -23,6 +23,8 @@ use crate::message::Msg;
 use crate::nodes::regex::RegexAllowance;
 use crate::script_pool::{Caller, Refusal, ScriptPool};
 use crate::services::Services;
+pub use crate::worker::effects::{AttributeValues, TelemetryValues};
+use crate::worker::marks::EffectSource;
 use crate::worker::parts::Parts;
 
 /// Name of the connection that a message leaves a node through. Compared regardless of case.
@@ -335,34 +337,23 @@ pub struct Ctx<'a> {
 pub use fieldline_core::ports::{AttributeParts, RowParts};
 
 impl Ctx<'_> {
-    /// Stores or shows values of one time; `values` are packed as in [`fieldline_model::kv`].
-    pub fn save_telemetry(
-        &mut self,
-        subject: Subject,
-        ts: i64,
-        ttl_seconds: u32,
-        parts: RowParts,
-        values: Bytes,
-    ) {
-        if parts.history {
-            let points = storage_points(kv::count(&values).into(), ttl_seconds.into());
+    /// Stores or shows values of one time because of a message. What was stored before the message was done again is not
+    /// stored again.
+    pub fn save_telemetry(&mut self, msg: &Msg, row: TelemetryValues) {
+        let points = match row.parts.history {
+            true => storage_points(kv::count(&row.values).into(), row.ttl_seconds.into()),
+            false => 0,
+        };
+        let is_new = self.parts.save_telemetry(EffectSource::of(msg, self.node.0), row);
+        if is_new && points > 0 {
             self.count(UsageKey::StorageDataPoints, points);
         }
-        self.parts
-            .effects
-            .telemetry(subject, ts, ttl_seconds, parts, values);
     }
 
-    /// Stores or shows attributes; `values` are packed as in [`fieldline_model::kv`].
-    pub fn save_attributes(
-        &mut self,
-        subject: Subject,
-        scope: AttributeScope,
-        ts: i64,
-        parts: AttributeParts,
-        values: Bytes,
-    ) {
-        self.parts.effects.attributes(subject, scope, ts, parts, values);
+    /// The same for attributes.
+    pub fn save_attributes(&mut self, msg: &Msg, values: AttributeValues) {
+        self.parts
+            .save_attributes(EffectSource::of(msg, self.node.0), values);
     }
 
     /// Tells the device of shared attributes that it saves, once they are stored.

@@ -18,6 +18,7 @@ pub mod fields;
 mod gate;
 mod lane;
 mod lane_book;
+pub mod marks;
 mod pack;
 pub mod parts;
 mod paths;
@@ -52,6 +53,7 @@ use uuid::Uuid;
 
 use self::field_calls::FieldCalls;
 use self::lane_book::LaneBook;
+use self::marks::DUE;
 use self::pack::{Due, Origin, Pack};
 use self::parts::Parts;
 use self::shares::Shares;
@@ -233,6 +235,11 @@ impl Worker {
     /// Applies what waits, with what is kept, as of a position.
     async fn apply(&mut self, partition: Partition, next: Offset, store: &Applier) -> Result<(), Stopping> {
         self.parts.meter.flush();
+        if !self.queue.role.is_lane() {
+            let states = &mut self.parts.states;
+            let is_done = |record| record <= next.0;
+            self.parts.marks.forget(partition, states, is_done);
+        }
         let states = self.parts.states.take_changes(partition);
         let effects = self.parts.effects.with(states);
         store.apply(partition, next, &effects).await?;
@@ -243,7 +250,11 @@ impl Worker {
     /// The same between records.
     async fn amend(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping> {
         self.parts.meter.flush();
-        let states = self.parts.states.take_changes(partition);
+        let mut states = self.parts.states.take_changes(partition);
+        if self.queue.role.is_lane() {
+            // Of messages that go on.
+            states.extend(self.parts.mark_pending(partition));
+        }
         let effects = self.parts.effects.with(states);
         store.amend(partition, &effects).await?;
         self.parts.effects.settle(&*self.common.services.devices);
@@ -256,9 +267,8 @@ impl Worker {
         if self.parts.effects.is_empty() {
             return Ok(());
         }
-        store
-            .amend(partition, &self.parts.effects.with(Vec::new()))
-            .await?;
+        let marks = self.parts.mark_pending(partition);
+        store.amend(partition, &self.parts.effects.with(marks)).await?;
         self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
     }
@@ -284,7 +294,14 @@ impl Worker {
         for record in 0..self.due.len() as u32 {
             self.pack.add(Origin { record, row: 0 });
         }
+        self.pack.record = DUE;
         self.run_pack(None, store).await?;
+        for partition in &self.partitions {
+            let states = &mut self.parts.states;
+            self.parts
+                .marks
+                .forget(*partition, states, |record| record == DUE);
+        }
         self.apply_everywhere(store).await
     }
 
@@ -335,6 +352,7 @@ impl Processor for Worker {
     async fn assigned(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping> {
         let states = store.states(partition).await?;
         self.parts.states.load(partition, states);
+        self.parts.marks.load(partition, &mut self.parts.states);
         self.partitions.push(partition);
         self.find_lane(partition);
         Ok(())
@@ -342,6 +360,7 @@ impl Processor for Worker {
 
     fn revoked(&mut self, partition: Partition) {
         self.leave_lane(partition);
+        self.parts.marks.drop_partition(partition);
         self.parts.states.drop_partition(partition);
         self.partitions.retain(|it| *it != partition);
     }
@@ -356,6 +375,7 @@ impl Processor for Worker {
         self.is_midway = true;
         self.pack.begin();
         self.pack.fill(&delivered);
+        self.pack.record = delivered.next.0;
         self.run_pack(Some(&delivered), store).await?;
         self.apply(partition, delivered.next, store).await?;
         self.is_midway = false;

@@ -101,8 +101,11 @@ class Neighbour:
                 return False
         return True
 
-    def check(self, since: float, until: float) -> dict[str, float]:
-        """Holds what it felt in a time to the promise, and returns the figures."""
+    def check(self, since: float, until: float, is_timed: bool = True) -> dict[str, float]:
+        """Holds what it felt in a time to the promise, and returns the figures.
+
+        Where nothing is timed, everything only has to be answered, and answered well.
+        """
         felt = {}
         for kind, limit in (("queryable", QUERYABLE_P99_MS), ("read", READ_P99_MS)):
             # What was due in the time and came later counts, too.
@@ -113,7 +116,7 @@ class Neighbour:
             felt[kind] = percentile(times, 0.99)
             wrong = [s.status for s in samples if s.status != 200]
             assert not wrong, f"{kind}: answered {wrong[:5]}"
-            assert felt[kind] < limit, (
+            assert not is_timed or felt[kind] < limit, (
                 f"{kind}: p99 {felt[kind]:.0f} ms of {len(times)}, the promise is {limit} ms; worst {max(times):.0f} ms"
             )
         refused = [s.status for s in self.between("acknowledged", since, until) if s.status != 200]

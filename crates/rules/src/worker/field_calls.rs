@@ -273,6 +273,7 @@ impl Worker {
                 news,
             } = told;
             let ticket = self.or_detached(ticket);
+            self.parts.record = self.open_record(ticket);
             self.know_fields(subject.tenant, store).await?;
             // It may have been edited or deleted while the news waited.
             let fields = self.parts.feeding.of(subject.tenant);
@@ -335,6 +336,7 @@ impl Worker {
     ) -> Result<(), Stopping> {
         let FieldBack { call, calls, result } = back;
         let FieldCall { ticket, key, entry } = call;
+        self.parts.record = self.open_record(ticket);
         let tenant = key.subject.tenant;
         if calls > 0 {
             self.parts.meter.add(tenant, UsageKey::TbelExecutions, calls);

@@ -17,7 +17,9 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::Worker;
+use super::effects::{AttributeValues, TelemetryValues};
 use super::fields::{Shown, salt};
+use super::marks::EffectSource;
 use super::walk::{Move, Ticket};
 use crate::calculated_fields::{
     Field, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, OutputStrategyType, RelationChange,
@@ -171,9 +173,14 @@ impl Worker {
             let ts = row.ts.unwrap_or(now);
             let values = packed(row.values.iter().map(|(key, value)| (&**key, value)));
             if !parts.is_nothing() {
-                self.parts
-                    .effects
-                    .telemetry(subject, ts, ttl_seconds, parts, values.clone());
+                let row = TelemetryValues {
+                    subject,
+                    ts,
+                    ttl_seconds,
+                    parts,
+                    values: values.clone(),
+                };
+                self.parts.save_telemetry(EffectSource::of(msg, msg.id), row);
             }
             if strategy.process_cfs {
                 let what = What::Telemetry { ts, values: &values };
@@ -217,8 +224,14 @@ impl Worker {
             shown: strategy.send_ws_update,
         };
         if parts.stored || parts.shown {
-            let values = packed.clone();
-            self.parts.effects.attributes(subject, scope, now, parts, values);
+            let saved = AttributeValues {
+                subject,
+                scope,
+                ts: now,
+                parts,
+                values: packed.clone(),
+            };
+            self.parts.save_attributes(EffectSource::of(msg, msg.id), saved);
         }
         if parts.stored {
             self.parts.effects.tell_device(subject, scope, packed.clone());

@@ -17,6 +17,7 @@ use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::Subject;
 use fieldline_model::record::RecordBody;
 use fieldline_model::record::diverted::{self, Diverted};
+use rustc_hash::FxHashSet;
 use tracing::error;
 use uuid::Uuid;
 
@@ -94,6 +95,10 @@ impl Worker {
         let Some(lanes) = self.lane_of() else { return };
         let mut keys = self.parts.states.keys_of(KEEPER, partition);
         keys.sort_unstable_by_key(|key| key.number);
+        let held: FxHashSet<u64> = keys.iter().map(|key| key.number).collect();
+        let states = &mut self.parts.states;
+        let is_done = |record| !held.contains(&record);
+        self.parts.marks.forget(partition, states, is_done);
         for key in keys {
             let tenant = key.subject.tenant;
             match self.lane_item(key.clone(), partition, &lanes) {
@@ -282,6 +287,7 @@ impl Worker {
         }
         self.report_end(&item, outcome, &strategy, failure);
         self.parts.states.remove(&item.key);
+        self.parts.end_record(item.partition, item.key.number);
         lanes.left(tenant, item.bytes);
     }
 

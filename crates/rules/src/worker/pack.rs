@@ -79,6 +79,8 @@ pub(super) fn kept_hash(key: &StateKey, value: &[u8]) -> u64 {
 pub(super) struct Pack {
     /// Tells packs apart: what belongs to an earlier one came too late.
     pub(super) number: u64,
+    /// Where its records end, or [`DUE`](super::marks::DUE).
+    pub(super) record: u64,
     pub(super) entries: Vec<Entry>,
     /// Entries that are on their way.
     pub(super) open: usize,

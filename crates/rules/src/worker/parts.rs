@@ -1,11 +1,12 @@
 //! What a worker has on its own thread, lent to nodes while they handle a message.
 
-use fieldline_core::ports::{Partition, StateKey};
+use fieldline_core::ports::{Partition, StateKey, StateRow};
 use fieldline_core::usage::Meter;
 use fieldline_model::Subject;
 
-use super::effects::Pending;
+use super::effects::{AttributeValues, Pending, TelemetryValues};
 use super::fields::Feeding;
+use super::marks::{EffectSource, Marks};
 use super::states::States;
 use crate::engine::Common;
 use crate::feed::Update;
@@ -18,6 +19,10 @@ pub struct Parts {
     pub effects: Pending,
     /// What is kept between messages.
     pub states: States,
+    /// What has been stored already of messages that are not done with.
+    pub marks: Marks,
+    /// Number of the record that the message belongs to, where that is not done with.
+    pub record: Option<u64>,
     /// Partition of the message that is being handled.
     pub partition: Partition,
     /// Nothing is kept where it works: messages go home for that.
@@ -38,6 +43,8 @@ impl Parts {
         Self {
             effects: Pending::default(),
             states: States::default(),
+            marks: Marks::default(),
+            record: None,
             partition,
             is_lane: false,
             partitions,
@@ -45,6 +52,44 @@ impl Parts {
             feeding: Feeding::default(),
             meter: Meter::new(common.services.usage.clone()),
         }
+    }
+
+    /// Has values stored, unless they were before the message was done again; returns whether they are.
+    pub fn save_telemetry(&mut self, source: EffectSource, values: TelemetryValues) -> bool {
+        let is_new = self.marks.is_empty()
+            || !self
+                .marks
+                .contains(source.telemetry_mark(values.subject, values.ts, &values.values));
+        if is_new {
+            let from = self.record.map(|record| (source, record));
+            self.effects.telemetry(values, from);
+        }
+        is_new
+    }
+
+    /// The same for attributes.
+    pub fn save_attributes(&mut self, source: EffectSource, values: AttributeValues) {
+        let is_new = self.marks.is_empty()
+            || !self
+                .marks
+                .contains(source.attributes_mark(values.subject, values.scope, &values.values));
+        if is_new {
+            let from = self.record.map(|record| (source, record));
+            self.effects.attributes(values, from);
+        }
+    }
+
+    /// Marks what waits and belongs to records that are not done with; returns what is to be stored with it.
+    pub fn mark_pending(&mut self, partition: Partition) -> Vec<StateRow> {
+        let marks = self.effects.marks();
+        self.marks.add(partition, marks, &mut self.states)
+    }
+
+    /// A record is done with, whatever waits of it.
+    pub fn end_record(&mut self, partition: Partition, number: u64) {
+        self.effects.end_record(number);
+        self.marks
+            .forget(partition, &mut self.states, |record| record == number);
     }
 
     /// Keeps something.

@@ -62,6 +62,15 @@ impl States {
         self.insert(partition, key, due_ms.unwrap_or(NEVER), value);
     }
 
+    /// Keeps something that is stored at once; returns the row of it.
+    pub fn put_stored(&mut self, partition: Partition, key: StateKey, value: &[u8]) -> StateRow {
+        self.insert(partition, key.clone(), NEVER, value);
+        StateRow {
+            key,
+            value: row_value(NEVER, value),
+        }
+    }
+
     fn insert(&mut self, partition: Partition, key: StateKey, due: i64, value: &[u8]) {
         let before = self.rows.insert(key.clone(), (partition, due, value.into()));
         if due != NEVER && before.is_none_or(|(_, at, _)| at != due) {
@@ -147,12 +156,7 @@ impl States {
                 return true;
             }
             let value = match kept.get(key) {
-                Some((_, due, value)) => {
-                    let mut bytes = Vec::with_capacity(8 + value.len());
-                    bytes.extend_from_slice(&due.to_le_bytes());
-                    bytes.extend_from_slice(value);
-                    Bytes::from(bytes)
-                }
+                Some((_, due, value)) => row_value(*due, value),
                 None => Bytes::new(),
             };
             rows.push(StateRow {
@@ -187,6 +191,14 @@ impl States {
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
+}
+
+/// The value of a row.
+fn row_value(due: i64, value: &[u8]) -> Bytes {
+    let mut bytes = Vec::with_capacity(8 + value.len());
+    bytes.extend_from_slice(&due.to_le_bytes());
+    bytes.extend_from_slice(value);
+    bytes.into()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod full;
 mod lanes;
 mod limits;
+mod marks;
 mod order;
 mod random;
 mod restarts;

@@ -108,7 +108,9 @@ impl Worker {
     ) -> Result<(), Stopping> {
         let mut steps = 0_u32;
         self.now = self.now_ms();
+        let record = self.open_record(ticket);
         while let Some(next) = moves.pop() {
+            self.parts.record = record;
             steps += 1;
             if steps > MAX_STEPS {
                 let error = "the message has become more than a rule chain may make of one";
@@ -254,6 +256,18 @@ impl Worker {
         // That may have taken its time.
         self.now = self.now_ms();
         Ok(survived)
+    }
+
+    /// Number of the record that a ticket's message belongs to, where that is not done with.
+    pub(super) fn open_record(&self, ticket: Ticket) -> Option<u64> {
+        if self.watch.is_some() || ticket.pack == DETACHED || !self.pack.is_current(ticket) {
+            return None;
+        }
+        if !self.queue.role.is_lane() {
+            return Some(self.pack.record);
+        }
+        let run = self.lane.running(ticket.entry);
+        run.map(|run| run.item.key.number)
     }
 
     fn ctx(&mut self, tenant: TenantId, chain: RuleChainId, node: RuleNodeId) -> Ctx<'_> {

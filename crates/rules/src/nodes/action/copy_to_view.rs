@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::body;
 use crate::message::{Meta, Msg};
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step, move_to};
+use crate::node::{AttributeValues, ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step, move_to};
 use crate::nodes::derived::branch;
 use crate::registry::{ComponentType, NodeType};
 use crate::services::Services;
@@ -185,7 +185,14 @@ fn finish(ctx: &mut Ctx<'_>, msg: &Msg, scope: AttributeScope, views: Vec<(Entit
             entity: view,
         };
         if !values.is_empty() {
-            ctx.save_attributes(subject, scope, ctx.now_ms, AttributeParts::ALL, values);
+            let saved = AttributeValues {
+                subject,
+                scope,
+                ts: ctx.now_ms,
+                parts: AttributeParts::ALL,
+                values,
+            };
+            ctx.save_attributes(msg, saved);
         }
         let mut copy = branch(ctx.node, msg, index);
         move_to(&mut copy, view);

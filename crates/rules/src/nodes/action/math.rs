@@ -20,7 +20,7 @@ use self::operation::Operation;
 use self::turns::Turn;
 use crate::feed::{Update, What};
 use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::node::{AttributeValues, ConfigError, Ctx, Node, NodeConfig, NodeError, Step, TelemetryValues};
 use crate::nodes::pattern::Pattern;
 use crate::nodes::text::round_half_up;
 use crate::registry::{ComponentType, NodeType};
@@ -252,7 +252,14 @@ impl Calculation {
                     values: &packed,
                 };
                 ctx.feed(Update { subject, what, msg });
-                ctx.save_attributes(subject, scope, ts, AttributeParts::ALL, packed.into());
+                let saved = AttributeValues {
+                    subject,
+                    scope,
+                    ts,
+                    parts: AttributeParts::ALL,
+                    values: packed.into(),
+                };
+                ctx.save_attributes(msg, saved);
             }
             Target::TimeSeries => {
                 if !result.is_finite() {
@@ -263,7 +270,14 @@ impl Calculation {
                 pack(key, ValueRef::Double(result), &mut packed);
                 let what = What::Telemetry { ts, values: &packed };
                 ctx.feed(Update { subject, what, msg });
-                ctx.save_telemetry(subject, ts, 0, RowParts::ALL, packed.into());
+                let row = TelemetryValues {
+                    subject,
+                    ts,
+                    ttl_seconds: 0,
+                    parts: RowParts::ALL,
+                    values: packed.into(),
+                };
+                ctx.save_telemetry(msg, row);
             }
         }
         Ok(())

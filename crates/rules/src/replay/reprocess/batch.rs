@@ -23,7 +23,7 @@ use crate::message::{Data, Msg};
 use crate::services::Services;
 use crate::strategy::Strategy;
 use crate::worker::Worker;
-use crate::worker::effects::Pending;
+use crate::worker::effects::{Pending, TelemetryValues};
 use crate::worker::fields::owner_of;
 use crate::worker::fields::reach::walk_path;
 use crate::worker::watch::Watch;
@@ -158,8 +158,14 @@ impl EffectSink for Results {
             .iter()
             .filter(|row| (start..end).contains(&row.ts))
         {
-            let values = Bytes::copy_from_slice(row.values);
-            rows.telemetry(row.subject, row.ts, row.ttl_seconds, row.parts, values);
+            let values = TelemetryValues {
+                subject: row.subject,
+                ts: row.ts,
+                ttl_seconds: row.ttl_seconds,
+                parts: row.parts,
+                values: Bytes::copy_from_slice(row.values),
+            };
+            rows.telemetry(values, None);
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::super::processing::{self, ATTRIBUTES, Processing, Settings};
 use super::super::{body, derived};
 use crate::feed::{Update, What};
 use crate::message::{Data, Msg};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::node::{AttributeValues, ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
 use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
@@ -207,7 +207,14 @@ impl Save {
     fn carry_out(self, ctx: &mut Ctx<'_>, msg: Msg, values: Bytes) -> Step {
         let (subject, scope) = (msg.subject(), self.scope);
         if self.parts.stored || self.parts.shown {
-            ctx.save_attributes(subject, scope, ctx.now_ms, self.parts, values.clone());
+            let saved = AttributeValues {
+                subject,
+                scope,
+                ts: ctx.now_ms,
+                parts: self.parts,
+                values: values.clone(),
+            };
+            ctx.save_attributes(&msg, saved);
         }
         if self.parts.stored && self.tells_device {
             ctx.tell_device(subject, scope, values.clone());

@@ -12,7 +12,7 @@ use super::super::body;
 use super::super::processing::{self, Processing, Settings, TIMESERIES};
 use crate::feed::{Update, What};
 use crate::message::{Meta, Msg};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step, TelemetryValues};
 use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
@@ -118,7 +118,14 @@ impl Node for SaveTimeseries {
         let subject = msg.subject();
         for (ts, values) in rows.iter() {
             if !parts.is_nothing() {
-                ctx.save_telemetry(subject, *ts, ttl_seconds, parts, values.clone());
+                let row = TelemetryValues {
+                    subject,
+                    ts: *ts,
+                    ttl_seconds,
+                    parts,
+                    values: values.clone(),
+                };
+                ctx.save_telemetry(&msg, row);
             }
             if fields {
                 let what = What::Telemetry { ts: *ts, values };
