@@ -32,7 +32,7 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-services test-e2e test-hostile kill overload soak pause devices
+.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-services test-attacks test-e2e test-hostile kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
@@ -50,7 +50,7 @@ lint: test-install
 # The end-to-end tests come last, so that the last line says how many tests there were.
 test: test-install lint test-rust test-postgres test-services
 	tests/fuzz.sh 20
-	$(MAKE) --no-print-directory test-e2e
+	$(MAKE) --no-print-directory test-attacks test-e2e
 
 test-install:
 	tests/install.sh
@@ -77,7 +77,11 @@ test-services: test-install
 test-e2e: test-install build
 	$(E2E) tests/e2e -m "not hostile" --numprocesses 3 --dist loadgroup --no-loadscope-reorder --quiet $(PYTEST)
 
-# A hostile tenant beside an innocent one: what the innocent one feels is measured, so that nothing else runs meanwhile.
+# A hostile tenant beside an innocent one, attack by attack, held to all but times.
+test-attacks: test-install build
+	HOSTILE_SECONDS=2 HOSTILE_TIMED= $(E2E) tests/e2e/test_hostile_tenants.py --numprocesses 2 --quiet $(PYTEST)
+
+# The same held to times as well: what the innocent one feels is measured, so that nothing else may run meanwhile.
 test-hostile: test-install build
 	HOSTILE_SECONDS=$(HOSTILE_SECONDS) $(E2E) tests/e2e/test_hostile_tenants.py --quiet $(PYTEST)
 

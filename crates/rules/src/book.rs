@@ -290,7 +290,7 @@ impl Book {
                         version: chain.version,
                     })
                 });
-                if let Some(work) = Arc::clone(compiled).run(source, self.events.clone()) {
+                if let Some(work) = Arc::clone(compiled).run(source) {
                     let address = Arc::as_ptr(compiled).addr();
                     let work = noted_first(work, note);
                     sources.insert(node.id, (address, self.services.runtime.spawn(work)));

@@ -18,7 +18,6 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::budget::BudgetOverrun;
-use crate::events::Events;
 use crate::message::Msg;
 use crate::nodes::regex::RegexAllowance;
 use crate::script_pool::{Caller, Refusal, ScriptPool};
@@ -284,7 +283,7 @@ pub trait Node: Send + Sync {
     }
 
     /// Work of its own, such as making messages at intervals. It runs while the chain is in force, on one server.
-    fn run(self: Arc<Self>, _source: Source, _events: Arc<Events>) -> Option<Work> {
+    fn run(self: Arc<Self>, _source: Source) -> Option<Work> {
         None
     }
 }

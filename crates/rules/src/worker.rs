@@ -38,7 +38,7 @@ pub(crate) mod watch;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use fieldline_core::ingest::{Applier, Delivered, Processor, Stopping};
@@ -68,6 +68,8 @@ use crate::tenants::Epoch;
 
 /// Nodes that a message may go through, whatever its tenant's profile says.
 const MAX_HOPS: u32 = 10_000;
+/// What takes less to store is not worth being divided among tenants.
+const STORES_LONG: Duration = Duration::from_millis(1);
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
 static LOAD_GATE: LogGate = LogGate::new(1);
@@ -242,7 +244,9 @@ impl Worker {
         }
         let states = self.parts.states.take_changes(partition);
         let effects = self.parts.effects.with(states);
+        let began = Instant::now();
         store.apply(partition, next, &effects).await?;
+        self.charge_storing(began.elapsed());
         self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
     }
@@ -256,9 +260,19 @@ impl Worker {
             states.extend(self.parts.mark_pending(partition));
         }
         let effects = self.parts.effects.with(states);
+        let began = Instant::now();
         store.amend(partition, &effects).await?;
+        self.charge_storing(began.elapsed());
         self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
+    }
+
+    /// What takes long to store has cost its tenants that time, as if their messages had taken it.
+    fn charge_storing(&mut self, took: Duration) {
+        if took >= STORES_LONG {
+            let bytes = self.parts.effects.bytes_of_tenants();
+            self.shares.charge(took, &bytes);
+        }
     }
 
     /// Applies what messages have done so far, so that what is read next is as they left it. What is kept waits for the end

@@ -5,8 +5,8 @@ use fieldline_core::downlink::{AttributeUpdate, DeviceLink};
 use fieldline_core::ports::{
     AttributeEffect, AttributeParts, AttributeRow, Effects, RowParts, StateRow, TelemetryRow,
 };
-use fieldline_model::Subject;
 use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{Subject, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::marks::EffectSource;
@@ -106,6 +106,23 @@ impl Pending {
     /// How many rows wait.
     pub fn rows(&self) -> usize {
         self.telemetry.len() + self.attributes.len()
+    }
+
+    /// How many bytes there are of each tenant.
+    pub fn bytes_of_tenants(&self) -> FxHashMap<TenantId, usize> {
+        let of_telemetry = self
+            .telemetry
+            .iter()
+            .map(|(of, _)| (of.subject.tenant, of.values.len()));
+        let of_attributes = self
+            .attributes
+            .iter()
+            .map(|(of, _)| (of.subject.tenant, of.values.len()));
+        let mut bytes = FxHashMap::default();
+        for (tenant, length) in of_telemetry.chain(of_attributes) {
+            *bytes.entry(tenant).or_default() += length;
+        }
+        bytes
     }
 
     /// The effects, with the states that belong to the position they are applied with.

@@ -76,12 +76,19 @@ impl Shares {
         }
     }
 
-    fn settle(&mut self, now: Instant) {
-        if now.duration_since(self.since) >= WINDOW {
-            self.since = now;
-            self.spent.clear();
-            self.seen.retain(|_, seen| now.duration_since(*seen) < PRESENCE);
+    /// Something was done for several tenants together, in these parts of the whole.
+    pub(super) fn charge(&mut self, time: Duration, parts: &FxHashMap<TenantId, usize>) {
+        self.roll(Instant::now());
+        let all = parts.values().sum::<usize>().max(1);
+        for (tenant, part) in parts {
+            let time = time.mul_f64(*part as f64 / all as f64);
+            self.spent.entry(*tenant).or_default().time += time;
+            self.measured.push((*tenant, time));
         }
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.roll(now);
         if let Some((tenant, since, messages)) = self.current.take() {
             let time = now.duration_since(since);
             let spent = self.spent.entry(tenant).or_default();
@@ -91,6 +98,15 @@ impl Shares {
                 Some((_, sum)) => *sum += time,
                 None => self.measured.push((tenant, time)),
             }
+        }
+    }
+
+    /// Begins another window if it is time.
+    fn roll(&mut self, now: Instant) {
+        if now.duration_since(self.since) >= WINDOW {
+            self.since = now;
+            self.spent.clear();
+            self.seen.retain(|_, seen| now.duration_since(*seen) < PRESENCE);
         }
     }
 
@@ -133,6 +149,21 @@ mod tests {
         assert!(shares.is_alone());
         shares.begins(second, Duration::ZERO);
         assert!(!shares.is_alone());
+    }
+
+    #[test]
+    fn what_is_stored_for_several_is_charged_by_what_there_is_of_each() {
+        let [much, little] = [TenantId::new(), TenantId::new()];
+        let mut shares = Shares::new();
+        shares.sees(much);
+        shares.sees(little);
+        let parts = FxHashMap::from_iter([(much, 900), (little, 100)]);
+        shares.charge(Duration::from_millis(1000), &parts);
+        let patience = Duration::from_millis(250);
+        assert!(shares.is_greedy(much, patience));
+        assert!(!shares.is_greedy(little, patience));
+        let measured: FxHashMap<_, _> = shares.take_measured().into_iter().collect();
+        assert_eq!(measured[&little], Duration::from_millis(100));
     }
 
     #[test]

@@ -272,8 +272,20 @@ impl Cells {
         let mut shard = self.shard(group).lock();
         self.ensure_to_change(&mut shard, table, group)?;
         let mut changed = false;
+        let mut added: Vec<(usize, Cell)> = Vec::new();
         for (name, value) in values {
-            changed |= self.put_one(&mut shard, group, name, ts, ttl, value);
+            match self.put_one(&mut shard, group, name, ts, ttl, value) {
+                Put::Ignored => {}
+                Put::Replaced => changed = true,
+                Put::New(at, cell) => added.push((at, cell)),
+            }
+        }
+        if let Some(held) = shard.groups.get_mut(group)
+            && !added.is_empty()
+        {
+            let cost = insert_all(&mut held.cells, added);
+            self.bytes.fetch_add(cost, Ordering::Relaxed);
+            changed = true;
         }
         if changed {
             mark_dirty(&mut shard, group);
@@ -289,43 +301,35 @@ impl Cells {
         ts: i64,
         ttl: u32,
         value: ValueRef<'_>,
-    ) -> bool {
+    ) -> Put {
         let Some(held) = shard.groups.get_mut(group) else {
-            return false;
+            return Put::Ignored;
         };
         match held.cells.binary_search_by(|cell| cell.name.as_ref().cmp(name)) {
             Ok(at) => {
                 let by_arrival = self.newest == Newest::ByArrival;
                 let wins = |cell: &&mut Cell| by_arrival || cell.ts <= ts;
                 let Some(cell) = held.cells.get_mut(at).filter(wins) else {
-                    return false;
+                    return Put::Ignored;
                 };
                 let before = cell.value.heap_bytes();
                 (cell.ts, cell.ttl, cell.dirty) = (ts, ttl, true);
                 cell.value = value.to_value();
                 self.bytes.fetch_add(cell.value.heap_bytes(), Ordering::Relaxed);
                 self.bytes.fetch_sub(before, Ordering::Relaxed);
+                Put::Replaced
             }
             Err(at) => {
-                let name = shard.name(name);
                 let cell = Cell {
-                    name,
+                    name: shard.name(name),
                     ts,
                     ttl,
                     value: value.to_value(),
                     dirty: true,
                 };
-                self.bytes.fetch_add(cell.cost(), Ordering::Relaxed);
-                if let Some(held) = shard.groups.get_mut(group) {
-                    // Most groups have a few cells and keep them: no doubling.
-                    if held.cells.len() == held.cells.capacity() {
-                        held.cells.reserve_exact(1 + held.cells.len() / 4);
-                    }
-                    held.cells.insert(at, cell);
-                }
+                Put::New(at, cell)
             }
         }
-        true
     }
 
     /// The cells of a group, sorted by name.
@@ -408,10 +412,10 @@ impl Cells {
     pub(super) fn restore(&self, written: Vec<Written>) {
         for (group, name) in written {
             let mut shard = self.shard(&group).lock();
-            let cell = shard
-                .groups
-                .get_mut(&group)
-                .and_then(|held| held.cells.iter_mut().find(|cell| cell.name == name));
+            let cell = shard.groups.get_mut(&group).and_then(|held| {
+                let at = held.cells.binary_search_by(|cell| cell.name.cmp(&name));
+                held.cells.get_mut(at.ok()?)
+            });
             if let Some(cell) = cell {
                 cell.dirty = true;
                 mark_dirty(&mut shard, &group);
@@ -468,6 +472,51 @@ impl Cells {
     }
 }
 
+/// What has become of one of the values of a write.
+enum Put {
+    /// There is a newer one.
+    Ignored,
+    Replaced,
+    /// There is no cell of that name; where it belongs.
+    New(usize, Cell),
+}
+
+/// Inserts cells at the places where they belong, in one pass however many they are; of several with one name the last one.
+/// Returns what they cost.
+fn insert_all(cells: &mut Vec<Cell>, mut added: Vec<(usize, Cell)>) -> usize {
+    added.sort_by(|(at, cell), (other_at, other)| (at, &cell.name).cmp(&(other_at, &other.name)));
+    added.dedup_by(|(_, later), (_, earlier)| {
+        let is_same = later.name == earlier.name;
+        if is_same {
+            std::mem::swap(later, earlier);
+        }
+        is_same
+    });
+    let cost = added.iter().map(|(_, cell)| cell.cost()).sum();
+    let needed = cells.len() + added.len();
+    // Most groups have a few cells and keep them: no doubling.
+    let room = match needed > cells.capacity() {
+        true => needed + cells.len() / 4,
+        false => cells.capacity(),
+    };
+    if added.len() == 1 {
+        cells.reserve_exact(room - cells.len());
+        for (at, cell) in added {
+            cells.insert(at, cell);
+        }
+        return cost;
+    }
+    let mut old = std::mem::replace(cells, Vec::with_capacity(room)).into_iter();
+    let mut taken = 0;
+    for (at, cell) in added {
+        cells.extend(old.by_ref().take(at - taken));
+        taken = at;
+        cells.push(cell);
+    }
+    cells.extend(old);
+    cost
+}
+
 fn answer(held: &CellGroup, group: &Group) -> StoreResult<Vec<Cell>> {
     match &held.corrupt {
         Some(cause) => {
@@ -499,4 +548,52 @@ pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), Corrupt> {
     let mut bytes = bytes;
     let ts = i64::from_le_bytes(take_array(&mut bytes)?);
     Ok((ts, u32::from_le_bytes(take_array(&mut bytes)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(name: &str, ts: i64) -> Cell {
+        Cell {
+            name: name.into(),
+            ts,
+            ttl: 0,
+            value: Value::Long(ts),
+            dirty: true,
+        }
+    }
+
+    #[test]
+    fn cells_come_to_their_places_however_many_come_at_once_and_the_last_of_a_name_counts() {
+        let mut cells: Vec<Cell> = Vec::new();
+        let rounds: [&[(&str, i64)]; 4] = [
+            &[("m", 1)],
+            &[("z", 2), ("a", 3), ("m2", 4), ("a", 5)],
+            &[("b", 6), ("0", 7), ("zz", 8), ("n", 9)],
+            &[("c", 10), ("c", 11)],
+        ];
+        for round in rounds {
+            let added = round.iter().filter_map(|(name, ts)| {
+                let at = cells.binary_search_by(|held| held.name.as_ref().cmp(name));
+                Some((at.err()?, cell(name, *ts)))
+            });
+            let added: Vec<_> = added.collect();
+            let cost = insert_all(&mut cells, added);
+            assert_eq!(cost % CELL_COST, 0);
+        }
+        let held: Vec<(&str, i64)> = cells.iter().map(|cell| (&*cell.name, cell.ts)).collect();
+        let expected = [
+            ("0", 7),
+            ("a", 5),
+            ("b", 6),
+            ("c", 11),
+            ("m", 1),
+            ("m2", 4),
+            ("n", 9),
+            ("z", 2),
+            ("zz", 8),
+        ];
+        assert_eq!(held, expected);
+    }
 }

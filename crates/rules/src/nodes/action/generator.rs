@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
-use crate::events::Events;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step, Work};
 use crate::nodes::{entities, script};
@@ -150,7 +149,7 @@ impl Node for Generator {
         Step::Done
     }
 
-    fn run(self: Arc<Self>, source: Source, _: Arc<Events>) -> Option<Work> {
+    fn run(self: Arc<Self>, source: Source) -> Option<Work> {
         Some(Box::pin(async move {
             let source = Source {
                 queue: self.queue.clone().or(source.queue),

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::events::Events;
 use crate::message::Msg;
 use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Source, Step, Work};
 use crate::registry::{ComponentType, NodeType};
@@ -65,7 +64,7 @@ impl Node for MessageCount {
         Step::Done
     }
 
-    fn run(self: Arc<Self>, source: Source, _: Arc<Events>) -> Option<Work> {
+    fn run(self: Arc<Self>, source: Source) -> Option<Work> {
         Some(Box::pin(async move {
             let mut ticks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

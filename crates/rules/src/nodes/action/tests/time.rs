@@ -26,7 +26,7 @@ fn work(world: &World, node: Arc<dyn Node>) -> Work {
         node: world.node,
         queue: None,
     };
-    node.run(source, world.common.events.clone()).unwrap()
+    node.run(source).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
