@@ -50,7 +50,7 @@ def test_devices_that_are_known_and_not_connected_cost_hardly_anything(make_serv
     print(f"{FEW} known, {CONNECTED} connected: {few}")
     many = measure(make_server("many"), KNOWN)
     print(f"{KNOWN} known, {CONNECTED} connected: {many}")
-    assert many.start_s < few.start_s + 2
+    assert many.start_s < 5
     assert many.idle_mib < few.idle_mib + 32
     assert many.connected_mib < few.connected_mib + 48
     assert many.us_per_message < 1.5 * few.us_per_message + 10
@@ -59,7 +59,8 @@ def test_devices_that_are_known_and_not_connected_cost_hardly_anything(make_serv
 def measure(server, known: int) -> Cost:
     template = server.start().rest().create_device()
     server.stop()
-    devices = add_devices(server.data_dir, template, known)
+    # All of them were active when the server stopped: it takes them up again.
+    devices = add_devices(server.data_dir, template, known, active=True)
     # Those that connect are spread over all of them.
     connected = devices[:: known // CONNECTED][:CONNECTED]
 

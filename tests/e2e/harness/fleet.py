@@ -14,8 +14,10 @@ DATABASE = "entities.db"
 BATCH = 10_000
 
 
-def add_devices(data_dir: Path, template: Device, count: int, prefix: str = "fleet") -> list[Device]:
-    """Adds copies of a device, each with a name, a token and ids of its own."""
+def add_devices(
+    data_dir: Path, template: Device, count: int, prefix: str = "fleet", active: bool = False
+) -> list[Device]:
+    """Adds copies of a device, each with a name, a token and ids of its own; they were active when the server stopped, or not."""
     with closing(sqlite3.connect(data_dir / DATABASE)) as database:
         device = _row(database, "SELECT * FROM device WHERE name = ?", template.name)
         credentials = _row(database, "SELECT * FROM device_credentials WHERE credentials_id = ?", template.token)
@@ -27,7 +29,7 @@ def add_devices(data_dir: Path, template: Device, count: int, prefix: str = "fle
             _insert(
                 database,
                 "device",
-                (device | {"id": id, "name": name, "search": name} for _, id, name in copies),
+                (device | {"id": id, "name": name, "search": name, "active": active} for _, id, name in copies),
             )
             _insert(
                 database,
