@@ -2,12 +2,14 @@
 
 mod full;
 mod lanes;
+mod late;
 mod limits;
 mod order;
 mod random;
 mod restarts;
 mod rig;
 mod scripts;
+mod street;
 mod sweeping;
 mod waiting;
 
