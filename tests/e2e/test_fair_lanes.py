@@ -125,7 +125,6 @@ def test_scripts_that_keep_the_processor_busy_delay_nobody_else(server):
     eventually(hostile.is_done, within=150, every=1)
 
 
-@pytest.mark.skip(reason="calls that are late under SKIP_ALL_FAILURES go on in the background, and a crash loses them")
 @pytest.mark.timeout(300)
 def test_a_kill_in_the_midst_of_it_loses_nothing_and_the_neighbour_is_served_at_once(server):
     own, other = tenants(server)

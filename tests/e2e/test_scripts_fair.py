@@ -47,11 +47,11 @@ def repaired(tenancy, chain: dict) -> None:
     Chain().line((SAVE, "Success")).update(tenancy.admin, chain["id"])
 
 
-def try_out(server, tenancy, body: str, **arguments) -> requests.Response:
+def try_out(server, tenancy, body: str, patience: float = 60) -> requests.Response:
     test = {"scriptType": "filter", "script": body, "argNames": ["msg", "metadata", "msgType"], "msg": "{}"}
     headers = {"X-Authorization": f"Bearer {tenancy.admin.token}"}
     path = f"{server.http}/api/ruleChain/testScript?scriptLang=JS"
-    return requests.post(path, json=test | {"metadata": {}, "msgType": "A"}, headers=headers, timeout=60, **arguments)
+    return requests.post(path, json=test | {"metadata": {}, "msgType": "A"}, headers=headers, timeout=patience)
 
 
 def test_devices_of_others_are_heard_while_a_tenant_s_scripts_spin(server, evil):
@@ -125,6 +125,19 @@ def test_tests_of_scripts_are_few_at_a_time_and_cost_others_nothing(server, evil
     assert slowest < 1
     # 64 MiB a thread, and what else the program has needed meanwhile.
     assert grown < (THREADS * 64 + 150) << 10
+
+
+def test_a_test_ends_when_its_client_hangs_up(server, evil):
+    try_out(server, evil, "return true;")
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(try_out, server, evil, "while (true) {}", patience=1) for _ in range(4)]
+        eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 2, within=5)
+        # Their connections are closed with that.
+        assert all(isinstance(answer.exception(), requests.Timeout) for answer in answers)
+    hung_up = time.monotonic()
+    eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 0, within=5)
+    assert try_out(server, evil, "return true;").json() == {"output": "true", "error": ""}
+    assert time.monotonic() - hung_up < 2, "its time limit has ended it"
 
 
 def test_functions_of_the_engine_are_bounded(server, evil):

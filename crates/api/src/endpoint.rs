@@ -59,6 +59,12 @@ const READ_BY_POST: [&str; 12] = [
     "/api/relations/info",
     "/api/v2/entitiesQuery/find/keys",
 ];
+/// What is only worked out for whoever asks, and stored nowhere: it ends when the client hangs up.
+const WORKED_OUT_BY_POST: [&str; 3] = [
+    "/api/alarm/rule/testScript",
+    "/api/calculatedField/testScript",
+    "/api/ruleChain/testScript",
+];
 /// Largest body of a request that nobody has to prove anything for, in bytes.
 const MAX_PUBLIC_BODY: usize = 65_536;
 
@@ -182,15 +188,18 @@ async fn check(
 }
 
 fn only_reads(request: &Request) -> bool {
+    request.method().is_safe() || posts_to(request, &READ_BY_POST)
+}
+
+fn posts_to(request: &Request, paths: &[&str]) -> bool {
     let path = request.extensions().get::<MatchedPath>();
-    let asks = || path.is_some_and(|path| READ_BY_POST.contains(&path.as_str()));
-    request.method().is_safe() || (request.method() == Method::POST && asks())
+    request.method() == Method::POST && path.is_some_and(|path| paths.contains(&path.as_str()))
 }
 
 /// Runs a handler that changes something to its end, even if the client hangs up: what is stored must not miss the rest of
 /// its work, such as telling those who listen. (The server drops the future of a request whose client is gone.)
 async fn run_to_end(request: Request, next: Next) -> Response {
-    if request.method().is_safe() {
+    if request.method().is_safe() || posts_to(&request, &WORKED_OUT_BY_POST) {
         return next.run(request).await;
     }
     let body = request.extensions().get::<Arc<BodyMemory>>().cloned();
@@ -277,8 +286,9 @@ fn describe_access(item: &mut PathItem, access: Access) {
 #[cfg(test)]
 mod tests {
     use std::future::Future;
+    use std::pin::Pin;
     use std::sync::Arc;
-    use std::task::{Context, Poll, Waker};
+    use std::task::{Context, Waker};
 
     use axum::Router;
     use axum::body::{Body, to_bytes};
@@ -289,15 +299,21 @@ mod tests {
 
     use super::*;
 
-    fn request() -> Request {
-        Request::post("/").body(Body::empty()).unwrap()
+    fn request(path: &str) -> Request {
+        Request::post(path).body(Body::empty()).unwrap()
     }
 
     fn routes<H: Future<Output = ()> + Send + 'static>(
         handler: impl Fn() -> H + Clone + Send + Sync + 'static,
     ) -> Router {
-        let handlers = post(handler);
-        Router::new().route("/", handlers.route_layer(middleware::from_fn(run_to_end)))
+        let handlers = post(handler).route_layer(middleware::from_fn(run_to_end));
+        let paths = WORKED_OUT_BY_POST.into_iter().chain(["/"]);
+        paths.fold(Router::new(), |routes, path| routes.route(path, handlers.clone()))
+    }
+
+    fn begin(answer: Pin<&mut impl Future>) {
+        let polled = answer.poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
     }
 
     #[tokio::test]
@@ -312,9 +328,8 @@ mod tests {
                 finished.add_permits(1);
             }
         });
-        let mut answer = Box::pin(routes.oneshot(request()));
-        let polled = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        assert!(matches!(polled, Poll::Pending));
+        let mut answer = Box::pin(routes.oneshot(request("/")));
+        begin(answer.as_mut());
         begun.acquire().await.unwrap().forget();
         drop(answer);
         go_on.add_permits(1);
@@ -322,9 +337,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_only_worked_out_ends_with_its_client() {
+        for path in WORKED_OUT_BY_POST {
+            let held = Arc::new(());
+            let holds = held.clone();
+            let routes = routes(move || {
+                let held = holds.clone();
+                async move {
+                    std::future::pending::<()>().await;
+                    drop(held);
+                }
+            });
+            let mut answer = Box::pin(routes.oneshot(request(path)));
+            begin(answer.as_mut());
+            drop(answer);
+            assert_eq!(Arc::strong_count(&held), 1, "{path} goes on");
+        }
+    }
+
+    #[tokio::test]
     async fn a_change_that_panics_is_answered() {
         let routes = routes(|| async { panic!("as it should") });
-        let response = routes.oneshot(request()).await.unwrap();
+        let response = routes.oneshot(request("/")).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = to_bytes(response.into_body(), 1_000).await.unwrap();
         assert!(String::from_utf8_lossy(&body).contains("Internal error"));

@@ -249,16 +249,43 @@ impl Lanes {
     #[must_use]
     pub fn admit(&self, tenant: TenantId, bytes: u64) -> bool {
         let bytes = bytes + MESSAGE_BYTES;
-        let most = self.options.backlog.0;
         let mut book = self.book.lock();
-        let is_full = book.bytes + bytes > self.options.total_backlog();
-        let lane = book.tenants.entry(tenant).or_default();
-        let limit = if is_full { most / ALL_TENANTS } else { most };
-        if lane.bytes + bytes > limit {
-            return false;
+        let has_room = self.has_room(&mut book, tenant, bytes);
+        if has_room {
+            self.add(&mut book, tenant, bytes);
         }
-        self.add(&mut book, tenant, bytes);
-        true
+        has_room
+    }
+
+    fn has_room(&self, book: &mut Book, tenant: TenantId, bytes: u64) -> bool {
+        let most = self.options.backlog.0;
+        let is_full = book.bytes + bytes > self.options.total_backlog();
+        let limit = if is_full { most / ALL_TENANTS } else { most };
+        book.tenants.entry(tenant).or_default().bytes + bytes <= limit
+    }
+
+    /// Room for the note of a message that goes on in the background of its queue; returns whether there is some. It takes
+    /// what messages in the lane may take, but the tenant is not slow for that.
+    #[must_use]
+    pub fn admit_note(&self, tenant: TenantId, bytes: u64) -> bool {
+        let bytes = bytes + MESSAGE_BYTES;
+        let mut book = self.book.lock();
+        let has_room = self.has_room(&mut book, tenant, bytes);
+        if has_room {
+            book.bytes += bytes;
+            book.tenants.entry(tenant).or_default().bytes += bytes;
+        }
+        has_room
+    }
+
+    /// A message that went on in the background has ended.
+    pub fn note_left(&self, tenant: TenantId, bytes: u64) {
+        let bytes = bytes + MESSAGE_BYTES;
+        let mut book = self.book.lock();
+        book.bytes = book.bytes.saturating_sub(bytes);
+        if let Some(lane) = book.tenants.get_mut(&tenant) {
+            lane.bytes = lane.bytes.saturating_sub(bytes);
+        }
     }
 
     fn add(&self, book: &mut Book, tenant: TenantId, bytes: u64) {

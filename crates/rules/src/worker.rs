@@ -18,6 +18,7 @@ pub mod fields;
 mod gate;
 mod lane;
 mod lane_book;
+mod late;
 pub mod marks;
 mod pack;
 pub mod parts;
@@ -53,6 +54,7 @@ use uuid::Uuid;
 
 use self::field_calls::FieldCalls;
 use self::lane_book::LaneBook;
+use self::late::LateBook;
 use self::marks::DUE;
 use self::pack::{Due, Origin, Pack};
 use self::parts::Parts;
@@ -97,6 +99,8 @@ pub struct Worker {
     /// What its lane holds, if it works on one.
     lane: LaneBook,
     due: Vec<(Partition, Due)>,
+    /// What goes on although its pack does not wait for it any more.
+    late: LateBook,
     /// Alarms whose end has moved, until that is stored.
     touches: FxHashMap<Uuid, AlarmTouch>,
     /// Those that it works on.
@@ -147,6 +151,7 @@ impl Worker {
             shares: Shares::new(),
             lane: LaneBook::default(),
             due: Vec::new(),
+            late: LateBook::default(),
             touches: FxHashMap::default(),
             partitions: Vec::new(),
             now: 0,
@@ -299,6 +304,10 @@ impl Worker {
                 self.parts.states.put(partition, due.key, None, &due.value);
                 continue;
             }
+            if let Some(later) = self.waits_for_lanes(&due) {
+                self.parts.states.put(partition, due.key, Some(later), &due.value);
+                continue;
+            }
             self.due.push((partition, due));
         }
         if self.due.is_empty() {
@@ -369,12 +378,14 @@ impl Processor for Worker {
         self.parts.marks.load(partition, &mut self.parts.states);
         self.partitions.push(partition);
         self.find_lane(partition);
+        self.find_late(partition);
         Ok(())
     }
 
     fn revoked(&mut self, partition: Partition) {
         self.leave_lane(partition);
         self.parts.marks.drop_partition(partition);
+        self.leave_late(partition);
         self.parts.states.drop_partition(partition);
         self.partitions.retain(|it| *it != partition);
     }

@@ -8,14 +8,16 @@ use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Offset, Partition};
 use fieldline_core::usage::Feature;
 use fieldline_model::message::{DataType, Message, MsgType};
+use fieldline_model::record::diverted::Diverted;
 use fieldline_model::record::{Record, RecordBody, message, rows};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityType, RuleNodeId, Subject, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracing::{error, warn};
 use uuid::Uuid;
 
 use super::Worker;
+use super::late::{self, Noted};
 use super::pack::Origin;
 use super::walk::{Move, Place};
 use crate::budget::EvaluationBudget;
@@ -51,11 +53,23 @@ impl Worker {
             return Ok(());
         };
         self.parts.partition = partition;
+        let due = match late::read(&due) {
+            Some(Noted::Record(Diverted { id, record, .. })) => {
+                let source = RecordSource {
+                    id,
+                    row: 0,
+                    bytes: &due.value,
+                };
+                return self.start_record(index, &record, source, None, store).await;
+            }
+            Some(Noted::Due(noted)) => noted,
+            None => due,
+        };
         let tenant = due.key.subject.tenant;
         let chains = self.chains(tenant, store).await?;
         let ticket = self.ticket(index);
         self.pack.begin_of(index);
-        match chains.node(fieldline_model::RuleNodeId(due.key.keeper)) {
+        match chains.node(RuleNodeId(due.key.keeper)) {
             Some((chain, at)) => {
                 let place = Place {
                     chain: chain.clone(),

@@ -13,6 +13,8 @@ use tracing::warn;
 
 use super::Worker;
 use super::build::message_id;
+use super::late::{self, Noted};
+use super::pack::Origin;
 use super::rounds::MAX_SUSPENDED;
 use super::waits::TOO_MANY_WAIT;
 use super::walk::{DETACHED, Place, Ticket};
@@ -34,6 +36,7 @@ const BEHIND_MS: i64 = 200;
 /// How often something that has to stay is tried again while others wait.
 const MAX_TRIES: u32 = 3;
 static LANE_GATE: LogGate = LogGate::new(2);
+static GIVEN_UP_GATE: LogGate = LogGate::new(1);
 
 /// What leaves the queue of one tenant together.
 struct Batch {
@@ -88,7 +91,9 @@ impl Worker {
         {
             lanes.mark(tenant);
         }
-        lanes.is_slow(tenant) && !self.refuses_to_leave && self.can_leave(index, delivered)
+        // What was on its way when the program ended is known to take long.
+        let is_slow = delivered.is_none() || lanes.is_slow(tenant);
+        is_slow && !self.refuses_to_leave && self.can_leave(index, delivered)
     }
 
     /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
@@ -143,9 +148,20 @@ impl Worker {
         }
     }
 
-    fn record_of<'a>(&self, index: u32, delivered: Option<&'a Delivered<'_>>) -> Option<&'a Record<'a>> {
+    fn record_of<'a>(&'a self, index: u32, delivered: Option<&'a Delivered<'_>>) -> Option<Record<'a>> {
         let origin = self.pack.entries.get(index as usize)?.origin;
-        Some(&delivered?.readable.get(origin.record as usize)?.1)
+        match delivered {
+            Some(delivered) => Some(delivered.readable.get(origin.record as usize)?.1),
+            None => self.noted(origin).map(|noted| noted.record),
+        }
+    }
+
+    /// The record of a message that has come due as a note.
+    fn noted(&self, origin: Origin) -> Option<Diverted<'_>> {
+        match late::read(&self.due.get(origin.record as usize)?.1) {
+            Some(Noted::Record(diverted)) => Some(diverted),
+            _ => None,
+        }
     }
 
     /// A message leaves the pack, with all that it waits for; what it has done so far, it does again.
@@ -165,12 +181,13 @@ impl Worker {
         } else {
             let entity = tenant.into();
             self.give_up(Subject { tenant, entity }, error);
+            self.end_late(ticket);
         }
     }
 
     /// Lets go of the messages that have waited for long: they leave the pack, or go on without it. What is not to be done
     /// twice lightly stays until the time of the pack is up.
-    pub(super) fn lose_patience(&mut self, strategy: &Strategy) {
+    pub(super) fn lose_patience(&mut self, strategy: &Strategy, delivered: Option<&Delivered<'_>>) {
         let Some(patience) = self.lanes().map(|lanes| lanes.options.patience.0) else {
             return;
         };
@@ -192,7 +209,7 @@ impl Worker {
             // What fields have taken in comes to its end by itself: done again, it would be told to them twice.
             let goes_on = strategy.keeps_late() && (late.fields || !self.may_leave(late.ticket));
             if goes_on {
-                self.pack.let_go(late.ticket.entry);
+                self.let_go(late.ticket.entry, delivered);
             } else if self.may_leave(late.ticket) {
                 self.leave_pack(late.ticket.entry);
             }
@@ -223,6 +240,7 @@ impl Worker {
         for _ in self.suspended.of(tenant)..before {
             self.give_up(Subject { tenant, entity }, TOO_MANY_WAIT);
         }
+        self.end_late_of(tenant);
     }
 
     /// Lets messages leave that are to be tried again: that happens in the lane. Returns those that are left, and how long
@@ -348,9 +366,18 @@ impl Worker {
     }
 
     /// A message of the pack as it goes to a lane.
-    fn diverted<'a>(&'a self, index: u32, delivered: Option<&'a Delivered<'_>>) -> Option<Diverted<'a>> {
+    pub(super) fn diverted<'a>(
+        &'a self,
+        index: u32,
+        delivered: Option<&'a Delivered<'_>>,
+    ) -> Option<Diverted<'a>> {
         let origin = self.pack.entries.get(index as usize)?.origin;
-        let delivered = delivered?;
+        let Some(delivered) = delivered else {
+            return Some(Diverted {
+                queue: &self.queue.name,
+                ..self.noted(origin)?
+            });
+        };
         let (offset, record) = delivered.readable.get(origin.record as usize)?;
         let body = match record.body {
             RecordBody::Telemetry {
@@ -404,13 +431,12 @@ impl Worker {
     /// The end of a message that is not tried any more although it was acknowledged: counted, and told to its tenant. All
     /// that is given up for the sake of others comes here.
     pub(super) fn give_up(&self, subject: Subject, reason: &str) {
-        let (Role::Shared(lanes) | Role::Lane(lanes)) = &self.queue.role else {
-            return;
-        };
         metrics::counter!("fieldline_rules_given_up_total").increment(1);
-        let Some(count) = lanes.note_given_up(subject.tenant) else {
-            return;
+        let count = match &self.queue.role {
+            Role::Shared(lanes) | Role::Lane(lanes) => lanes.note_given_up(subject.tenant),
+            Role::Own => GIVEN_UP_GATE.open().map(|suppressed| suppressed + 1),
         };
+        let Some(count) = count else { return };
         let error = format!("A message was given up: {reason}; {count} so far");
         warn!(tenant = %subject.tenant, entity = %subject.entity, reason, count, "gave messages of a tenant up");
         self.common

@@ -19,12 +19,16 @@ impl Worker {
     pub(super) fn begin(&mut self, ticket: Ticket) {
         if self.pack.is_current(ticket) {
             self.pack.begin_of(ticket.entry);
+        } else {
+            self.late.begin(ticket);
         }
     }
 
     pub(super) fn end(&mut self, ticket: Ticket, failure: Option<LastFailure>) {
         if self.pack.is_current(ticket) {
             self.pack.end_of(ticket.entry, failure);
+        } else {
+            self.end_of_late(ticket);
         }
     }
 
@@ -65,6 +69,8 @@ impl Worker {
                 error: error.to_owned(),
             };
             self.pack.abort(ticket.entry, failure);
+        } else {
+            self.end_late(ticket);
         }
     }
 

@@ -296,7 +296,7 @@ impl Worker {
     /// The ticket of a message, or that of nobody's where the message does not wait for it any more: what a field has taken in
     /// leads to what it leads to all the same.
     fn or_detached(&self, ticket: Ticket) -> Ticket {
-        if ticket.pack == DETACHED || self.pack.is_current(ticket) {
+        if ticket.pack == DETACHED || self.pack.is_current(ticket) || self.late.has(ticket) {
             return ticket;
         }
         Ticket {

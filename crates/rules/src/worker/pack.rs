@@ -141,6 +141,18 @@ impl Pack {
             .map_or(self.number, |entry| entry.number)
     }
 
+    /// How many of what an entry has become are on their way.
+    pub(super) fn live_of(&self, index: u32) -> u32 {
+        self.entries.get(index as usize).map_or(0, |entry| entry.live)
+    }
+
+    /// The entries that have begun and not ended, as they go on now.
+    pub(super) fn under_way(&self) -> Vec<u32> {
+        let entries = (0..).zip(&self.entries);
+        let live = entries.filter(|(_, entry)| entry.live > 0 && entry.number != NOBODY);
+        live.map(|(index, _)| index).collect()
+    }
+
     /// Whether a ticket is one of an entry as it goes on now.
     pub(super) fn is_current(&self, ticket: Ticket) -> bool {
         self.entries

@@ -48,6 +48,9 @@ impl Worker {
             self.note_inline();
             self.check_open()?;
             let mut verdict = attempts.decide(&strategy, self.pack.wanted());
+            if verdict == Verdict::Commit {
+                self.let_late_go(&strategy, delivered);
+            }
             if verdict == Verdict::Commit
                 && let Some(untried) = self.pack.give_up()
             {
@@ -58,7 +61,7 @@ impl Worker {
             self.tally(delivered, &verdict, attempts.retries());
             match verdict {
                 Verdict::Commit => {
-                    self.end_late(&strategy);
+                    self.cut_late(&strategy);
                     // Nothing can leave any more: its records are gone.
                     self.pack.is_fixed = true;
                     return Ok(());
@@ -96,7 +99,7 @@ impl Worker {
     }
 
     /// Ends what is late, unless it may go on in the background.
-    fn end_late(&mut self, strategy: &Strategy) {
+    fn cut_late(&mut self, strategy: &Strategy) {
         if !strategy.keeps_late() && self.suspended.len() > 0 {
             let pack = &self.pack;
             self.suspended.cut(|ticket, _| pack.is_current(*ticket));
@@ -155,7 +158,7 @@ impl Worker {
                 return Ok(());
             }
             if (is_idle && until >= look) || (self.lanes().is_some() && Instant::now() >= look) {
-                self.lose_patience(strategy);
+                self.lose_patience(strategy, delivered);
                 look = self.next_look(deadline);
             }
             self.tell_gate(&mut gate, strategy);
@@ -274,7 +277,8 @@ impl Worker {
             // Nobody waits for it any more.
             return Ok(());
         }
-        let is_late = resumed.ticket.pack != DETACHED && !self.pack.is_current(resumed.ticket);
+        let ticket = resumed.ticket;
+        let is_late = ticket.pack != DETACHED && !self.pack.is_current(ticket) && !self.late.has(ticket);
         // Fields have taken in what has come, whatever becomes of the message.
         let is_field = matches!(resumed.back, Back::Field(_));
         if is_late && !is_field && !self.queue.strategy.read().keeps_late() {

@@ -2,6 +2,7 @@
 
 mod full;
 mod lanes;
+mod late;
 mod limits;
 mod marks;
 mod order;
@@ -9,6 +10,7 @@ mod random;
 mod restarts;
 mod rig;
 mod scripts;
+mod street;
 mod sweeping;
 mod waiting;
 

@@ -1,0 +1,361 @@
+//! Messages that go on when their pack does not wait for them any longer.
+//!
+//! Each is noted until it has ended, as something that is kept: the note is stored with the position behind its pack, so that
+//! a message is always before the position or noted. What a start finds noted begins anew, with the same id; in a queue that
+//! tenants share it goes to its tenant's slow lane for that.
+//!
+//! ```text
+//! note := 0 u8 · received i64 · body of the diverted record, without the name of its queue
+//!       | 1 u8 · due i64 · number u64 · keeper [16] · what was kept
+//! ```
+
+use bytes::Bytes;
+use fieldline_core::ingest::Delivered;
+use fieldline_core::ports::{Partition, StateKey};
+use fieldline_model::record::diverted::{self, Diverted};
+use fieldline_model::record::{Record, RecordBatch, RecordBody, split};
+use fieldline_model::{Subject, TenantId};
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use super::Worker;
+use super::pack::Due;
+use super::walk::Ticket;
+use crate::engine::Role;
+use crate::strategy::Strategy;
+
+/// Who keeps the notes.
+const KEEPER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
+const RECORD: u8 = 0;
+const DUE: u8 = 1;
+/// Bits of a note's number that say where its row begins.
+const ROW_BITS: u32 = 24;
+/// Bytes of the notes of a worker whose queue is one tenant's own.
+const OWN_BYTES: u64 = 32 << 20;
+/// How often it is looked at whether the lanes are open, milliseconds.
+const LOOK_EVERY_MS: i64 = 100;
+
+/// A message that goes on.
+pub(super) struct Late {
+    /// Where its note is kept.
+    key: StateKey,
+    partition: Partition,
+    bytes: u64,
+    /// How many of what it has become are on their way.
+    live: u32,
+}
+
+/// The messages of a worker that go on in the background.
+#[derive(Default)]
+pub(super) struct LateBook {
+    messages: FxHashMap<(u64, u32), Late>,
+    bytes: u64,
+}
+
+impl LateBook {
+    fn add(&mut self, of: (u64, u32), late: Late) {
+        self.bytes += late.bytes;
+        self.messages.insert(of, late);
+    }
+
+    /// Whether a ticket is one of a message that goes on.
+    pub(super) fn has(&self, ticket: Ticket) -> bool {
+        !self.messages.is_empty() && self.messages.contains_key(&(ticket.pack, ticket.entry))
+    }
+
+    /// Something of a message has begun.
+    pub(super) fn begin(&mut self, ticket: Ticket) {
+        if let Some(late) = self.messages.get_mut(&(ticket.pack, ticket.entry)) {
+            late.live += 1;
+        }
+    }
+
+    /// Something of a message has ended; returns the message where that was the last of it.
+    fn end(&mut self, ticket: Ticket) -> Option<Late> {
+        let late = self.messages.get_mut(&(ticket.pack, ticket.entry))?;
+        late.live = late.live.saturating_sub(1);
+        if late.live > 0 {
+            return None;
+        }
+        self.take(ticket)
+    }
+
+    fn take(&mut self, ticket: Ticket) -> Option<Late> {
+        let late = self.messages.remove(&(ticket.pack, ticket.entry))?;
+        self.bytes = self.bytes.saturating_sub(late.bytes);
+        Some(late)
+    }
+
+    fn take_all(&mut self, is_meant: impl Fn(&Late) -> bool) -> Vec<Late> {
+        let taken = self.messages.extract_if(|_, late| is_meant(late));
+        let taken: Vec<Late> = taken.map(|(_, late)| late).collect();
+        self.bytes -= taken.iter().map(|late| late.bytes).sum::<u64>();
+        taken
+    }
+}
+
+/// What a note says.
+pub(super) enum Noted<'a> {
+    /// A record, or a row of one.
+    Record(Diverted<'a>),
+    /// Something that had come due.
+    Due(Due),
+}
+
+/// Whether something that was kept is a note.
+pub(super) fn is_note(key: &StateKey) -> bool {
+    key.keeper == KEEPER
+}
+
+/// Reads a note; `None` where it is none.
+pub(super) fn read(due: &Due) -> Option<Noted<'_>> {
+    if !is_note(&due.key) {
+        return None;
+    }
+    let (kind, rest) = due.value.split_first()?;
+    let (time, rest) = rest.split_first_chunk()?;
+    let time = i64::from_le_bytes(*time);
+    let subject = due.key.subject;
+    match *kind {
+        RECORD => diverted::decode(subject, time, rest).ok().map(Noted::Record),
+        DUE => {
+            let (number, rest) = rest.split_first_chunk()?;
+            let (keeper, value) = rest.split_first_chunk()?;
+            let key = StateKey {
+                subject,
+                keeper: Uuid::from_bytes(*keeper),
+                number: u64::from_le_bytes(*number),
+            };
+            let value = due.value.slice_ref(value);
+            Some(Noted::Due(Due { key, value, at: time }))
+        }
+        _ => None,
+    }
+}
+
+/// When the message of a note was received or came due.
+fn time_of(value: &[u8]) -> i64 {
+    let time = value.get(1..).and_then(<[u8]>::first_chunk);
+    time.map_or(0, |time| i64::from_le_bytes(*time))
+}
+
+fn note_of_record(diverted: &Diverted<'_>) -> Option<Vec<u8>> {
+    let mut batch = RecordBatch::new();
+    // A worker knows the name of its queue.
+    batch.diverted(&Diverted {
+        queue: "",
+        ..*diverted
+    });
+    let record = split(batch.as_bytes()).next()?.ok()?;
+    let RecordBody::Diverted(body) = Record::decode(record).ok()?.body else {
+        return None;
+    };
+    let mut note = Vec::with_capacity(1 + 8 + body.len());
+    note.push(RECORD);
+    note.extend_from_slice(&diverted.record.received_ms.to_le_bytes());
+    note.extend_from_slice(body);
+    Some(note)
+}
+
+fn note_of_due(due: &Due) -> Vec<u8> {
+    let mut note = Vec::with_capacity(1 + 8 + 8 + 16 + due.value.len());
+    note.push(DUE);
+    note.extend_from_slice(&due.at.to_le_bytes());
+    note.extend_from_slice(&due.key.number.to_le_bytes());
+    note.extend_from_slice(due.key.keeper.as_bytes());
+    note.extend_from_slice(&due.value);
+    note
+}
+
+impl Worker {
+    /// Lets go of what is late, where the strategy lets it go on.
+    pub(super) fn let_late_go(&mut self, strategy: &Strategy, delivered: Option<&Delivered<'_>>) {
+        if !strategy.keeps_late() || self.pack.open == 0 {
+            return;
+        }
+        for index in self.pack.under_way() {
+            self.let_go(index, delivered);
+        }
+    }
+
+    /// The pack does not wait for a message any longer. It goes on in the background, and is noted until it has ended; where
+    /// there is no room for the note, it is given up.
+    pub(super) fn let_go(&mut self, index: u32, delivered: Option<&Delivered<'_>>) {
+        let (number, live) = (self.pack.number_of(index), self.pack.live_of(index));
+        let Some((partition, key, note)) = self.note_of(index, delivered) else {
+            self.pack.let_go(index);
+            return;
+        };
+        let (subject, bytes) = (key.subject, note.len() as u64);
+        if !self.has_room_for_note(subject.tenant, bytes) {
+            self.give_up(subject, "too many messages of the tenant go on in the background");
+            self.suspended.cut_one((number, index));
+            self.pack.give_up_one(index);
+            return;
+        }
+        self.parts.states.put(partition, key.clone(), None, &note);
+        let late = Late {
+            key,
+            partition,
+            bytes,
+            live,
+        };
+        self.late.add((number, index), late);
+        self.pack.let_go(index);
+    }
+
+    fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
+        match &self.queue.role {
+            Role::Own => self.late.bytes + bytes <= OWN_BYTES,
+            Role::Shared(lanes) | Role::Lane(lanes) => lanes.admit_note(tenant, bytes),
+        }
+    }
+
+    /// The note of a message of the pack, and where it is kept.
+    fn note_of(&self, index: u32, delivered: Option<&Delivered<'_>>) -> Option<(Partition, StateKey, Bytes)> {
+        let origin = self.pack.entries.get(index as usize)?.origin;
+        let key = |subject: Subject, number| StateKey {
+            subject,
+            keeper: KEEPER,
+            number,
+        };
+        let Some(delivered) = delivered else {
+            let (partition, due) = self.due.get(origin.record as usize)?;
+            if is_note(&due.key) {
+                return Some((*partition, due.key.clone(), due.value.clone()));
+            }
+            let key = key(due.key.subject, due.hash());
+            return Some((*partition, key, note_of_due(due).into()));
+        };
+        let (offset, record) = delivered.readable.get(origin.record as usize)?;
+        let note = note_of_record(&self.diverted(index, Some(delivered))?)?;
+        // In the order of the records.
+        let number = (offset.0 << ROW_BITS) | u64::from(origin.row);
+        Some((
+            delivered.records.partition,
+            key(record.subject, number),
+            note.into(),
+        ))
+    }
+
+    /// Something of a message that goes on has ended.
+    pub(super) fn end_of_late(&mut self, ticket: Ticket) {
+        if let Some(late) = self.late.end(ticket) {
+            self.forget_note(&late);
+        }
+    }
+
+    /// A message that goes on is over as a whole.
+    pub(super) fn end_late(&mut self, ticket: Ticket) {
+        if let Some(late) = self.late.take(ticket) {
+            self.forget_note(&late);
+        }
+    }
+
+    /// All messages of a tenant that go on are over.
+    pub(super) fn end_late_of(&mut self, tenant: TenantId) {
+        for late in self.late.take_all(|late| late.key.subject.tenant == tenant) {
+            self.forget_note(&late);
+        }
+    }
+
+    fn forget_note(&mut self, late: &Late) {
+        self.parts.states.remove(&late.key);
+        self.leave_room(late);
+    }
+
+    fn leave_room(&self, late: &Late) {
+        if let Some(lanes) = self.shared_lanes() {
+            lanes.note_left(late.key.subject.tenant, late.bytes);
+        }
+    }
+
+    /// Has what the program before was at begin anew.
+    pub(super) fn find_late(&mut self, partition: Partition) {
+        let now = self.now_ms();
+        for key in self.parts.states.keys_of(KEEPER, partition) {
+            if let Some(note) = self.parts.states.get(&key) {
+                let due = time_of(&note).min(now);
+                self.parts.states.schedule(&key, Some(due), &note);
+            }
+        }
+    }
+
+    /// Another worker goes on with a partition, and finds the notes.
+    pub(super) fn leave_late(&mut self, partition: Partition) {
+        for late in self.late.take_all(|late| late.partition == partition) {
+            self.leave_room(&late);
+        }
+        self.suspended.cut(|ticket, _| ticket.partition == partition);
+    }
+
+    /// When it is looked again whether something that is due may begin; `None` where it may. Notes wait for the lanes, which
+    /// are opened a moment after their queue.
+    pub(super) fn waits_for_lanes(&self, due: &Due) -> Option<i64> {
+        let lanes = self.shared_lanes().filter(|_| is_note(&due.key))?;
+        let are_coming = lanes.options.count > 0 && !lanes.are_open();
+        are_coming.then(|| self.now_ms() + LOOK_EVERY_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::DeviceId;
+    use fieldline_model::kv::{ValueRef, pack};
+
+    use super::*;
+
+    fn key(keeper: Uuid) -> StateKey {
+        StateKey {
+            subject: Subject::device(TenantId::new(), DeviceId::new()),
+            keeper,
+            number: 7,
+        }
+    }
+
+    #[test]
+    fn notes_say_what_was_noted() {
+        let kept = Due {
+            key: key(Uuid::from_u128(9)),
+            value: Bytes::from_static(b"kept"),
+            at: -5,
+        };
+        assert!(read(&kept).is_none());
+        let mut note = Due {
+            key: StateKey {
+                keeper: KEEPER,
+                number: kept.hash(),
+                ..kept.key.clone()
+            },
+            value: note_of_due(&kept).into(),
+            at: 100,
+        };
+        assert_eq!(time_of(&note.value), -5);
+        let Some(Noted::Due(found)) = read(&note) else {
+            panic!("what was due is not found")
+        };
+        assert_eq!((&found.key, &found.value), (&kept.key, &kept.value));
+        assert_eq!(found.hash(), kept.hash(), "what it creates has the same ids");
+
+        let mut batch = RecordBatch::new();
+        let mut rows = batch.telemetry(kept.key.subject, 17, 60);
+        rows.begin_row(5);
+        pack("n", ValueRef::Long(1), rows.buffer());
+        rows.count_point();
+        rows.finish();
+        let record = Record::decode(split(batch.as_bytes()).next().unwrap().unwrap()).unwrap();
+        let diverted = Diverted {
+            id: Uuid::from_u128(3),
+            queue: "Main",
+            record,
+        };
+        note.value = note_of_record(&diverted).unwrap().into();
+        assert_eq!(time_of(&note.value), 17);
+        let Some(Noted::Record(found)) = read(&note) else {
+            panic!("the record is not found")
+        };
+        assert_eq!((found.id, found.record), (diverted.id, diverted.record));
+        note.value.truncate(20);
+        assert!(read(&note).is_none());
+    }
+}
