@@ -64,7 +64,8 @@ class Neighbour:
 
     def is_served(self) -> None:
         slowest = sorted(self.took)[int(len(self.took) * 0.99) - 1 :]
-        assert slowest[0] < 2, f"p99 of {len(self.took)} values: {slowest}"
+        # Whoever waited for the other one would wait for 14 to 20 s; `make test-hostile` measures how long it really takes.
+        assert slowest[0] < 8, f"p99 of {len(self.took)} values: {slowest}"
 
 
 class Hostile:

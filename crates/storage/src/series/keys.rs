@@ -55,9 +55,14 @@ pub(super) fn read_subject(key: &[u8]) -> Option<Subject> {
 }
 
 fn group(subject: Subject, scope: u8) -> Group {
+    group_of(&subject_key(subject), scope)
+}
+
+/// The group of a scope; 0 is that of the latest values.
+pub(super) fn group_of(subject: &SubjectKey, scope: u8) -> Group {
     let mut group = [0; GROUP_BYTES];
     if let Some((last, front)) = group.split_last_mut() {
-        front.copy_from_slice(&subject_key(subject));
+        front.copy_from_slice(subject);
         *last = scope;
     }
     group
