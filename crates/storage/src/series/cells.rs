@@ -21,7 +21,8 @@ use super::keys::{GROUP_BYTES, Group, spread};
 const SHARDS: usize = 64;
 const GROUP_COST: usize = 160;
 const CELL_COST: usize = 88;
-/// Names that nobody uses any more are forgotten when a shard knows this many.
+/// Names that nobody uses any more are forgotten when a shard knows this many, and then when it knows twice as many as were
+/// in use.
 const MAX_IDLE_NAMES: usize = 4096;
 
 static CORRUPT_GATE: LogGate = LogGate::new(1);
@@ -94,6 +95,8 @@ struct Shard {
     groups: FxHashMap<Group, CellGroup>,
     dirty: Vec<Group>,
     names: FxHashSet<Arc<str>>,
+    /// Names that the shard may know before idle ones are looked for: looking costs as much as there are.
+    enough_names: usize,
 }
 
 impl Shard {
@@ -101,8 +104,10 @@ impl Shard {
         if let Some(known) = self.names.get(name) {
             return Arc::clone(known);
         }
-        if self.names.len() >= MAX_IDLE_NAMES {
+        if self.names.len() >= self.enough_names.max(MAX_IDLE_NAMES) {
             self.names.retain(|name| Arc::strong_count(name) > 1);
+            self.enough_names = 2 * self.names.len();
+            self.names.shrink_to(self.enough_names);
         }
         let name: Arc<str> = name.into();
         self.names.insert(Arc::clone(&name));
