@@ -121,6 +121,7 @@ impl FakeStores {
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
+            leftovers: Arc::new(absent::Absent),
         }
     }
 
@@ -542,9 +543,6 @@ impl AttributeStore for FakeStores {
         let gone = keys.iter().filter(|key| attributes.remove(*key).is_some());
         Ok(gone.cloned().collect())
     }
-    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
-        absent()
-    }
 }
 
 #[async_trait]
@@ -575,9 +573,6 @@ impl TimeSeriesStore for FakeStores {
         absent()
     }
     async fn delete(&self, _: Subject, _: &[String], _: DeleteSeries) -> StoreResult<()> {
-        absent()
-    }
-    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
         absent()
     }
 }

@@ -11,9 +11,9 @@ use fieldline_model::timeseries::{
 use parking_lot::RwLock;
 
 use crate::ports::{
-    AttributeParts, AttributeRow, AttributeStore, DeleteSeries, Effects, Hears, IngestStore, Offset,
+    AttributeParts, AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, Hears, IngestStore, Offset,
     Partition, PointsPage, RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueChange,
-    ValueHandOver, ValueListener, ValueSource,
+    ValueHandOver, ValueListener, ValueRemoval, ValueSource,
 };
 
 /// The stores of values with those who listen to their changes.
@@ -22,6 +22,7 @@ pub struct LiveStore {
     attributes: Arc<dyn AttributeStore>,
     ingest: Arc<dyn IngestStore>,
     hand_over: Arc<dyn ValueHandOver>,
+    removal: Arc<dyn ValueRemoval>,
     listeners: RwLock<Vec<Arc<dyn ValueListener>>>,
 }
 
@@ -32,12 +33,14 @@ impl LiveStore {
         attributes: Arc<dyn AttributeStore>,
         ingest: Arc<dyn IngestStore>,
         hand_over: Arc<dyn ValueHandOver>,
+        removal: Arc<dyn ValueRemoval>,
     ) -> Arc<Self> {
         Arc::new(Self {
             series,
             attributes,
             ingest,
             hand_over,
+            removal,
             listeners: RwLock::default(),
         })
     }
@@ -93,6 +96,12 @@ fn told_points<'a>(row: &'a TelemetryRow<'a>) -> Told<'a> {
         stored: history || latest,
         shown,
     }
+}
+
+/// Everywhere that a subject has values.
+fn sources() -> impl Iterator<Item = ValueSource> + Clone {
+    let attributes = AttributeScope::ALL.map(ValueSource::Attribute);
+    std::iter::once(ValueSource::Latest).chain(attributes)
 }
 
 /// What everybody is told.
@@ -178,13 +187,6 @@ impl TimeSeriesStore for LiveStore {
         self.tell(std::iter::once(gone));
         deleted
     }
-
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        let deleted = self.series.delete_subject(subject).await;
-        let gone = told(ValueChange::AllDeleted(subject, ValueSource::Latest));
-        self.tell(std::iter::once(gone));
-        deleted
-    }
 }
 
 #[async_trait]
@@ -193,8 +195,7 @@ impl ValueHandOver for LiveStore {
         let handed = self.hand_over.hand_over(from, to).await;
         // Some of it may be handed over where it failed.
         if !matches!(handed, Ok(false)) {
-            let attributes = AttributeScope::ALL.map(ValueSource::Attribute);
-            for source in std::iter::once(ValueSource::Latest).chain(attributes) {
+            for source in sources() {
                 let changes = [
                     ValueChange::AllDeleted(from, source),
                     ValueChange::HandedOver(to, source),
@@ -203,6 +204,23 @@ impl ValueHandOver for LiveStore {
             }
         }
         handed
+    }
+}
+
+#[async_trait]
+impl ValueRemoval for LiveStore {
+    /// Of a tenant that is gone nobody listens to anything.
+    async fn remove(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<()> {
+        let removed = self.removal.remove(gone, spared).await;
+        // Some of it may be removed where it failed.
+        let subjects = gone.iter().filter_map(|gone| match gone {
+            Gone::Subject(subject) => Some(*subject),
+            Gone::Tenant(_) => None,
+        });
+        let changes =
+            subjects.flat_map(|subject| sources().map(move |it| ValueChange::AllDeleted(subject, it)));
+        self.tell(changes.map(told));
+        removed
     }
 }
 
@@ -239,13 +257,5 @@ impl AttributeStore for LiveStore {
         let gone = told(ValueChange::AttributesDeleted(subject, scope, &deleted));
         self.tell(std::iter::once(gone));
         Ok(deleted)
-    }
-
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        let deleted = self.attributes.delete_subject(subject).await;
-        let gone =
-            AttributeScope::ALL.map(|scope| ValueChange::AllDeleted(subject, ValueSource::Attribute(scope)));
-        self.tell(gone.into_iter().map(told));
-        deleted
     }
 }

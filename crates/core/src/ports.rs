@@ -15,6 +15,7 @@ mod events;
 mod in_hand;
 mod ingest;
 mod journal;
+mod leftovers;
 mod machine;
 mod mail;
 mod ota;
@@ -66,6 +67,7 @@ pub use journal::{
     Append, AppendError, AppendOrigin, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset,
     Partition, QueueId, Records,
 };
+pub use leftovers::{LeftoverStore, Pass};
 pub use machine::{Machine, MachineFigures, UnknownMachine};
 pub use mail::{Mail, MailSender, NoMails};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
@@ -89,5 +91,6 @@ pub use sign_ins::{SignInStore, TokenFamily};
 pub use sms::{NoSms, SmsSender};
 pub use timeseries::{DeleteSeries, PointsPage, TimeSeriesStore};
 pub use values::{
-    Hears, StoredValue, ValueChange, ValueHandOver, ValueListener, ValueReader, ValueSource, ValuesOf,
+    Gone, Hears, StoredValue, ValueChange, ValueHandOver, ValueListener, ValueReader, ValueRemoval,
+    ValueSource, ValuesOf,
 };

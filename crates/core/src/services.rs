@@ -21,6 +21,7 @@ mod entity_views;
 mod error;
 mod gateway_notices;
 mod import;
+mod leftovers;
 mod limits;
 mod names;
 mod onboarding;
@@ -57,6 +58,7 @@ pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 #[cfg(feature = "fuzzing")]
 pub use import::fuzzing;
 pub use import::{ImportLinks, Imports};
+pub use leftovers::Leftovers;
 pub use names::{NameConflict, Suffix};
 pub use onboarding::{
     ClaimOptions, Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned,
@@ -108,16 +110,10 @@ impl Context {
         self.events.publish(change);
     }
 
-    /// Deletes every series, attribute, event and calculated field of something that is about to go, or gone.
-    async fn forget_data(&self, subject: Subject) -> StoreResult<()> {
-        calculated_fields::forget(self, subject.tenant, subject.entity).await?;
-        self.series.delete_subject(subject).await?;
-        self.stores.events.delete_subject(subject).await?;
-        self.attributes.delete_subject(subject).await
-    }
-
-    /// Deletes the relations and alarms of something that is gone.
+    /// Deletes the calculated fields, relations and alarms of something that is gone. Its values and events go later: it was
+    /// noted with its deletion that they are left, see [`Leftovers`].
     async fn forget_links(&self, subject: Subject) -> StoreResult<()> {
+        calculated_fields::forget(self, subject.tenant, subject.entity).await?;
         let stores = &self.stores;
         stores
             .relations

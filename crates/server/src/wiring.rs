@@ -19,7 +19,7 @@ use fieldline_core::password::Passwords;
 use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine};
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{self, DeviceMoves, Onboarding, seed};
+use fieldline_core::services::{self, DeviceMoves, Leftovers, Onboarding, seed};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::set_aside::SetAside;
 use fieldline_core::usage::ApiUsage;
@@ -67,7 +67,13 @@ impl Stores {
         let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
         let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
         let database = Database::sqlite(&dir.entities(), &config.sql).await?;
-        let live = LiveStore::new(series.clone(), series.clone(), series.clone(), series.clone());
+        let live = LiveStore::new(
+            series.clone(),
+            series.clone(),
+            series.clone(),
+            series.clone(),
+            series.clone(),
+        );
         let hands = HandFile::open(dir.root())
             .inspect_err(|error| warn!(%error, "cannot open the notes of what is in hand, going on without"))
             .ok();
@@ -210,6 +216,8 @@ pub(crate) struct Core {
     rolling_out: JoinHandle<()>,
     /// Has devices that went to another tenant followed by their values.
     following: JoinHandle<()>,
+    /// Takes away what deleted entities have left.
+    clearing: JoinHandle<()>,
     /// Keeps what changes with calls to devices; ends with the activity tracker.
     calling: JoinHandle<()>,
     housekeeping: JoinHandle<()>,
@@ -341,6 +349,8 @@ impl Core {
         let housekeeping = tokio::spawn(housekeeping.run());
         let stop_activity = watch::Sender::new(false);
         let following = tokio::spawn(moves.clone().run(stop_activity.subscribe()));
+        let leftovers = Leftovers::new(stores.context(rules.pusher()), stores.live.clone());
+        let clearing = tokio::spawn(leftovers.run(stop_activity.subscribe()));
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
         let rolling_out = tokio::spawn(rollouts.run(stop_activity.subscribe()));
@@ -370,6 +380,7 @@ impl Core {
             reporting,
             rolling_out,
             following,
+            clearing,
             calling,
             housekeeping,
         })
@@ -422,6 +433,7 @@ impl Core {
         self.housekeeping.abort();
         // What is left follows after the next start.
         self.following.abort();
+        self.clearing.abort();
         self.rules.stop();
         // Sessions have ended just now, which the journal can still be told.
         deadline.step("device events", 0.2, self.activity.flush()).await;

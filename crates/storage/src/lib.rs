@@ -3,3 +3,6 @@
 pub mod series;
 #[cfg(feature = "sql")]
 pub mod sql;
+
+#[cfg(all(test, feature = "sql"))]
+mod tests;

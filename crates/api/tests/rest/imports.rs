@@ -197,10 +197,6 @@ impl AttributeStore for Failing {
     ) -> StoreResult<Vec<String>> {
         self.0.delete(subject, scope, keys).await
     }
-
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        self.0.delete_subject(subject).await
-    }
 }
 
 #[tokio::test]

@@ -35,7 +35,13 @@ impl Stores {
         let stores = database.entity_stores();
         let series =
             SeriesStore::open(&dir.join("series"), &series::Options::default(), clock.clone()).unwrap();
-        let live = LiveStore::new(series.clone(), series.clone(), series.clone(), series.clone());
+        let live = LiveStore::new(
+            series.clone(),
+            series.clone(),
+            series.clone(),
+            series.clone(),
+            series.clone(),
+        );
         let deps = Deps {
             stores: stores.clone(),
             rows: database.entity_rows(),

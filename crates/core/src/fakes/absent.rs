@@ -6,14 +6,15 @@ use fieldline_model::entity::{
     EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery, SetAsideInfo,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AlarmId, AssetProfileId, EntityId, SetAsideId, TenantId, UserId};
+use fieldline_model::{AlarmId, AssetProfileId, EntityId, SetAsideId, Subject, TenantId, UserId};
 use serde_json::Value;
 
 use super::absent;
 use crate::ports::{
     AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
-    DeviceMove, DeviceMoveStore, EntityViewStore, ImportRow, ImportedValues, ProfileStore, RelationEnds,
-    RelationKey, RelationStore, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore, StoreResult,
+    DeviceMove, DeviceMoveStore, EntityViewStore, ImportRow, ImportedValues, LeftoverStore, Pass,
+    ProfileStore, RelationEnds, RelationKey, RelationStore, SetAsideKept, SetAsideRecord, SetAsideRoom,
+    SetAsideStore, StoreResult,
 };
 
 /// See the module.
@@ -203,6 +204,25 @@ impl DeviceMoveStore for Absent {
         absent()
     }
     async fn forget(&self, _: &DeviceMove) -> StoreResult<()> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl LeftoverStore for Absent {
+    async fn note(&self, _: &[Subject]) -> StoreResult<()> {
+        absent()
+    }
+    async fn due(&self, _: Pass, _: i64, _: u32) -> StoreResult<Vec<Subject>> {
+        absent()
+    }
+    async fn put_off(&self, _: &[Subject], _: Pass, _: i64) -> StoreResult<()> {
+        absent()
+    }
+    async fn forget(&self, _: &[Subject]) -> StoreResult<()> {
+        absent()
+    }
+    async fn waiting(&self) -> StoreResult<u64> {
         absent()
     }
 }

@@ -36,7 +36,4 @@ pub trait AttributeStore: Send + Sync {
         scope: AttributeScope,
         keys: &[String],
     ) -> StoreResult<Vec<String>>;
-
-    /// Deletes every attribute of a subject that is no more.
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()>;
 }

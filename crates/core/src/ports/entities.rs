@@ -16,9 +16,9 @@ use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
-    DeviceMoveStore, DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, OtaPackageStore,
-    OtaUpdateStore, PersistentCallStore, ProfileStore, QueueStore, RelationStore, RuleChainStore,
-    SetAsideStore, SettingsStore, SignInStore, StoreResult,
+    DeviceMoveStore, DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, LeftoverStore,
+    OtaPackageStore, OtaUpdateStore, PersistentCallStore, ProfileStore, QueueStore, RelationStore,
+    RuleChainStore, SetAsideStore, SettingsStore, SignInStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -37,6 +37,7 @@ pub struct EntityStores {
     pub rule_chains: Arc<dyn RuleChainStore>,
     pub queues: Arc<dyn QueueStore>,
     pub events: Arc<dyn EventStore>,
+    pub leftovers: Arc<dyn LeftoverStore>,
     pub assets: Arc<dyn AssignableStore<Asset>>,
     pub asset_profiles: Arc<dyn ProfileStore<AssetProfile>>,
     pub entity_views: Arc<dyn EntityViewStore>,
@@ -84,7 +85,11 @@ pub trait TenantStore: Send + Sync {
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>>;
     /// Those of the tenants that exist.
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>>;
-    /// Deletes the tenant with everything that belongs to it; returns whether it existed.
+    /// Deletes the tenant with everything that belongs to it; returns whether it existed. The tenant is noted in
+    /// [`LeftoverStore`] first; then its rows go, so many at a time that others can write in between, those by which somebody
+    /// could get in before all others. Who was cut off asks again.
+    ///
+    /// All other stores whose entities may have values or events note what they delete as well, both or neither.
     async fn delete(&self, id: TenantId) -> StoreResult<bool>;
 }
 
@@ -120,7 +125,8 @@ pub trait CustomerStore: Send + Sync {
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>>;
     /// Those of the customers that the tenant has.
     async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
-    /// Deletes the customer and its users and unassigns its devices; returns whether it existed.
+    /// Unassigns what the customer has, so much at a time that others can write in between, and deletes it with its users, who
+    /// are noted as leftovers, too; returns whether it existed.
     async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool>;
     /// How many customers the tenant has.
     async fn count(&self, tenant: TenantId) -> StoreResult<u64>;

@@ -131,7 +131,4 @@ pub trait TimeSeriesStore: Send + Sync {
 
     /// Deletes points of the named series.
     async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()>;
-
-    /// Deletes every series and latest value of a subject that is no more.
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()>;
 }

@@ -66,6 +66,24 @@ pub trait ValueHandOver: Send + Sync {
     async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool>;
 }
 
+/// Whose values are taken away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gone {
+    /// One subject's.
+    Subject(Subject),
+    /// Those of all subjects of a tenant.
+    Tenant(TenantId),
+}
+
+/// Takes away all that subjects have which are gone.
+#[async_trait]
+pub trait ValueRemoval: Send + Sync {
+    /// Deletes all points, latest values and attributes that were stored before the call, but not those of the subjects that
+    /// are spared. Durable when it returns. It may take long and holds up nobody meanwhile: it goes step by step, and what
+    /// comes for the subjects in between may go or stay. Asking again is harmless, and after a failure goes on.
+    async fn remove(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<()>;
+}
+
 /// What has happened to values that readers see by now.
 #[derive(Debug, Clone, Copy)]
 pub enum ValueChange<'a> {

@@ -26,7 +26,8 @@ pub trait AssignedService: Send + Sync {
         customer: CustomerId,
     ) -> ServiceResult<Self::Entity>;
 
-    /// Deletes the entity with its data, relations and alarms. What a view shows stays.
+    /// Deletes the entity with its relations and alarms; its values and events go later, see [`super::Leftovers`]. What a view
+    /// shows stays.
     ///
     /// # Errors
     /// Entity views show it, calculated fields name it, or the store failed; asking again goes on where it stopped.
@@ -139,10 +140,7 @@ pub(super) async fn delete_source<E: Assignable>(
     super::entity_views::refuse_viewed(context, tenant, entity, &kind).await?;
     super::calculated_fields::refuse_referenced(context, tenant, entity, &kind).await?;
     let subject = Subject { tenant, entity };
-    context.forget_data(subject).await?;
     E::store(&context.stores).delete(tenant, id).await?;
     context.tell(change);
-    context.forget_links(subject).await?;
-    // Once more, for what was saved or sent in between.
-    Ok(context.forget_data(subject).await?)
+    Ok(context.forget_links(subject).await?)
 }

@@ -125,12 +125,9 @@ impl Customers {
             tenant,
             entity: id.into(),
         };
-        self.0.forget_data(subject).await?;
         self.0.stores.customers.delete(tenant, id).await?;
         self.0.tell(EntityChange::CustomerDeleted(tenant, id));
-        self.0.forget_links(subject).await?;
-        self.0.forget_data(subject).await?;
-        Ok(())
+        Ok(self.0.forget_links(subject).await?)
     }
 }
 

@@ -98,7 +98,6 @@ impl Dashboards {
             tenant,
             entity: id.into(),
         };
-        self.0.forget_data(subject).await?;
         self.0.stores.dashboards.delete(tenant, id).await?;
         self.tell(tenant, id);
         self.0.forget_links(subject).await?;

@@ -185,7 +185,7 @@ impl DeviceMoves {
             }
             None if is_over => {
                 let left = Subject::device(one.from, one.device);
-                self.context.forget_data(left).await?;
+                self.context.stores.leftovers.note(&[left]).await?;
             }
             None => {}
         }

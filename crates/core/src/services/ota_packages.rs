@@ -138,8 +138,7 @@ impl OtaPackages {
             tenant,
             entity: id.into(),
         };
-        self.0.forget_links(subject).await?;
-        Ok(self.0.forget_data(subject).await?)
+        Ok(self.0.forget_links(subject).await?)
     }
 
     /// Deletes what was uploaded by halves before the program began, when nobody can be uploading; returns how many uploads.

@@ -147,8 +147,7 @@ pub(super) async fn delete<P: Rules>(context: &Context, tenant: TenantId, profil
     context.tell(P::changed(tenant, id));
     let entity: EntityId = id.into();
     let subject = Subject { tenant, entity };
-    context.forget_links(subject).await?;
-    Ok(context.forget_data(subject).await?)
+    Ok(context.forget_links(subject).await?)
 }
 
 /// The default profile of the tenant; created where there is none yet.

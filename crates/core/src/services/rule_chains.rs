@@ -145,7 +145,6 @@ impl RuleChains {
         }
         let id = chain.id.unwrap_or_default();
         let stores = &self.0.stores;
-        let nodes = stores.rule_chains.metadata(tenant, id).await?;
         match stores.rule_chains.delete(tenant, id).await {
             Err(error) if error.kind() == StoreErrorKind::Conflict => {
                 let message = if self.in_device_profiles(tenant, id).await? {
@@ -159,11 +158,7 @@ impl RuleChains {
         };
         self.0.tell(EntityChange::RuleChainDeleted(tenant, id));
         let entity = id.into();
-        self.0.forget_data(Subject { tenant, entity }).await?;
-        for node in nodes.map(|metadata| metadata.nodes).unwrap_or_default() {
-            self.forget_node(tenant, &node).await?;
-        }
-        Ok(())
+        Ok(super::calculated_fields::forget(&self.0, tenant, entity).await?)
     }
 
     async fn forget_node(&self, tenant: TenantId, node: &RuleNode) -> ServiceResult<()> {

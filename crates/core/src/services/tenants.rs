@@ -2,19 +2,13 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::{Asset, AssetProfile, Contact, Device, DeviceProfile, EntityView, Tenant};
-use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::TenantId;
+use fieldline_model::entity::{AssetProfile, Contact, DeviceProfile, Tenant};
 
 use super::{
     Context, ServiceError, ServiceResult, conflict, profiles, queues, rule_chains, tenant_profiles, validate,
 };
 use crate::events::EntityChange;
-use crate::ports::{Assignable, DashboardFilter, EntityStores, StoreResult, UserFilter};
-use crate::usage::usage_id;
-
-/// Entities read at once while everything of a tenant is deleted.
-const PAGE: u32 = 1_000;
 
 /// Rules about tenants.
 #[derive(Clone)]
@@ -70,86 +64,15 @@ impl Tenants {
         Ok(saved)
     }
 
-    /// Deletes the tenant with everything that belongs to it, data included.
+    /// Deletes the tenant with everything that belongs to it. Its values go later, see [`super::Leftovers`].
     ///
     /// # Errors
-    /// The store failed; asking again goes on where it stopped.
+    /// The store failed; what was begun is finished later, or by asking again.
     pub async fn delete(&self, tenant: TenantId) -> ServiceResult<()> {
-        // Data goes first, so that a failure leaves something to ask again for; and once more at the end, for what
-        // devices sent in between.
-        let subjects = self.subjects(tenant).await?;
-        self.forget(&subjects).await?;
         self.0.stores.tenants.delete(tenant).await?;
         self.0.tell(EntityChange::TenantDeleted(tenant));
-        self.forget(&subjects).await
-    }
-
-    async fn forget(&self, subjects: &[Subject]) -> ServiceResult<()> {
-        for subject in subjects {
-            self.0.forget_data(*subject).await?;
-        }
         Ok(())
     }
-
-    /// Everything of the tenant that may have data.
-    async fn subjects(&self, tenant: TenantId) -> ServiceResult<Vec<Subject>> {
-        let stores = &self.0.stores;
-        let mut ids: Vec<EntityId> = vec![tenant.into(), usage_id(tenant).into()];
-        assigned_ids::<Device>(stores, tenant, &mut ids).await?;
-        assigned_ids::<Asset>(stores, tenant, &mut ids).await?;
-        assigned_ids::<EntityView>(stores, tenant, &mut ids).await?;
-        collect(&mut ids, |link| async move {
-            let page = stores.rule_chains.list(tenant, None, &link).await;
-            page.map(|page| page.map(|chain| chain.id.map(EntityId::from)))
-        })
-        .await?;
-        collect(&mut ids, |link| async move {
-            let every = DashboardFilter::default();
-            let page = stores.dashboards.list(tenant, &every, &link).await;
-            page.map(|page| page.map(|dashboard| dashboard.id.map(EntityId::from)))
-        })
-        .await?;
-        collect(&mut ids, |link| async move {
-            let page = stores.customers.list(tenant, &link).await;
-            page.map(|page| page.map(|customer| customer.id.map(EntityId::from)))
-        })
-        .await?;
-        collect(&mut ids, |link| async move {
-            let page = stores.users.list(UserFilter::OfTenant(tenant), &link).await;
-            page.map(|page| page.map(|user| user.id.map(EntityId::from)))
-        })
-        .await?;
-        Ok(ids.into_iter().map(|entity| Subject { tenant, entity }).collect())
-    }
-}
-
-/// Adds the ids of all pages of a list.
-async fn collect<F>(ids: &mut Vec<EntityId>, list: impl Fn(PageLink) -> F) -> StoreResult<()>
-where
-    F: Future<Output = StoreResult<PageData<Option<EntityId>>>>,
-{
-    let mut link = PageLink::first(PAGE);
-    loop {
-        let page = list(link.clone()).await?;
-        ids.extend(page.data.into_iter().flatten());
-        if !page.has_next {
-            return Ok(());
-        }
-        link.page += 1;
-    }
-}
-
-/// Adds the ids of all entities of a kind.
-async fn assigned_ids<E: Assignable>(
-    stores: &EntityStores,
-    tenant: TenantId,
-    ids: &mut Vec<EntityId>,
-) -> StoreResult<()> {
-    collect(ids, |link| async move {
-        let page = E::store(stores).list(tenant, &E::Filter::default(), &link).await;
-        page.map(|page| page.map(|info| E::of_info(info).id().map(Into::into)))
-    })
-    .await
 }
 
 fn check(tenant: &Tenant) -> ServiceResult<()> {

@@ -141,7 +141,6 @@ impl Users {
             tenant,
             entity: id.into(),
         };
-        self.0.forget_data(subject).await?;
         stores.delete(tenant, id).await?;
         self.tell(user);
         self.0.forget_links(subject).await?;

@@ -78,6 +78,7 @@ pub(super) fn dry_stores(
                 api_keys: real.api_keys.clone(),
                 sign_ins: real.sign_ins.clone(),
                 device_moves: real.device_moves.clone(),
+                leftovers: real.leftovers.clone(),
                 ota_packages: real.ota_packages.clone(),
                 ota_updates: real.ota_updates.clone(),
             }

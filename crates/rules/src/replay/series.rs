@@ -214,11 +214,6 @@ impl TimeSeriesStore for DrySeries {
         self.record.lock().change("time series deleted");
         Ok(())
     }
-
-    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
-        self.record.lock().change("time series deleted");
-        Ok(())
-    }
 }
 
 #[async_trait]
@@ -269,11 +264,6 @@ impl AttributeStore for DryAttributes {
         let existed = self.get(subject, scope, Some(keys)).await?;
         self.record.lock().delete_attributes(subject, scope, keys);
         Ok(existed.into_iter().map(|attribute| attribute.key).collect())
-    }
-
-    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
-        self.record.lock().change("attributes deleted");
-        Ok(())
     }
 }
 

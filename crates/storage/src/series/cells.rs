@@ -445,6 +445,27 @@ impl Cells {
         Ok(())
     }
 
+    /// Takes whole groups out of the cache, changed cells with them. No checkpoint or direct write may be under way.
+    pub(super) fn drop_groups(&self, groups: &[Group]) {
+        for group in groups {
+            // It is freed after its shard.
+            let dropped = self.shard(group).lock().groups.remove(group);
+            if let Some(held) = dropped {
+                self.release(&held);
+            }
+        }
+    }
+
+    /// The groups in the cache whose keys begin like this.
+    pub(super) fn groups_below(&self, prefix: &[u8]) -> Vec<Group> {
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            found.extend(shard.groups.keys().filter(|group| group.starts_with(prefix)));
+        }
+        found
+    }
+
     fn release(&self, held: &CellGroup) {
         let cost = GROUP_COST + held.cells.iter().map(Cell::cost).sum::<usize>();
         self.bytes.fetch_sub(cost, Ordering::Relaxed);

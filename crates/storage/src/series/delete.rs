@@ -1,4 +1,4 @@
-//! Deletion of series, of ranges of them, and of all that a subject has.
+//! Deletion of series, and of ranges of them.
 //!
 //! A deletion first writes a barrier: a checkpoint together with the new latest values. Rows that were numbered before it
 //! and all chunks are then searched and rewritten while the ingest goes on; the packer is kept out meanwhile.
@@ -87,7 +87,7 @@ impl SeriesStore {
         })?;
         let engine = self.writable()?;
         let range = what.range;
-        self.strip_rows(&engine, subject, range, barrier, Some(names))?;
+        self.strip_rows(&engine, subject, range, barrier, names)?;
         for name in names {
             self.cut_chunks(
                 &engine,
@@ -95,22 +95,6 @@ impl SeriesStore {
                 range,
             )?;
         }
-        self.sync_commits(&engine)
-    }
-
-    pub(super) fn delete_all_series(&self, subject: Subject) -> StoreResult<()> {
-        let group = keys::latest_group(subject);
-        let _packing = self.packing.lock();
-        let barrier = self.direct(|engine, batch| {
-            for cell in self.latest.get(&engine.latest, &group)? {
-                batch.remove(&engine.latest, cell_key(&group, &cell.name));
-            }
-            self.latest.forget(&engine.latest, &group, |_| true)?;
-            Ok(self.seq.load(Ordering::Relaxed))
-        })?;
-        let engine = self.writable()?;
-        self.strip_rows(&engine, subject, None, barrier, None)?;
-        self.cut_chunks(&engine, &keys::subject_key(subject), None)?;
         self.sync_commits(&engine)
     }
 
@@ -172,7 +156,7 @@ impl SeriesStore {
         subject: Subject,
         range: Option<(i64, i64)>,
         barrier: u64,
-        names: Option<&[String]>,
+        names: &[String],
     ) -> StoreResult<()> {
         let subject = keys::subject_key(subject);
         let (start, end) = range.unwrap_or((i64::MIN, i64::MAX));
@@ -239,22 +223,20 @@ impl SeriesStore {
     }
 }
 
-/// A block without some values of some rows, `None` where nothing changes; empty where nothing is left. Without names, all
-/// values are meant.
+/// A block without some values of some rows, `None` where nothing changes; empty where nothing is left.
 fn strip(
     key: &[u8],
     value: &[u8],
-    names: Option<&[String]>,
+    names: &[String],
     is_meant: impl Fn(&Row<'_>) -> bool,
 ) -> Result<Option<Vec<u8>>, Corrupt> {
     let rows = block::rows(key, value)?.collect::<Result<Vec<_>, _>>()?;
     let mut changed = false;
     let mut left = Vec::with_capacity(rows.len());
     for row in rows {
-        let values = match names {
-            _ if !is_meant(&row) => None,
-            None => Some(Vec::new()),
-            Some(names) => without(names, row.values)?,
+        let values = match is_meant(&row) {
+            true => without(names, row.values)?,
+            false => None,
         };
         changed |= values.is_some();
         left.push((row, values));

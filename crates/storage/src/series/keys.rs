@@ -54,10 +54,27 @@ pub(super) fn read_subject(key: &[u8]) -> Option<Subject> {
     })
 }
 
+/// What is greater than all keys that begin with this, and no greater than any other that is; `None` where nothing is.
+pub(super) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
 fn group(subject: Subject, scope: u8) -> Group {
+    group_of(&subject_key(subject), scope)
+}
+
+/// The group of a scope; 0 is that of the latest values.
+pub(super) fn group_of(subject: &SubjectKey, scope: u8) -> Group {
     let mut group = [0; GROUP_BYTES];
     if let Some((last, front)) = group.split_last_mut() {
-        front.copy_from_slice(&subject_key(subject));
+        front.copy_from_slice(subject);
         *last = scope;
     }
     group

@@ -28,7 +28,8 @@
 //!    in order, and the last of them leaves the same state.
 //! 3. **People's writes are barriers.** A direct save or delete excludes `apply`, and writes a checkpoint in its own
 //!    batch. So a replay starts after every record that was applied before it, and can neither override nor resurrect.
-//! 4. **Deletion excludes packing**, and looks at all epochs and at the chunks.
+//! 4. **Deletion excludes packing**, and looks at all epochs and at the chunks. Removal of what is gone (`removal.rs`) does not:
+//!    it lets one step of packing end between the rows and the chunks.
 //! 5. **Nothing durable is forgotten silently.** The number of the last durable checkpoint is noted in a file of its own;
 //!    finding an older one in the engine after a restart means that the engine's journal was damaged.
 //!
@@ -60,6 +61,7 @@ mod options;
 mod pack;
 mod ports;
 mod read;
+mod removal;
 mod rows;
 mod states;
 mod store;

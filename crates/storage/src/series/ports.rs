@@ -3,8 +3,9 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, PointsPage,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, IngestStore, Offset, Partition, PointsPage,
     StateRow, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore, ValueHandOver,
+    ValueRemoval,
 };
 use fieldline_model::Subject;
 use fieldline_model::timeseries::{
@@ -188,10 +189,6 @@ impl TimeSeriesStore for SeriesStore {
         self.blocking(move |store| store.delete_series(subject, &keys, what))
             .await
     }
-
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        self.blocking(move |store| store.delete_all_series(subject)).await
-    }
 }
 
 impl SeriesStore {
@@ -268,40 +265,30 @@ impl AttributeStore for SeriesStore {
         keys: &[String],
     ) -> StoreResult<Vec<String>> {
         let keys = keys.to_vec();
-        self.blocking(move |store| store.delete_attributes(subject, scope, Some(&keys)))
+        self.blocking(move |store| store.delete_attributes(subject, scope, &keys))
             .await
-    }
-
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        self.blocking(move |store| {
-            for scope in AttributeScope::ALL {
-                store.delete_attributes(subject, scope, None)?;
-            }
-            Ok(())
-        })
-        .await
     }
 }
 
 impl SeriesStore {
-    /// Deletes the named attributes of a scope, or all, and returns the names that existed.
+    /// Deletes the named attributes of a scope, and returns the names that existed.
     fn delete_attributes(
         &self,
         subject: Subject,
         scope: AttributeScope,
-        names: Option<&[String]>,
+        names: &[String],
     ) -> StoreResult<Vec<String>> {
         let group = keys::attribute_group(subject, scope);
         self.direct(|engine, batch| {
             let mut deleted = Vec::new();
             for cell in self.attributes.get(&engine.attributes, &group)? {
-                if is_wanted(names, &cell) {
+                if is_wanted(Some(names), &cell) {
                     batch.remove(&engine.attributes, cell_key(&group, &cell.name));
                     deleted.push(cell.name.to_string());
                 }
             }
             self.attributes
-                .forget(&engine.attributes, &group, |cell| is_wanted(names, cell))?;
+                .forget(&engine.attributes, &group, |cell| is_wanted(Some(names), cell))?;
             Ok(deleted)
         })
     }
@@ -311,6 +298,29 @@ impl SeriesStore {
 impl ValueHandOver for SeriesStore {
     async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool> {
         self.blocking(move |store| store.hand_over_all(from, to)).await
+    }
+}
+
+#[async_trait]
+impl ValueRemoval for SeriesStore {
+    /// Whoever is dropped here, as at a stop, ends between two steps.
+    async fn remove(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<()> {
+        let (gone, spared) = (gone.to_vec(), spared.to_vec());
+        let mut removal = self
+            .blocking(move |store| store.begin_removal(&gone, &spared))
+            .await?;
+        loop {
+            let step = move |store: &SeriesStore| {
+                let has_more = store.removal_step(&mut removal)?;
+                Ok((removal, has_more))
+            };
+            let (left, has_more) = self.blocking(step).await?;
+            removal = left;
+            if !has_more {
+                break;
+            }
+        }
+        self.blocking(move |store| store.end_removal(&removal)).await
     }
 }
 

@@ -7,6 +7,7 @@ mod epochs;
 mod failures;
 mod hand_over;
 mod heads;
+mod many_keys;
 mod model;
 mod moving;
 mod pages;
@@ -135,7 +136,8 @@ impl Backend for World {
         Stores {
             series: store.clone(),
             attributes: store.clone(),
-            ingest: store,
+            ingest: store.clone(),
+            removal: store,
         }
     }
 
@@ -166,6 +168,7 @@ contract! {
     expired_points_are_not_returned
     deletion_follows_the_rules_for_latest_values
     subjects_are_walls
+    what_is_gone_leaves_nothing_and_others_keep_theirs
     attributes_keep_the_last_write_of_each_scope
     applied_effects_are_seen_and_skipped_the_second_time
     what_happens_between_records_leaves_the_position

@@ -117,7 +117,8 @@ impl<E: Assigned> AssignableStore<E> for Rows<E> {
     }
 
     async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool> {
-        record::delete::<E>(&self.database, Owner::Tenant(tenant.0), bare(id), E::IN_USE).await
+        let (owner, subject) = (Owner::Tenant(tenant.0), record::subject(tenant, id));
+        record::delete_leaving::<E>(&self.database, owner, subject, E::IN_USE).await
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {

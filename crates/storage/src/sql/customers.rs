@@ -4,12 +4,30 @@ use async_trait::async_trait;
 use fieldline_core::ports::{CustomerStore, StoreResult};
 use fieldline_model::entity::Customer;
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{CustomerId, TenantId};
+use fieldline_model::{CustomerId, EntityType, TenantId};
 
 use super::database::Database;
+use super::leftovers;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query};
 use super::record::{self, Key, Record};
+
+/// Entities that are unassigned in one statement, so that others can write in between.
+const UNASSIGNED_A_STATEMENT: u64 = 1_000;
+
+/// Takes some of what a customer has from it.
+fn unassignment(table: &'static str, owner: Owner, customer: CustomerId) -> Query {
+    Query::new("UPDATE ")
+        .push(table)
+        .push(" SET customer_id = NULL, version = version + 1 WHERE id IN (SELECT id FROM ")
+        .push(table)
+        .push(" WHERE customer_id = ")
+        .bind(customer.0)
+        .owned_by(owner)
+        .push(" ORDER BY created_time, id LIMIT ")
+        .bind(UNASSIGNED_A_STATEMENT as i64)
+        .push(")")
+}
 
 impl Record for Customer {
     const NAME: &'static str = "Customer";
@@ -121,18 +139,29 @@ impl CustomerStore for Customers {
 
     async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
         let owner = Owner::Tenant(tenant.0);
-        let mut changes = self.0.begin().await?;
-        for table in ["UPDATE device", "UPDATE asset", "UPDATE entity_view"] {
-            let unassign = Query::new(table)
-                .push(" SET customer_id = NULL, version = version + 1 WHERE customer_id = ")
-                .bind(id.0)
-                .owned_by(owner);
-            changes.execute(unassign).await?;
+        for table in ["device", "asset", "entity_view"] {
+            while self.0.execute(unassignment(table, owner, id)).await? >= UNASSIGNED_A_STATEMENT {}
         }
+        let mut changes = self.0.begin().await?;
+        // What was assigned just now.
+        for table in ["device", "asset", "entity_view"] {
+            changes.execute(unassignment(table, owner, id)).await?;
+        }
+        let users = leftovers::note_from(tenant, EntityType::User)
+            .push("user_account WHERE customer_id = ")
+            .bind(id.0)
+            .owned_by(owner);
+        changes.execute(leftovers::noted(users)).await?;
         // Users go with their customer by a foreign key that cascades.
         let deleted = changes.execute(record::deletion::<Customer>(owner, id.0)).await?;
+        if deleted == 0 {
+            return Ok(false);
+        }
+        changes
+            .execute(leftovers::note(record::subject(tenant, id)))
+            .await?;
         changes.commit().await?;
-        Ok(deleted > 0)
+        Ok(true)
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {

@@ -224,7 +224,8 @@ impl DashboardStore for Dashboards {
 
     async fn delete(&self, tenant: TenantId, id: DashboardId) -> StoreResult<bool> {
         let in_use = "The dashboard is in use and cannot be deleted!";
-        record::delete::<Dashboard>(&self.0, Owner::Tenant(tenant.0), id.0, in_use).await
+        let (owner, subject) = (Owner::Tenant(tenant.0), record::subject(tenant, id));
+        record::delete_leaving::<Dashboard>(&self.0, owner, subject, in_use).await
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {

@@ -41,6 +41,7 @@ mod entity_views;
 mod events;
 mod failure;
 mod import;
+mod leftovers;
 mod list;
 mod lists;
 mod names;
@@ -120,6 +121,7 @@ impl Database {
             rule_chains: Arc::new(rule_chains::RuleChains(self.clone())),
             queues: Arc::new(queues::Queues(self.clone())),
             events: Arc::new(events::Events(self.clone())),
+            leftovers: Arc::new(leftovers::Leftovers(self.clone())),
         }
     }
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::database::{Changes, Database};
 use super::failure::Failure;
+use super::leftovers;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query, unreadable};
 use super::record::{self, Key, Record};
@@ -230,6 +231,9 @@ impl OtaPackageStore for OtaPackages {
             }
             Err(failure) => return Err(failure.into_error()),
         }
+        changes
+            .execute(leftovers::note(record::subject(tenant, id)))
+            .await?;
         if let Some(upload) = upload {
             discard(&mut changes, upload).await?;
         }

@@ -113,6 +113,7 @@ impl<P: Profiled> ProfileStore<P> for Profiles<P> {
     }
 
     async fn delete(&self, tenant: TenantId, id: P::Id) -> StoreResult<bool> {
-        record::delete::<P>(&self.database, Owner::Tenant(tenant.0), bare(id), P::IN_USE).await
+        let (owner, subject) = (Owner::Tenant(tenant.0), record::subject(tenant, id));
+        record::delete_leaving::<P>(&self.database, owner, subject, P::IN_USE).await
     }
 }

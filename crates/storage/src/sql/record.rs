@@ -1,7 +1,7 @@
 //! Saving, reading and deleting any entity.
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::{EntityId, OtaPackageId, TenantId};
+use fieldline_model::{EntityId, OtaPackageId, Subject, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::database::{Changes, Database};
 use super::failure::Failure;
+use super::leftovers;
 use super::query::{Arg, Columns, Owner, Query, Row, unreadable};
 
 /// Longest text in a column that is indexed, in characters; ThingsBoard's limit, too.
@@ -72,6 +73,12 @@ impl Key {
             owner: Owner::Tenant(tenant.0),
         }
     }
+}
+
+/// An entity of a tenant.
+pub(super) fn subject(tenant: TenantId, id: impl Into<EntityId>) -> Subject {
+    let entity = id.into();
+    Subject { tenant, entity }
 }
 
 /// An id without its type.
@@ -194,6 +201,26 @@ pub(super) async fn delete<R: Record>(
         Err(Failure::BrokenReference) => Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
         Err(failure) => Err(failure.into_error()),
     }
+}
+
+/// The same of an entity that may have values and events: it is noted with it that they are left.
+pub(super) async fn delete_leaving<R: Record>(
+    database: &Database,
+    owner: Owner,
+    subject: Subject,
+    in_use: &str,
+) -> StoreResult<bool> {
+    let mut changes = database.begin().await?;
+    let deletion = deletion::<R>(owner, subject.entity.id);
+    match changes.execute(deletion).await {
+        Ok(0) => return Ok(false),
+        Ok(_) => {}
+        Err(Failure::BrokenReference) => return Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
+        Err(failure) => return Err(failure.into_error()),
+    }
+    changes.execute(leftovers::note(subject)).await?;
+    changes.commit().await?;
+    Ok(true)
 }
 
 /// The statement that deletes an entity.

@@ -1,13 +1,15 @@
 //! Rule chains; their nodes and connections are in `rule_nodes`.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{RuleChainStore, StoreResult};
+use fieldline_core::ports::{RuleChainStore, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
+use fieldline_model::{EntityType, RuleChainId, RuleNodeId, TenantId};
 use uuid::Uuid;
 
 use super::database::Database;
+use super::failure::Failure;
+use super::leftovers;
 use super::list::{self, Listing};
 use super::query::{Arg, Columns, Owner, Query, unreadable};
 use super::record::{self, Key, Record};
@@ -178,7 +180,24 @@ impl RuleChainStore for RuleChains {
 
     async fn delete(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
         let in_use = "The rule chain referenced by the profiles cannot be deleted!";
-        record::delete::<RuleChain>(&self.0, Owner::Tenant(tenant.0), id.0, in_use).await
+        let owner = Owner::Tenant(tenant.0);
+        let mut changes = self.0.begin().await?;
+        let nodes = leftovers::note_from(tenant, EntityType::RuleNode)
+            .push("rule_node WHERE chain_id = ")
+            .bind(id.0)
+            .owned_by(owner);
+        changes.execute(leftovers::noted(nodes)).await?;
+        match changes.execute(record::deletion::<RuleChain>(owner, id.0)).await {
+            Ok(0) => return Ok(false),
+            Ok(_) => {}
+            Err(Failure::BrokenReference) => return Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
+            Err(failure) => return Err(failure.into_error()),
+        }
+        changes
+            .execute(leftovers::note(record::subject(tenant, id)))
+            .await?;
+        changes.commit().await?;
+        Ok(true)
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {

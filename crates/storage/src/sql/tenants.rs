@@ -4,12 +4,14 @@ use async_trait::async_trait;
 use fieldline_core::ports::{StoreResult, TenantStore};
 use fieldline_model::entity::Tenant;
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{TenantId, TenantProfileId};
+use fieldline_model::{EntityType, TenantId, TenantProfileId};
 use uuid::Uuid;
 
 use super::database::Database;
+use super::failure::Failure;
+use super::leftovers;
 use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner};
+use super::query::{Arg, Columns, Owner, Query};
 use super::record::{self, Key, Record};
 
 impl Record for Tenant {
@@ -91,6 +93,74 @@ const LISTING: Listing = Listing {
     ],
 };
 
+/// Rows of a tenant that may be many: they go some at a time before the tenant, so that others can write in between.
+struct Many {
+    table: &'static str,
+    /// An order that is that of an index, and so of most of the pages that a statement changes.
+    order: &'static str,
+    a_statement: u64,
+}
+
+/// Who gets in first, then what refers to others before these.
+const MANY: [Many; 13] = [
+    Many::by_time("user_account"),
+    Many::new("rpc", " ORDER BY created_time"),
+    Many::by_time("device"),
+    Many::by_time("entity_view"),
+    Many::by_time("asset"),
+    Many::by_time("alarm"),
+    Many::new("relation", ""),
+    Many::by_time("calculated_field"),
+    Many::by_time("dashboard"),
+    Many::by_time("customer"),
+    Many::large("audit_log", BY_TIME),
+    Many::large("set_aside", BY_TIME),
+    Many::large("event", ""),
+];
+
+const BY_TIME: &str = " ORDER BY created_time, id";
+
+impl Many {
+    const fn new(table: &'static str, order: &'static str) -> Self {
+        Self {
+            table,
+            order,
+            a_statement: 1_000,
+        }
+    }
+
+    const fn by_time(table: &'static str) -> Self {
+        Self::new(table, BY_TIME)
+    }
+
+    /// Of rows that take many bytes.
+    const fn large(table: &'static str, order: &'static str) -> Self {
+        Self {
+            table,
+            order,
+            a_statement: 250,
+        }
+    }
+
+    /// Deletes some. They are found again by where they are: by their keys, a database may go through the whole tenant for them.
+    fn deletion(&self, tenant: TenantId, place: &'static str) -> Query {
+        Query::new("DELETE FROM ")
+            .push(self.table)
+            .push(" WHERE ")
+            .push(place)
+            .push(" IN (SELECT ")
+            .push(place)
+            .push(" FROM ")
+            .push(self.table)
+            .push(" WHERE tenant_id = ")
+            .bind(tenant.0)
+            .push(self.order)
+            .push(" LIMIT ")
+            .bind(self.a_statement as i64)
+            .push(")")
+    }
+}
+
 /// Tenants in a database.
 pub(super) struct Tenants(pub(super) Database);
 
@@ -114,7 +184,24 @@ impl TenantStore for Tenants {
     }
 
     async fn delete(&self, id: TenantId) -> StoreResult<bool> {
-        // Everything that belongs to a tenant refers to it by a foreign key that cascades.
+        let note = leftovers::note_from(id, EntityType::Tenant)
+            .push("tenant WHERE id = ")
+            .bind(id.0);
+        if self.0.execute(leftovers::noted(note)).await? == 0 {
+            return Ok(false);
+        }
+        let place = if self.0.is_sqlite() { "rowid" } else { "ctid" };
+        for rows in &MANY {
+            loop {
+                match self.0.execute(rows.deletion(id, place)).await {
+                    Ok(deleted) if deleted >= rows.a_statement => {}
+                    // Something that refers to one has just come: both go with the tenant.
+                    Ok(_) | Err(Failure::BrokenReference) => break,
+                    Err(failure) => return Err(failure.into_error()),
+                }
+            }
+        }
+        // What is left refers to the tenant by a foreign key that cascades.
         let in_use = "The tenant is in use and cannot be deleted!";
         record::delete::<Tenant>(&self.0, Owner::Installation, id.0, in_use).await
     }

@@ -169,7 +169,7 @@ impl UserStore for Users {
 
     async fn delete(&self, tenant: TenantId, id: UserId) -> StoreResult<bool> {
         let in_use = "The user is in use and cannot be deleted!";
-        record::delete::<User>(&self.0, owner(tenant), id.0, in_use).await
+        record::delete_leaving::<User>(&self.0, owner(tenant), record::subject(tenant, id), in_use).await
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {

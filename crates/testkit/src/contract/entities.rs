@@ -13,6 +13,7 @@ mod devices;
 mod events;
 mod fixture;
 mod importing;
+mod leftovers;
 mod limits;
 mod listing;
 mod moves;
@@ -63,6 +64,7 @@ pub use importing::{
     of_an_import_that_fails_halfway_the_stored_half_is_answered, of_many_assets_the_good_ones_are_stored,
     of_many_devices_the_good_ones_are_stored,
 };
+pub use leftovers::{a_tenant_with_many_rows_goes_whole, what_goes_is_noted_as_left};
 pub use limits::{
     queries_of_alarms_name_so_many_entities_and_no_more, searches_along_relations_end_at_their_bound,
 };
@@ -182,6 +184,8 @@ macro_rules! entity_contract {
             deleting_a_tenant_deletes_everything_that_belongs_to_it
             deleting_a_customer_unassigns_its_devices_and_deletes_its_users
             profiles_in_use_cannot_be_deleted
+            what_goes_is_noted_as_left
+            a_tenant_with_many_rows_goes_whole
             a_rule_chain_is_saved_whole_with_its_nodes
             metadata_of_a_rule_chain_is_guarded_by_its_version
             rule_chains_are_listed_and_one_of_a_type_is_the_root

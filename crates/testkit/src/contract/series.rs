@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, RowParts,
-    StateRow, StoreResult, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, IngestStore, Offset, Partition, QueueId,
+    RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueRemoval,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, AttributeScope, Bucket, Order, Point, RangeQuery};
@@ -23,7 +23,7 @@ pub use self::ingest::{
     what_happens_between_records_leaves_the_position,
 };
 
-/// The three ports over one set of data.
+/// The ports over one set of data.
 #[derive(Clone)]
 pub struct Stores {
     /// Time series and latest values.
@@ -32,6 +32,8 @@ pub struct Stores {
     pub attributes: Arc<dyn AttributeStore>,
     /// Effects of journal records.
     pub ingest: Arc<dyn IngestStore>,
+    /// Removal of what is gone.
+    pub removal: Arc<dyn ValueRemoval>,
 }
 
 /// A backend under test.
@@ -373,9 +375,62 @@ pub async fn deletion_follows_the_rules_for_latest_values(backend: &dyn Backend)
     assert_eq!(times(&stores, subject, "a").await, [1], "deletions are durable");
     assert_eq!(latest(&stores, subject, "a").await, Some((1, long(1))));
     assert_eq!(times(&stores, subject, "b").await, [1, 2, 3]);
-    ok(stores.series.delete_subject(subject).await);
+    ok(stores.removal.remove(&[Gone::Subject(subject)], &[]).await);
     assert_eq!(ok(stores.series.keys(subject).await), [""; 0]);
     assert_eq!(times(&stores, subject, "b").await, [0; 0]);
+}
+
+/// Of what is gone nothing is left, of others everything.
+pub async fn what_is_gone_leaves_nothing_and_others_keep_theirs(backend: &dyn Backend) {
+    let stores = backend.stores().await;
+    let (gone, spared, also) = (subject(), subject(), subject());
+    let of = |tenant: Subject| Subject::device(tenant.tenant, DeviceId::new());
+    // A tenant with two devices, of which one has gone to another tenant; one device of a tenant that has another.
+    let (second, kept) = (of(spared), of(also));
+    let everybody = [gone, spared, second, also, kept];
+    for whose in everybody {
+        for ts in 1..4 {
+            save(&stores, whose, ts, &[("k", long(ts)), ("l", long(ts))]).await;
+        }
+        let row = AttributeRow {
+            subject: whose,
+            scope: AttributeScope::Shared,
+            ts: 1,
+            values: &packed(&[("a", long(1))]),
+        };
+        ok(stores.attributes.save(&[row]).await);
+    }
+    let left = async |stores: &Stores| {
+        let mut left = Vec::new();
+        for whose in everybody {
+            let points = times(stores, whose, "k").await.len() + times(stores, whose, "l").await.len();
+            let keys = ok(stores.series.keys(whose).await).len();
+            let attributes = ok(stores.attributes.get(whose, AttributeScope::Shared, None).await).len();
+            left.push((points, keys, attributes));
+        }
+        left
+    };
+    let (all, nothing) = ((6, 2, 1), (0, 0, 0));
+    let removed = [
+        Gone::Tenant(gone.tenant),
+        Gone::Tenant(spared.tenant),
+        Gone::Subject(also),
+    ];
+    for _ in 0..2 {
+        ok(stores.removal.remove(&removed, &[spared]).await);
+        assert_eq!(left(&stores).await, [nothing, all, nothing, nothing, all]);
+    }
+    let stores = backend.crash().await;
+    assert_eq!(
+        left(&stores).await,
+        [nothing, all, nothing, nothing, all],
+        "it is durable"
+    );
+    // What comes later is there, until it is asked again.
+    save(&stores, also, 9, &[("k", long(9))]).await;
+    assert_eq!(left(&stores).await[3], (1, 1, 0));
+    ok(stores.removal.remove(&removed, &[]).await);
+    assert_eq!(left(&stores).await, [nothing, nothing, nothing, nothing, all]);
 }
 
 /// Nothing of a subject is seen or deleted through another tenant, entity or name.
@@ -406,8 +461,7 @@ pub async fn subjects_are_walls(backend: &dyn Backend) {
             []
         );
         save(&stores, other, 1, &[("k", long(9))]).await;
-        ok(stores.series.delete_subject(other).await);
-        ok(stores.attributes.delete_subject(other).await);
+        ok(stores.removal.remove(&[Gone::Subject(other)], &[]).await);
     }
     let whole = DeleteSeries {
         range: None,
@@ -496,6 +550,6 @@ pub async fn attributes_keep_the_last_write_of_each_scope(backend: &dyn Backend)
         Some((9, long(3))),
         "saves are durable"
     );
-    ok(stores.attributes.delete_subject(subject).await);
+    ok(stores.removal.remove(&[Gone::Subject(subject)], &[]).await);
     assert_eq!(ok(stores.attributes.get(subject, Shared, None).await), []);
 }

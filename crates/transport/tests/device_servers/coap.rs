@@ -37,9 +37,6 @@ impl AttributeStore for Failing {
     async fn delete(&self, _: Subject, _: AttributeScope, _: &[String]) -> StoreResult<Vec<String>> {
         failed()
     }
-    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
-        failed()
-    }
 }
 
 #[tokio::test]

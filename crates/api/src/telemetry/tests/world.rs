@@ -314,6 +314,7 @@ fn api(
             store.clone(),
             store.clone(),
             store.clone(),
+            store.clone(),
         ),
         queries: fieldline_core::entity_query::EntityQueries::new(queries, 1 << 20),
         entities: entities.clone(),

@@ -322,6 +322,7 @@ async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
         world.store.clone(),
         world.store.clone(),
         world.store.clone(),
+        world.store.clone(),
     );
     live.listen(batches.clone());
     let common = Arc::new(Common {

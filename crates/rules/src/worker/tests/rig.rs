@@ -448,8 +448,4 @@ impl AttributeStore for Attributes {
     ) -> StoreResult<Vec<String>> {
         AttributeStore::delete(&*self.inner, subject, scope, keys).await
     }
-
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        AttributeStore::delete_subject(&*self.inner, subject).await
-    }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use fieldline_core::ports::{TelemetryRow, TimeSeriesStore};
+use fieldline_core::ports::{Gone, TelemetryRow, TimeSeriesStore, ValueRemoval};
 use fieldline_model::kv::{self, Value};
 use fieldline_model::timeseries::Point;
 use fjall::{Database, KeyspaceCreateOptions, PersistMode};
@@ -118,7 +118,7 @@ fn an_epoch_without_rows_is_looked_at_once_when_it_is_due() {
     // Its rows were deleted.
     save(&world.store(), 1, 1, &Value::Long(1));
     runtime()
-        .block_on(world.store().delete_subject(subject(1)))
+        .block_on(world.store().remove(&[Gone::Subject(subject(1))], &[]))
         .unwrap();
     assert!(is_due());
     after_its_time();
@@ -135,7 +135,7 @@ fn what_was_deleted_after_packing_does_not_come_back_from_rows_that_are_not_gone
     save(&world.store(), 0, 1, &Value::Long(1));
     world.store().pack_now().unwrap();
     runtime()
-        .block_on(world.store().delete_subject(subject(0)))
+        .block_on(world.store().remove(&[Gone::Subject(subject(0))], &[]))
         .unwrap();
     world.crash();
     assert_eq!(times(&world.store(), 0), [0; 0]);

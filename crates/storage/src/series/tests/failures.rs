@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, IngestStore, Offset, RowParts, StoreErrorKind,
-    StoreResult, TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, IngestStore, Offset, RowParts, StoreErrorKind,
+    StoreResult, TelemetryRow, TimeSeriesStore, ValueRemoval,
 };
 use fieldline_model::kv::{Value, ValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
@@ -100,7 +100,7 @@ async fn a_direct_write_that_fails_is_seen_by_nobody() {
                 .await
                 .map(drop),
             4 => TimeSeriesStore::delete(&*store, subject(0), &keys, delete(Some((0, 15)))).await,
-            _ => TimeSeriesStore::delete_subject(&*store, subject(0)).await,
+            _ => store.remove(&[Gone::Subject(subject(0))], &[]).await,
         };
         assert!(done.is_err(), "attempt {attempt}");
         assert_eq!(sight(&store).await, before, "attempt {attempt}");

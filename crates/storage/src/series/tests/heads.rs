@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use fieldline_core::ports::{
-    DeleteSeries, Effects, IngestStore, Offset, Partition, QueueId, RowParts, StoreError, StoreErrorKind,
-    TelemetryRow, TimeSeriesStore,
+    DeleteSeries, Effects, Gone, IngestStore, Offset, Partition, QueueId, RowParts, StoreError,
+    StoreErrorKind, TelemetryRow, TimeSeriesStore, ValueRemoval,
 };
 use fieldline_model::kv::{Value, pack};
 use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
@@ -256,9 +256,8 @@ async fn act(world: &World, model: &mut Model, action: &Action) {
         }
         Action::DeleteSubject(of) => {
             model.points.retain(|key, _| key.0 != *of);
-            TimeSeriesStore::delete_subject(&*store, subject(*of))
-                .await
-                .unwrap();
+            let gone = [Gone::Subject(subject(*of))];
+            store.remove(&gone, &[]).await.unwrap();
         }
         Action::Flush => {
             flush(&store, true, true);

@@ -1,0 +1,198 @@
+//! Values and events of entities that were deleted: they are taken away in the background.
+//!
+//! Who deletes an entity only notes what it leaves, with the entity's row; nobody sees it from then on. It is taken away at
+//! once, and once more when what was on its way through the journal at that time has come in. A note goes when that is done:
+//! whoever is killed before goes on at the next start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fieldline_model::{EntityType, Subject, TenantId};
+use metrics::{counter, describe_counter, describe_gauge, gauge};
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use super::{Context, calculated_fields};
+use crate::events::EntityChange;
+use crate::logging::LogGate;
+use crate::ports::{DeviceMove, Gone, Pass, StoreResult, ValueRemoval};
+
+const WAITING: &str = "fieldline_housekeeping_leftovers";
+const TAKEN_AWAY: &str = "fieldline_housekeeping_taken_away_total";
+const FAILURES: &str = "fieldline_housekeeping_failures_total";
+
+static GATE: LogGate = LogGate::new(2);
+/// How long after the first pass, and after the start, the last pass comes at the earliest, milliseconds.
+const LAST_AFTER_MS: i64 = 3_600_000;
+/// How long what could not be taken away is left alone, milliseconds.
+const RETRY_MS: i64 = 30_000;
+/// How often somebody looks.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Leftovers that are taken away together.
+const PART: u32 = 1_000;
+/// Moves of devices that are read at once.
+const MOVES: u32 = 1_000;
+
+/// See the module. One for each node.
+pub struct Leftovers {
+    context: Context,
+    values: Arc<dyn ValueRemoval>,
+    began_ms: i64,
+}
+
+impl Leftovers {
+    /// Leftovers, with what takes values away.
+    pub fn new(context: Context, values: Arc<dyn ValueRemoval>) -> Arc<Self> {
+        describe_gauge!(
+            WAITING,
+            "Deleted entities whose values are still to be taken away"
+        );
+        describe_counter!(TAKEN_AWAY, "Deleted entities whose values were taken away");
+        describe_counter!(
+            FAILURES,
+            "Deleted entities whose values could not be taken away and are tried again"
+        );
+        let began_ms = context.now();
+        Arc::new(Self {
+            context,
+            values,
+            began_ms,
+        })
+    }
+
+    /// Takes away what is left, until told to stop. To be run once.
+    pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        let mut ticks = tokio::time::interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let next = async {
+                ticks.tick().await;
+                self.catch_up().await;
+            };
+            tokio::select! {
+                () = next => {}
+                _ = stop.wait_for(|stop| *stop) => return,
+            }
+        }
+    }
+
+    /// Takes away all that is due.
+    pub async fn catch_up(&self) {
+        if let Err(error) = self.take_all().await
+            && let Some(suppressed) = GATE.open()
+        {
+            tracing::warn!(%error, suppressed, "cannot tell what deleted entities have left, trying again");
+        }
+    }
+
+    async fn take_all(&self) -> StoreResult<()> {
+        let leftovers = &self.context.stores.leftovers;
+        loop {
+            let now = self.context.now();
+            gauge!(WAITING).set(leftovers.waiting().await? as f64);
+            let mut pass = Pass::First;
+            let mut due = leftovers.due(pass, now, PART).await?;
+            // What the journal held at the start comes in after it.
+            if due.is_empty() && now.saturating_sub(self.began_ms) >= LAST_AFTER_MS {
+                pass = Pass::Last;
+                due = leftovers.due(pass, now, PART).await?;
+            }
+            if due.is_empty() {
+                return Ok(());
+            }
+            self.take_part(&due, pass).await?;
+        }
+    }
+
+    /// Takes some away together; where that fails each alone, so that one does not keep the others.
+    async fn take_part(&self, part: &[Subject], pass: Pass) -> StoreResult<()> {
+        if self.take_away(part).await.is_ok() {
+            return self.done(part, pass).await;
+        }
+        for one in part {
+            let alone = std::slice::from_ref(one);
+            match self.take_away(alone).await {
+                Ok(()) => self.done(alone, pass).await?,
+                Err(error) => {
+                    counter!(FAILURES).increment(1);
+                    if let Some(suppressed) = GATE.open() {
+                        let Subject { tenant, entity } = one;
+                        tracing::warn!(
+                            %tenant, %entity, %error, suppressed,
+                            "cannot take away what a deleted entity has left, trying again"
+                        );
+                    }
+                    let until = self.context.now().saturating_add(RETRY_MS);
+                    self.context.stores.leftovers.put_off(alone, pass, until).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn done(&self, part: &[Subject], pass: Pass) -> StoreResult<()> {
+        let leftovers = &self.context.stores.leftovers;
+        match pass {
+            Pass::First => {
+                counter!(TAKEN_AWAY).increment(part.len() as u64);
+                let until = self.context.now().saturating_add(LAST_AFTER_MS);
+                leftovers.put_off(part, Pass::Last, until).await
+            }
+            Pass::Last => leftovers.forget(part).await,
+        }
+    }
+
+    async fn take_away(&self, part: &[Subject]) -> StoreResult<()> {
+        let stores = &self.context.stores;
+        let tenant_of =
+            |subject: &Subject| (subject.entity.entity_type == EntityType::Tenant).then_some(subject.tenant);
+        let tenants: Vec<TenantId> = part.iter().filter_map(tenant_of).collect();
+        for tenant in &tenants {
+            // Its deletion may have been cut off.
+            if stores.tenants.delete(*tenant).await? {
+                self.context.tell(EntityChange::TenantDeleted(*tenant));
+            }
+        }
+        let gone = part.iter().map(|subject| match tenant_of(subject) {
+            Some(tenant) => Gone::Tenant(tenant),
+            None => Gone::Subject(*subject),
+        });
+        let gone: Vec<Gone> = gone.collect();
+        self.values
+            .remove(&gone, &self.moved_from(&tenants).await?)
+            .await?;
+        for subject in part.iter().filter(|subject| tenant_of(subject).is_none()) {
+            stores.events.delete_subject(*subject).await?;
+            calculated_fields::forget(&self.context, subject.tenant, subject.entity).await?;
+        }
+        Ok(())
+    }
+
+    /// What devices have left in these tenants that went to others: it follows them.
+    async fn moved_from(&self, tenants: &[TenantId]) -> StoreResult<Vec<Subject>> {
+        let mut moved = Vec::new();
+        if tenants.is_empty() {
+            return Ok(moved);
+        }
+        let mut last: Option<DeviceMove> = None;
+        loop {
+            let moves = self
+                .context
+                .stores
+                .device_moves
+                .list(last.as_ref(), MOVES)
+                .await?;
+            let Some(newest) = moves.last() else {
+                return Ok(moved);
+            };
+            last = Some(*newest);
+            let lives = |one: &&DeviceMove| one.to.is_some() && tenants.contains(&one.from);
+            moved.extend(
+                moves
+                    .iter()
+                    .filter(lives)
+                    .map(|one| Subject::device(one.from, one.device)),
+            );
+        }
+    }
+}

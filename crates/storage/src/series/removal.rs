@@ -1,0 +1,192 @@
+//! Taking away all that subjects have which are gone.
+//!
+//! The keys of a subject are together in each table (in `blocks`, within each epoch), and so are those of a tenant: they are
+//! walked and removed step by step. No lock is held but for moments, nothing is brought into memory, and each step is followed
+//! by a pause, so that other writers get their turn at the engine's journal. Nobody asks for these subjects any more; that
+//! is why none of this has to be seen at one moment, as a deletion has to be.
+//!
+//! # Order
+//! A checkpoint comes first: it takes what is in memory to the tables, and a replay begins after it. Rows go before chunks: the
+//! packer makes chunks of rows. A step of it that has read rows which are gone by now ends before the chunks are looked at.
+
+use std::collections::VecDeque;
+use std::ops::Bound;
+use std::time::{Duration, Instant};
+
+use fieldline_core::ports::{Gone, StoreResult};
+use fieldline_model::Subject;
+use fieldline_model::timeseries::AttributeScope;
+use fjall::Keyspace;
+use rustc_hash::FxHashSet;
+
+use super::engine::Engine;
+use super::error;
+use super::keys::{self, EPOCH_BYTES, Group, SUBJECT_BYTES, SubjectKey};
+use super::store::SeriesStore;
+
+/// Keys that one step looks at.
+const STEP_KEYS: usize = 1_024;
+/// Places that one step looks into, where they hold less.
+const STEP_PLACES: usize = 256;
+/// Longest pause after a step; else it is as long as the step.
+const MAX_PAUSE: Duration = Duration::from_millis(20);
+
+/// A table, or an epoch of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Epoch(u64),
+    Chunks,
+    Latest,
+    Attributes,
+}
+
+impl Place {
+    /// The table, `None` where the epoch is packed and gone.
+    fn table(self, engine: &Engine) -> Option<Keyspace> {
+        match self {
+            Self::Epoch(number) => {
+                let epochs = engine.epochs();
+                let epoch = epochs.iter().find(|epoch| epoch.number == number);
+                epoch.map(|epoch| epoch.rows.clone())
+            }
+            Self::Chunks => Some(engine.chunks.clone()),
+            Self::Latest => Some(engine.latest.clone()),
+            Self::Attributes => Some(engine.attributes.clone()),
+        }
+    }
+
+    /// What the keys begin with that begin with this within the place.
+    fn prefix(self, prefix: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Epoch(number) => [&keys::epoch_key(number)[..], prefix].concat(),
+            _ => prefix.to_vec(),
+        }
+    }
+
+    /// The subject of a key.
+    fn subject(self, key: &[u8]) -> Option<&SubjectKey> {
+        let key = match self {
+            Self::Epoch(_) => key.get(EPOCH_BYTES..)?,
+            _ => key,
+        };
+        key.first_chunk::<SUBJECT_BYTES>()
+    }
+}
+
+/// A removal under way.
+pub(super) struct Removal {
+    /// What the keys of those begin with that are gone.
+    prefixes: Vec<Vec<u8>>,
+    spared: FxHashSet<SubjectKey>,
+    /// Where is still to be looked, and for which of the prefixes.
+    places: VecDeque<(Place, usize)>,
+    /// Where the first of them goes on.
+    from: Option<Vec<u8>>,
+}
+
+impl SeriesStore {
+    /// Prepares the removal of what was stored before.
+    pub(super) fn begin_removal(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<Removal> {
+        self.write_checkpoint(false)?;
+        let prefixes = gone.iter().map(|gone| match gone {
+            Gone::Subject(subject) => keys::subject_key(*subject).to_vec(),
+            Gone::Tenant(tenant) => tenant.0.as_bytes().to_vec(),
+        });
+        let mut removal = Removal {
+            prefixes: prefixes.collect(),
+            spared: spared.iter().map(|subject| keys::subject_key(*subject)).collect(),
+            places: VecDeque::new(),
+            from: None,
+        };
+        let epochs = self.engine()?.epochs();
+        let places = epochs.iter().map(|epoch| Place::Epoch(epoch.number));
+        for place in places.chain([Place::Chunks, Place::Latest, Place::Attributes]) {
+            removal
+                .places
+                .extend((0..removal.prefixes.len()).map(|at| (place, at)));
+        }
+        self.forget_cells(&removal);
+        Ok(removal)
+    }
+
+    /// Takes some away, and waits a moment. Returns whether there may be more.
+    pub(super) fn removal_step(&self, removal: &mut Removal) -> StoreResult<bool> {
+        let began = Instant::now();
+        let engine = self.writable()?;
+        let mut batch = engine.batch(STEP_KEYS);
+        let mut left = STEP_KEYS;
+        for _ in 0..STEP_PLACES {
+            let Some((place, at)) = removal.places.front().copied() else {
+                break;
+            };
+            let from = removal.from.take();
+            if let (Some(table), Some(prefix)) = (place.table(&engine), removal.prefixes.get(at)) {
+                let prefix = place.prefix(prefix);
+                let from = from.unwrap_or_else(|| prefix.clone());
+                // Not beyond: what others have had may be gone, too, and would be walked through.
+                let end = keys::after_prefix(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+                for entry in table.range::<Vec<u8>, _>((Bound::Included(from), end)) {
+                    let key = entry.key().map_err(error::engine)?;
+                    if left == 0 {
+                        removal.from = Some(key.to_vec());
+                        break;
+                    }
+                    left -= 1;
+                    let is_spared = |subject| removal.spared.contains(subject);
+                    if !place.subject(&key).is_some_and(is_spared) {
+                        batch.remove(&table, key);
+                    }
+                }
+            }
+            if removal.from.is_some() {
+                break;
+            }
+            removal.places.pop_front();
+            let is_in_rows = |place: Option<&(Place, usize)>| matches!(place, Some((Place::Epoch(_), _)));
+            if matches!(place, Place::Epoch(_)) && !is_in_rows(removal.places.front()) {
+                // A step of the packer that has read rows ends before their chunks are looked for.
+                drop(self.packing.lock());
+            }
+        }
+        if !batch.is_empty() {
+            let tables = [&engine.blocks, &engine.chunks, &engine.latest, &engine.attributes];
+            engine
+                .commit(batch, &tables)
+                .map_err(|error| self.write_failed(error))?;
+        }
+        std::thread::sleep(began.elapsed().min(MAX_PAUSE));
+        Ok(!removal.places.is_empty())
+    }
+
+    /// Makes it durable.
+    pub(super) fn end_removal(&self, removal: &Removal) -> StoreResult<()> {
+        // Somebody may have read them while they went.
+        self.forget_cells(removal);
+        let engine = self.writable()?;
+        self.sync_commits(&engine)
+    }
+
+    /// Takes latest values and attributes out of memory.
+    fn forget_cells(&self, removal: &Removal) {
+        for prefix in &removal.prefixes {
+            let (latest, attributes) = match prefix.first_chunk::<SUBJECT_BYTES>() {
+                Some(subject) => {
+                    let scopes = AttributeScope::ALL.map(|scope| keys::group_of(subject, scope as u8));
+                    (vec![keys::group_of(subject, 0)], scopes.to_vec())
+                }
+                None => (
+                    self.latest.groups_below(prefix),
+                    self.attributes.groups_below(prefix),
+                ),
+            };
+            let is_gone = |group: &Group| {
+                let subject = group.first_chunk::<SUBJECT_BYTES>();
+                !subject.is_some_and(|subject| removal.spared.contains(subject))
+            };
+            let gone = |groups: Vec<Group>| groups.into_iter().filter(is_gone).collect::<Vec<_>>();
+            let _one = self.checkpointing.lock();
+            self.latest.drop_groups(&gone(latest));
+            self.attributes.drop_groups(&gone(attributes));
+        }
+    }
+}
