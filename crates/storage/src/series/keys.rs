@@ -54,6 +54,18 @@ pub(super) fn read_subject(key: &[u8]) -> Option<Subject> {
     })
 }
 
+/// What is greater than all keys that begin with this, and no greater than any other that is; `None` where nothing is.
+pub(super) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}
+
 fn group(subject: Subject, scope: u8) -> Group {
     group_of(&subject_key(subject), scope)
 }

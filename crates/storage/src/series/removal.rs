@@ -10,6 +10,7 @@
 //! packer makes chunks of rows. A step of it that has read rows which are gone by now ends before the chunks are looked at.
 
 use std::collections::VecDeque;
+use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use fieldline_core::ports::{Gone, StoreResult};
@@ -122,11 +123,10 @@ impl SeriesStore {
             if let (Some(table), Some(prefix)) = (place.table(&engine), removal.prefixes.get(at)) {
                 let prefix = place.prefix(prefix);
                 let from = from.unwrap_or_else(|| prefix.clone());
-                for entry in table.range(from..) {
+                // Not beyond: what others have had may be gone, too, and would be walked through.
+                let end = keys::after_prefix(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+                for entry in table.range::<Vec<u8>, _>((Bound::Included(from), end)) {
                     let key = entry.key().map_err(error::engine)?;
-                    if !key.starts_with(&prefix) {
-                        break;
-                    }
                     if left == 0 {
                         removal.from = Some(key.to_vec());
                         break;

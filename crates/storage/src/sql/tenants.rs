@@ -96,8 +96,6 @@ const LISTING: Listing = Listing {
 /// Rows of a tenant that may be many: they go some at a time before the tenant, so that others can write in between.
 struct Many {
     table: &'static str,
-    /// What tells a row from others of the tenant.
-    key: &'static str,
     /// An order that is that of an index, and so of most of the pages that a statement changes.
     order: &'static str,
     a_statement: u64,
@@ -106,55 +104,52 @@ struct Many {
 /// Who gets in first, then what refers to others before these.
 const MANY: [Many; 13] = [
     Many::by_time("user_account"),
-    Many::new("rpc", "id", " ORDER BY created_time"),
+    Many::new("rpc", " ORDER BY created_time"),
     Many::by_time("device"),
     Many::by_time("entity_view"),
     Many::by_time("asset"),
     Many::by_time("alarm"),
-    Many::new(
-        "relation",
-        "(from_id, from_type, type_group, type, to_id, to_type)",
-        "",
-    ),
+    Many::new("relation", ""),
     Many::by_time("calculated_field"),
     Many::by_time("dashboard"),
     Many::by_time("customer"),
-    Many::large("audit_log", " ORDER BY created_time, id"),
-    Many::large("set_aside", " ORDER BY created_time, id"),
+    Many::large("audit_log", BY_TIME),
+    Many::large("set_aside", BY_TIME),
     Many::large("event", ""),
 ];
 
+const BY_TIME: &str = " ORDER BY created_time, id";
+
 impl Many {
-    const fn new(table: &'static str, key: &'static str, order: &'static str) -> Self {
+    const fn new(table: &'static str, order: &'static str) -> Self {
         Self {
             table,
-            key,
             order,
             a_statement: 1_000,
         }
     }
 
     const fn by_time(table: &'static str) -> Self {
-        Self::new(table, "id", " ORDER BY created_time, id")
+        Self::new(table, BY_TIME)
     }
 
     /// Of rows that take many bytes.
     const fn large(table: &'static str, order: &'static str) -> Self {
         Self {
+            table,
+            order,
             a_statement: 250,
-            ..Self::new(table, "id", order)
         }
     }
 
-    fn deletion(&self, tenant: TenantId) -> Query {
+    /// Deletes some. They are found again by where they are: by their keys, a database may go through the whole tenant for them.
+    fn deletion(&self, tenant: TenantId, place: &'static str) -> Query {
         Query::new("DELETE FROM ")
             .push(self.table)
-            .push(" WHERE tenant_id = ")
-            .bind(tenant.0)
-            .push(" AND ")
-            .push(self.key)
+            .push(" WHERE ")
+            .push(place)
             .push(" IN (SELECT ")
-            .push(self.key.trim_matches(['(', ')']))
+            .push(place)
             .push(" FROM ")
             .push(self.table)
             .push(" WHERE tenant_id = ")
@@ -195,9 +190,10 @@ impl TenantStore for Tenants {
         if self.0.execute(leftovers::noted(note)).await? == 0 {
             return Ok(false);
         }
+        let place = if self.0.is_sqlite() { "rowid" } else { "ctid" };
         for rows in &MANY {
             loop {
-                match self.0.execute(rows.deletion(id)).await {
+                match self.0.execute(rows.deletion(id, place)).await {
                     Ok(deleted) if deleted >= rows.a_statement => {}
                     // Something that refers to one has just come: both go with the tenant.
                     Ok(_) | Err(Failure::BrokenReference) => break,

@@ -433,7 +433,7 @@ async fn how_long_it_takes_to_delete_a_tenant() {
         INSERT INTO device_profile (id, created_time, tenant_id, name, is_default, search, type_key, transport_type, description_key, version, doc) VALUES (x'{profile}', 1, x'{hex}', 'default', TRUE, 'default', '', 'DEFAULT', '', 1, '{{}}');
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {many})
         INSERT INTO device (id, created_time, tenant_id, profile_id, name, search, label_key, version, doc)
-        SELECT randomblob(16), i, x'{hex}', x'{profile}', 'Sensor number ' || i, 'sensor number ' || i, '', 1, '{{}}' FROM n;
+        SELECT CAST(unhex(printf('%016x', 1000000000 + i)) || randomblob(8) AS BLOB), i, x'{hex}', x'{profile}', 'Sensor number ' || i, 'sensor number ' || i, '', 1, '{{}}' FROM n;
         INSERT INTO device_credentials (device_id, id, created_time, kind, credentials_id, version)
         SELECT id, randomblob(16), 1, 'ACCESS_TOKEN', lower(hex(randomblob(10))), 1 FROM device;
     ")).await.unwrap();
