@@ -247,6 +247,7 @@ async fn a_deleted_device_leaves_nothing_behind() {
         fieldline_model::TenantId(device["tenantId"]["id"].as_str().unwrap().parse().unwrap()),
         fieldline_model::DeviceId(id(&device).parse().unwrap()),
     );
+    world.takes_leftovers_away().await;
     let series = &world.context.series;
     assert!(series.keys(subject).await.unwrap().is_empty());
     let scope = fieldline_model::timeseries::AttributeScope::Server;

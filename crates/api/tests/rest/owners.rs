@@ -70,6 +70,7 @@ async fn a_tenant_comes_with_a_default_profile_and_goes_with_everything() {
     assert!(kept(shown.into()).await && kept(copied.into()).await);
 
     sysadmin.delete(&format!("/api/tenant/{tenant}")).await;
+    world.takes_leftovers_away().await;
     assert!(!kept(shown.into()).await && !kept(copied.into()).await);
     let path = format!("/api/tenant/{tenant}");
     assert_eq!(

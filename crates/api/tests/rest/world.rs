@@ -15,7 +15,7 @@ use fieldline_core::ports::{
     Mail, MailSender, NoRecordQueue, RuleEngine, SmsSender, StoreResult, UnknownMachine,
 };
 use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{Context, DeviceMoves, Onboarding};
+use fieldline_core::services::{Context, DeviceMoves, Leftovers, Onboarding};
 use fieldline_core::sessions::Sessions;
 use fieldline_core::set_aside::SetAside;
 use fieldline_core::usage::ApiUsage;
@@ -38,6 +38,7 @@ pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) context: Context,
     pub(crate) moves: Arc<DeviceMoves>,
+    leftovers: Arc<Leftovers>,
     /// How much tenants use.
     pub(crate) usage: Arc<ApiUsage>,
     /// What the rule engine was told.
@@ -166,6 +167,11 @@ impl World {
         Self::with(Options::default()).await
     }
 
+    /// What deleted entities have left is taken away, which the server does in the background.
+    pub(crate) async fn takes_leftovers_away(&self) {
+        self.leftovers.catch_up().await;
+    }
+
     /// The demo with other settings.
     pub(crate) async fn with(options: Options) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -185,6 +191,7 @@ impl World {
         let rest_calls = RestCallers::new("test", WaitLimits::default());
         let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
         let moves = DeviceMoves::new(context.clone(), live.clone());
+        let leftovers = Leftovers::new(context.clone(), live.clone());
         let set_aside = SetAside::new(
             entities.set_aside.clone(),
             Arc::new(NoRecordQueue),
@@ -225,6 +232,7 @@ impl World {
             clock,
             context,
             moves,
+            leftovers,
             usage,
             heard,
             rest_calls,
