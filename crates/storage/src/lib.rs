@@ -4,5 +4,6 @@ pub mod series;
 #[cfg(feature = "sql")]
 pub mod sql;
 
-#[cfg(all(test, feature = "sql"))]
+#[cfg(test)]
+#[cfg(feature = "sql")]
 mod tests;

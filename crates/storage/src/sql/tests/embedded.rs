@@ -413,34 +413,3 @@ async fn a_page_of_too_many_bytes_is_refused() {
     assert!(error.message().contains("32MiB"), "{error}");
     fixture.close().await;
 }
-
-#[tokio::test]
-#[ignore = "measures"]
-async fn how_long_it_takes_to_delete_a_tenant() {
-    use std::time::Instant;
-    let fixture = open().await;
-    let world = fixture.stores.tenants.save(tenant("many"), true).await.unwrap();
-    let id = world.id.unwrap().0;
-    let hex = id.simple();
-    let many: usize = std::env::var("DEVICES")
-        .ok()
-        .and_then(|it| it.parse().ok())
-        .unwrap_or(40_000);
-    let profile = uuid::Uuid::new_v4().simple().to_string();
-    let at = Instant::now();
-    let mut changes = fixture.database.begin().await.unwrap();
-    changes.run(format!("
-        INSERT INTO device_profile (id, created_time, tenant_id, name, is_default, search, type_key, transport_type, description_key, version, doc) VALUES (x'{profile}', 1, x'{hex}', 'default', TRUE, 'default', '', 'DEFAULT', '', 1, '{{}}');
-        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {many})
-        INSERT INTO device (id, created_time, tenant_id, profile_id, name, search, label_key, version, doc)
-        SELECT CAST(unhex(printf('%016x', 1000000000 + i)) || randomblob(8) AS BLOB), i, x'{hex}', x'{profile}', 'Sensor number ' || i, 'sensor number ' || i, '', 1, '{{}}' FROM n;
-        INSERT INTO device_credentials (device_id, id, created_time, kind, credentials_id, version)
-        SELECT id, randomblob(16), 1, 'ACCESS_TOKEN', lower(hex(randomblob(10))), 1 FROM device;
-    ")).await.unwrap();
-    changes.commit().await.unwrap();
-    println!("{many} devices in {:?}", at.elapsed());
-    let at = Instant::now();
-    fixture.stores.tenants.delete(world.id.unwrap()).await.unwrap();
-    println!("deleted in {:?}", at.elapsed());
-    fixture.close().await;
-}
