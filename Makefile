@@ -49,7 +49,7 @@ lint: test-install
 
 # The end-to-end tests come last, so that the last line says how many tests there were.
 test: test-install lint test-rust test-postgres test-services
-	tests/fuzz.sh 20
+	tests/fuzz.sh 10
 	$(MAKE) --no-print-directory test-attacks test-e2e
 
 test-install:

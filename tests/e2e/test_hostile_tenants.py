@@ -104,7 +104,7 @@ def test_an_attack_is_felt_by_nobody_else(platform, operator, neighbour, name):
             f"{name}: queryable p99 {felt['queryable']:.0f} ms, read p99 {felt['read']:.0f} ms, "
             f"recovered after {took:.1f} s, {memory.most_kib >> 10} MiB, {dict(evil.answers)}"
         )
-        assert evil.answers, "nothing was attacked"
+        assert evil.begun, "nothing was attacked"
         assert memory.most_kib < budget_kib(platform), f"{memory.most_kib >> 10} MiB are beyond the configured sum"
     finally:
         evil.end()

@@ -51,6 +51,7 @@ class Evil:
     tenancy: Tenancy
     devices: list[Device]
     until: float = 0.0
+    begun: int = 0
     answers: Counter = field(default_factory=Counter)
     threads: list[threading.Thread] = field(default_factory=list)
     sockets: list[Live] = field(default_factory=list)
@@ -77,6 +78,7 @@ class Evil:
             for number in range(first, MOST_CALLS, threads):
                 if time.monotonic() >= self.until:
                     return
+                self.begun += 1
                 try:
                     outcome = action(number)
                     self.answers[getattr(outcome, "status_code", "done")] += 1
