@@ -167,10 +167,10 @@ class Histogram:
 class Lab:
     """A folder for everything that is measured, on the disk that is measured, and a binary that nobody builds anew."""
 
-    def __init__(self, folder: Path, seconds: float):
+    def __init__(self, folder: Path, seconds: float, program: Path = BUILT):
         self.folder, self.seconds = folder, seconds
         self.binary = folder / "fieldline"
-        shutil.copy2(BUILT, self.binary)
+        shutil.copy2(program, self.binary)
 
     @contextlib.contextmanager
     def server(self, name: str) -> Iterator[Server]:
