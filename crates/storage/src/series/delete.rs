@@ -11,7 +11,7 @@ use fieldline_model::kv::{Corrupt, pack, unpack};
 use fjall::{Keyspace, OwnedWriteBatch};
 
 use super::block::Row;
-use super::cells::cell_key;
+use super::cell::cell_key;
 use super::chunk::StoredPoint;
 use super::engine::Engine;
 use super::pack::write_chunks;

@@ -15,7 +15,8 @@ use fieldline_model::timeseries::AttributeScope;
 use fjall::Keyspace;
 
 use super::block::Row;
-use super::cells::{Cells, cell_key};
+use super::cell::cell_key;
+use super::cells::Cells;
 use super::chunk::{self, StoredPoint};
 use super::delete::{BATCH_BYTES, Edits};
 use super::engine::{Engine, Epoch};

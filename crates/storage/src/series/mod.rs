@@ -44,6 +44,7 @@
 
 mod aggregate;
 mod block;
+mod cell;
 mod cells;
 mod checkpoint;
 pub mod chunk;

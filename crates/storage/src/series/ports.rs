@@ -13,7 +13,7 @@ use fieldline_model::timeseries::{
 };
 use tokio::runtime::Handle;
 
-use super::cells::{Cell, cell_key};
+use super::cell::{Cell, cell_key};
 use super::chunk::is_expired;
 use super::read::Series;
 use super::rows::Wanted;

@@ -3,7 +3,7 @@
 use fieldline_core::ports::StoreResult;
 use fjall::Keyspace;
 
-use super::cells::{cell_key, stored_expiry};
+use super::cell::{cell_key, stored_expiry};
 use super::chunk::{self, is_expired};
 use super::error;
 use super::keys::{GROUP_BYTES, Group};
