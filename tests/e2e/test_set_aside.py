@@ -8,6 +8,7 @@ import base64
 import contextlib
 import json
 import os
+import subprocess
 import time
 
 import pytest
@@ -94,6 +95,23 @@ def crash_until_set_aside(site: Site) -> int:
             return deaths
 
 
+def crash_until_it_lives(site: Site) -> None:
+    """The same for what is begun at some time after the start."""
+    deaths = 0
+    while True:
+        try:
+            site.server.process.wait(8)
+        except subprocess.TimeoutExpired:
+            break
+        site.server.process = None
+        deaths += 1
+        assert deaths <= 6, "the process dies of it again and again"
+        site.server.spawn()
+    assert deaths >= 2
+    eventually(lambda: answer_of(site.server, "/readyz") == 200)
+    site.again()
+
+
 def stays_up(server: Server) -> bool:
     """Whether a server that was started has replayed everything, rather than died."""
     deadline = time.monotonic() + 20
@@ -177,6 +195,48 @@ def a_record_that_kills_is_set_aside(make_server, tmp_path, service: Service) ->
         eventually(lambda: site.admin.latest(site.device.id, "text") == {"text": DEADLY})
         assert listed(site.admin) == []
         site.admin.post(f"/api/setAside/{info['id']['id']}/replay", expect=404)
+
+
+def test_a_message_that_kills_in_a_slow_lane_is_set_aside(make_server, tmp_path):
+    faults = Faults(tmp_path)
+    server = make_server(env=faults.env | REACHES_SERVICES)
+    with Service(slow_to_answer) as service, faults.die_of(DEADLY, thread="log"):
+        site = Site(server, service)
+        # What is moved again and again goes on in the lane of its tenant, where it is logged and then waits.
+        chain = Chain()
+        moves = [chain.node(("flow.TbCheckpointNode", {}), queueName="Main") for _ in range(10)]
+        logs = chain.node(LOG)
+        call = chain.node(("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url}))
+        for one, next_one in zip(moves, [*moves[1:], logs], strict=True):
+            chain.connect(one, "Success", next_one)
+        chain.connect(logs, "Success", call).connect(call, "Success", chain.node(SAVE))
+        chain.update(site.admin, site.chain["id"])
+        site.send_deadly()
+        crash_until_it_lives(site)
+        post(server, site.bystander, {"n": 1})
+        eventually(lambda: site.demo.latest(site.bystander.id, "n") == {"n": 1})
+        [info] = eventually(lambda: listed(site.admin))
+        assert info["reason"] == "KILLED_PROCESS"
+        assert info["entityId"] == {"entityType": "DEVICE", "id": site.device.id}
+        Chain().line((SAVE, "Success")).update(site.admin, site.chain["id"])
+        site.admin.post(f"/api/setAside/{info['id']['id']}/replay")
+        eventually(lambda: listed(site.admin) == [])
+
+
+def test_something_kept_that_kills_when_it_comes_due_is_given_up(make_server, tmp_path):
+    faults = Faults(tmp_path)
+    server = make_server(env=faults.env | REACHES_SERVICES)
+    with Service(slow_to_answer) as service, faults.die_of(DEADLY, thread="log"):
+        site = Site(server, service)
+        delay = {"periodInSeconds": 1, "maxPendingMsgs": 10, "useMetadataPeriodInSecondsPatterns": False}
+        call = ("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url})
+        steps = (("delay.TbMsgDelayNode", delay), "Success"), (LOG, "Success"), (call, "Success"), (SAVE, "Success")
+        Chain().line(*steps).update(site.admin, site.chain["id"])
+        site.send_deadly()
+        crash_until_it_lives(site)
+        post(server, site.bystander, {"n": 1})
+        eventually(lambda: site.demo.latest(site.bystander.id, "n") == {"n": 1})
+        assert server.metrics()["fieldline_rules_given_up_total"] == 1
 
 
 def test_ports_are_open_while_the_replay_does_not_get_on(make_server):

@@ -8,6 +8,7 @@
 //!
 //! A single death proves nothing: an operator's `kill -9` and the kernel's, for want of memory, look the same.
 
+mod kept;
 mod suspects;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use tokio::sync::{
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
+pub use self::kept::{KeptNote, KeptProof, KeptTurn};
 pub(crate) use self::suspects::Treatment;
 pub use self::suspects::{Deaths, Suspects};
 use crate::logging::LogGate;
@@ -65,7 +67,8 @@ impl PackInHand {
     }
 }
 
-/// Something of a tenant's that is compiled or started: a rule chain, a calculated field.
+/// Something of a tenant's that is compiled or started, as a rule chain or a calculated field, or that was kept and is worked
+/// on by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadInHand {
     /// Whose it is.
@@ -74,6 +77,17 @@ pub struct LoadInHand {
     pub id: Uuid,
     /// Its version: once it is saved, it is something else.
     pub version: i64,
+}
+
+impl LoadInHand {
+    /// A message that waits in a slow lane, by its own id: the same however often it comes there.
+    pub const fn diverted(tenant: TenantId, id: Uuid) -> Self {
+        Self {
+            tenant,
+            id,
+            version: 0,
+        }
+    }
 }
 
 /// What was in hand at one place.
@@ -116,6 +130,8 @@ pub struct InHand {
     suspect_turn: Arc<Turn<()>>,
     /// Whose suspected load it is.
     load_turn: Arc<Turn<()>>,
+    /// Whose suspected message that was kept it is.
+    kept_turn: Arc<Turn<()>>,
     /// Where others are let in again in time, whatever the thread of the one that is alone does.
     runtime: Option<Handle>,
 }
@@ -163,6 +179,7 @@ impl InHand {
             gate: Arc::default(),
             suspect_turn: Arc::default(),
             load_turn: Arc::default(),
+            kept_turn: Arc::default(),
             runtime,
         })
     }
@@ -242,15 +259,23 @@ impl InHand {
 
     /// Keeps others out until the turn ends, but not for ever.
     fn hold(&self, gate: OwnedRwLockWriteGuard<()>) -> GateTurn {
+        match self.lend(gate, EXCLUSIVE_PATIENCE) {
+            Lent::Back(gate) => GateTurn::Alone(gate),
+            Lent::Until(end) => GateTurn::Lent(end),
+        }
+    }
+
+    /// Holds something for at most a time, or until the sender that it returns is dropped.
+    fn lend<T: Send + 'static>(&self, held: T, patience: Duration) -> Lent<T> {
         let Some(runtime) = &self.runtime else {
-            return GateTurn::Alone(gate);
+            return Lent::Back(held);
         };
         let (end, ended) = oneshot::channel::<()>();
         runtime.spawn(async move {
-            let _ = tokio::time::timeout(EXCLUSIVE_PATIENCE, ended).await;
-            drop(gate);
+            let _ = tokio::time::timeout(patience, ended).await;
+            drop(held);
         });
-        GateTurn::Lent(end)
+        Lent::Until(end)
     }
 
     /// Everything of a partition before a position is stored durably.
@@ -345,7 +370,8 @@ impl InHand {
         self.suspects.lock().deaths_of(load)
     }
 
-    fn acquit(&self, load: LoadInHand) {
+    /// Suspects something no longer.
+    pub(crate) fn acquit(&self, load: LoadInHand) {
         let acquitted = {
             let mut suspects = self.suspects.lock();
             let acquitted = suspects.acquit(load);
@@ -354,6 +380,18 @@ impl InHand {
         };
         if acquitted {
             self.save();
+        }
+    }
+}
+
+impl InHand {
+    fn acquit_later(self: &Arc<Self>, load: LoadInHand) {
+        let in_hand = self.clone();
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move {
+                tokio::time::sleep(PROBATION).await;
+                in_hand.acquit(load);
+            });
         }
     }
 }
@@ -379,6 +417,14 @@ impl PackTurn {
             _gate: None,
         }
     }
+}
+
+/// Something that is held for a while.
+enum Lent<T> {
+    /// Until this is dropped, or the time is up.
+    Until(oneshot::Sender<()>),
+    /// Nobody could hold it.
+    Back(T),
 }
 
 #[expect(dead_code, reason = "held until they are dropped")]
@@ -435,15 +481,8 @@ pub struct LoadNote {
 impl LoadNote {
     /// It was loaded. If nobody dies of what it does first, it is suspected no longer.
     pub fn done(self) {
-        if !self.is_suspected {
-            return;
-        }
-        let (in_hand, load) = (self.slot.in_hand.clone(), self.load);
-        if let Some(runtime) = in_hand.runtime.clone() {
-            runtime.spawn(async move {
-                tokio::time::sleep(PROBATION).await;
-                in_hand.acquit(load);
-            });
+        if self.is_suspected {
+            self.slot.in_hand.acquit_later(self.load);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Records that are taken out of their queue and kept, until somebody has them replayed or deletes them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::metrics::{Unit, counter, describe_counter};
 use bytes::Bytes;
 use fieldline_model::entity::{SetAsideInfo, SetAsideReason};
-use fieldline_model::record::Record;
+use fieldline_model::record::{Record, RecordBody, diverted};
 use fieldline_model::{SetAsideId, TenantId, fnv};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::clock::SharedClock;
+use crate::in_hand::{InHand, LoadInHand};
 use crate::options::ByteSize;
 use crate::ports::{
     Offset, Partition, RecordQueue, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore, StoreError,
@@ -65,6 +66,7 @@ pub struct SetAside {
     runtime: Handle,
     /// Two who replay the same record at once would replay it twice.
     replaying: Mutex<()>,
+    in_hand: OnceLock<Arc<InHand>>,
 }
 
 impl SetAside {
@@ -96,7 +98,14 @@ impl SetAside {
             },
             runtime: Handle::current(),
             replaying: Mutex::default(),
+            in_hand: OnceLock::new(),
         })
+    }
+
+    /// Has what is replayed suspected no longer.
+    pub fn acquit_in(&self, in_hand: &Arc<InHand>) {
+        // The first one stays: there is one in a program.
+        let _ = self.in_hand.set(in_hand.clone());
     }
 
     /// Keeps a record for a reason; durable when it returns, and once however often it is called for the same record. What
@@ -116,7 +125,7 @@ impl SetAside {
             return Ok(());
         };
         let info = SetAsideInfo {
-            id: id_of(place, &bytes),
+            id: diverted_id(record).map_or_else(|| id_of(place, &bytes), id_of_message),
             created_time: self.clock.now_ms(),
             tenant_id: record.subject.tenant,
             entity_id: record.subject.entity,
@@ -167,6 +176,7 @@ impl SetAside {
             return Ok(false);
         };
         let info = &record.info;
+        self.acquit(&record.bytes);
         self.queue
             .put_back(&info.queue_name, info.subject(), &record.bytes)
             .await?;
@@ -175,6 +185,33 @@ impl SetAside {
         info!(tenant = %info.tenant_id, entity = %info.entity_id, queue = info.queue_name, "a record that was set aside is replayed");
         Ok(true)
     }
+
+    /// A message of a slow lane is suspected by its id, which it keeps.
+    fn acquit(&self, record: &[u8]) {
+        let Some(in_hand) = self.in_hand.get() else { return };
+        let Ok(record) = Record::decode(record) else {
+            return;
+        };
+        if let Some(id) = diverted_id(record) {
+            in_hand.acquit(LoadInHand::diverted(record.subject.tenant, id));
+        }
+    }
+}
+
+/// The message that a record of a slow lane holds.
+fn diverted_id(record: Record<'_>) -> Option<Uuid> {
+    let RecordBody::Diverted(body) = record.body else {
+        return None;
+    };
+    let diverted = diverted::decode(record.subject, record.received_ms, body).ok()?;
+    Some(diverted.id)
+}
+
+/// The same for the same message: it may have come to its lane several times, where what it came from was done again after
+/// a crash.
+fn id_of_message(message: Uuid) -> SetAsideId {
+    let id = fnv::hash_128(message.as_bytes().iter().copied());
+    SetAsideId(uuid::Builder::from_custom_bytes(id.to_be_bytes()).into_uuid())
 }
 
 /// The same for the same record, and for nothing else.

@@ -16,6 +16,7 @@ mod field_tests;
 mod field_values;
 pub mod fields;
 mod gate;
+mod hand;
 mod lane;
 mod lane_book;
 mod late;
@@ -42,6 +43,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use fieldline_core::in_hand::{KeptNote, KeptProof, KeptTurn};
 use fieldline_core::ingest::{Applier, Delivered, Processor, Stopping};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{AlarmTouch, Offset, Partition, QueueId, StoreResult};
@@ -74,6 +76,8 @@ const MAX_HOPS: u32 = 10_000;
 const STORES_LONG: Duration = Duration::from_millis(1);
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
+/// How much later what is suspected and has come due tries again whether it is its turn, milliseconds.
+const SUSPECT_PAUSE_MS: i64 = 50;
 static LOAD_GATE: LogGate = LogGate::new(1);
 
 /// See the module.
@@ -295,6 +299,7 @@ impl Worker {
     /// Handles what was kept and has come due, as a pack of its own.
     async fn run_due(&mut self, store: &Applier) -> Result<(), Stopping> {
         let now = self.now_ms();
+        let (mut notes, mut proofs) = (Vec::new(), Vec::new());
         self.due.clear();
         while self.due.len() < MAX_DUE
             && let Some((partition, due)) = self.parts.states.take_due(now)
@@ -308,7 +313,26 @@ impl Worker {
                 self.parts.states.put(partition, due.key, Some(later), &due.value);
                 continue;
             }
+            match store.take_kept(hand::due(&due.key)) {
+                KeptTurn::Now(note) => notes.extend(note),
+                KeptTurn::Later => {
+                    let later = Some(now + SUSPECT_PAUSE_MS);
+                    self.parts.states.put(partition, due.key, later, &due.value);
+                    continue;
+                }
+                KeptTurn::Never(proof) => {
+                    let times = proof.deaths.alone;
+                    let reason = format!("the server died {times} times of what was kept for later");
+                    self.give_up(due.key.subject, &reason);
+                    proofs.push(proof);
+                    continue;
+                }
+            }
             self.due.push((partition, due));
+        }
+        if !proofs.is_empty() {
+            self.apply_everywhere(store).await?;
+            proofs.into_iter().for_each(KeptProof::ended);
         }
         if self.due.is_empty() {
             return Ok(());
@@ -325,7 +349,9 @@ impl Worker {
                 .marks
                 .forget(*partition, states, |record| record == DUE);
         }
-        self.apply_everywhere(store).await
+        self.apply_everywhere(store).await?;
+        notes.into_iter().for_each(KeptNote::ended);
+        Ok(())
     }
 
     /// Applies what waits where the partitions stand.

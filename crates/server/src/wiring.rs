@@ -321,6 +321,7 @@ impl Core {
             set_aside: Some(set_aside.clone()),
         };
         rules.common().book.note_loads(&crashes.in_hand);
+        set_aside.acquit_in(&crashes.in_hand);
         rules.route_queues().await?;
         let ingest = IngestService::start_after(crashes, &uplink, ingest_stores, &config.ingest).await?;
         let ingest = Arc::new(ingest);

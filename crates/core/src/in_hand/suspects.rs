@@ -11,8 +11,8 @@ use crate::ports::{Offset, Partition};
 const DEATHS: u32 = 2;
 /// The same where something else was going on each time: others were then suspected as well, and are not any more.
 const DEATHS_AMONG_OTHERS: u32 = 5;
-/// More that is loaded is not remembered: the oldest that may be innocent goes.
-const MAX_LOADS: usize = 1_000;
+/// More that is loaded, or was kept, is not remembered: the oldest that may be innocent goes.
+const MAX_LOADS: usize = 4_000;
 
 /// How often the process died with something in hand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,11 +110,17 @@ impl Suspects {
                 self.record(pack.partition, pack.first).add(is_sole);
             }
         }
-        let is_undisturbed = packs.iter().all(|pack| pack.taken == Taken::Exclusively);
+        let is_sole = loads.len() == 1 && packs.iter().all(|pack| pack.taken == Taken::Exclusively);
+        // What was in hand at a death before is in hand by itself; what is besides, was not there then.
+        let again = loads
+            .iter()
+            .filter(|load| self.deaths_of(**load).is_some())
+            .count();
         for load in &loads {
+            let is_again = self.deaths_of(*load).is_some();
             let deaths = self.load(*load);
-            if loads.len() == 1 {
-                deaths.add(is_undisturbed);
+            if loads.len() == 1 || (is_again && again == 1) {
+                deaths.add(is_sole);
             }
         }
         self.bound_loads();
@@ -427,5 +433,23 @@ mod tests {
         }
         assert_eq!(suspects.loads.len(), MAX_LOADS);
         assert!(suspects.deaths_of(proven).is_some(), "what is proven stays");
+    }
+
+    #[test]
+    fn of_what_was_kept_the_one_that_is_in_hand_again_is_found_among_others_that_come() {
+        let kept = |id| LoadInHand::diverted(TenantId(Uuid::from_u128(1)), Uuid::from_u128(id));
+        let first: &[Hand] = &[Hand::Load(kept(1)), Hand::Load(kept(2))];
+        let mut suspects = after(&[first]);
+        assert_eq!(suspects.deaths_of(kept(1)), Some(Deaths::default()));
+        for deaths in 1..=5 {
+            suspects.count(&[Hand::Load(kept(1)), Hand::Load(kept(10 + u128::from(deaths)))]);
+            let found = suspects.deaths_of(kept(1)).unwrap();
+            assert_eq!((found.alone, found.is_proof()), (deaths, deaths == 5));
+        }
+        assert_eq!(suspects.deaths_of(kept(2)), Some(Deaths::default()));
+        assert_eq!(suspects.deaths_of(kept(11)), Some(Deaths::default()));
+        // Alone, two suffice.
+        let alone = after(&[first, &[Hand::Load(kept(1))], &[Hand::Load(kept(1))]]);
+        assert!(alone.deaths_of(kept(1)).unwrap().is_proof());
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use fieldline_model::Subject;
 use fieldline_model::record::{Record, RecordBody, diverted, rows};
 use tracing::{error, warn};
@@ -11,6 +12,7 @@ use tracing::{error, warn};
 use super::metrics;
 use super::service::{Shared, Stopping};
 use super::worker::RETRY_PAUSE;
+use crate::in_hand::{Deaths, KeptTurn, LoadInHand};
 use crate::logging::LogGate;
 use crate::ports::{
     AttributeEffect, AttributeRow, Effects, Offset, Partition, Records, RowParts, StateRow, StoreError,
@@ -154,6 +156,32 @@ impl Applier {
                     self.pause().await?;
                 }
             }
+        }
+    }
+
+    /// Notes that something which was kept is worked on, if it may be.
+    pub fn take_kept(&self, kept: LoadInHand) -> KeptTurn {
+        match &self.0 {
+            Target::Store(shared) => shared.crashes.in_hand.take_kept(kept),
+            Target::Sink(_) => KeptTurn::Now(None),
+        }
+    }
+
+    /// Sets a record aside of which the process has died, trying as long as the store is the reason why it fails. Returns
+    /// false where there is nowhere to keep it.
+    ///
+    /// # Errors
+    /// The program stops.
+    pub async fn set_aside(
+        &self,
+        partition: Partition,
+        offset: Offset,
+        record: Bytes,
+        deaths: Deaths,
+    ) -> Result<bool, Stopping> {
+        match &self.0 {
+            Target::Store(shared) => shared.set_aside(partition, offset, record, deaths).await,
+            Target::Sink(_) => Ok(false),
         }
     }
 

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use fieldline_model::entity::SetAsideReason;
 use tracing::{error, warn};
 
-use super::service::Stopping;
+use super::service::{Shared, Stopping};
 use super::worker::{RETRY_PAUSE, Worker};
 use crate::in_hand::{Deaths, Taken, Treatment};
-use crate::ports::{Effects, Offset, Records};
+use crate::ports::{Effects, Offset, Partition, Records};
 use crate::set_aside::Place;
 
 /// For how long records of one delivery are taken one by one. Where each waits for something outside, what is left after
@@ -52,35 +52,54 @@ impl Worker {
     /// Keeps a record and goes on behind it.
     async fn set_aside(&mut self, record: Records, deaths: Deaths) -> Result<(), Stopping> {
         let partition = record.partition;
-        let Some(set_aside) = self.shared.crashes.set_aside.clone() else {
+        let bytes = record.bytes.slice(LENGTH_BYTES.min(record.bytes.len())..);
+        if !self
+            .shared
+            .set_aside(partition, record.first, bytes, deaths)
+            .await?
+        {
             error!(%partition, position = record.first.0, "the process died of this record and there is nowhere to keep it, trying it again");
             return self.store_pack(&record, Taken::Apart).await.map(drop);
+        }
+        self.store
+            .apply(partition, record.next, &Effects::default())
+            .await
+    }
+}
+
+impl Shared {
+    /// Keeps a record of which the process has died; returns false where there is nowhere to keep it.
+    pub(super) async fn set_aside(
+        &self,
+        partition: Partition,
+        offset: Offset,
+        record: Bytes,
+        deaths: Deaths,
+    ) -> Result<bool, Stopping> {
+        let Some(set_aside) = self.crashes.set_aside.clone() else {
+            return Ok(false);
         };
-        let queue = self.shared.name_of(partition.queue);
+        let queue = self.name_of(partition.queue);
         let place = Place {
             queue: &queue,
             partition,
-            offset: record.first,
+            offset,
         };
         let details = format!(
             "The server died {} times with this record in hand, {} times with nothing else going on.",
             deaths.alone, deaths.sole
         );
-        let bytes = record.bytes.slice(LENGTH_BYTES.min(record.bytes.len())..);
         loop {
             let why = (deaths.alone, details.clone());
-            let kept = set_aside.keep(place, bytes.clone(), SetAsideReason::KilledProcess, why);
+            let kept = set_aside.keep(place, record.clone(), SetAsideReason::KilledProcess, why);
             match kept.await {
-                Ok(()) => break,
+                Ok(()) => return Ok(true),
                 Err(error) => {
                     error!(%partition, %error, "cannot set a record aside, trying again");
-                    self.shared.pause(RETRY_PAUSE).await?;
+                    self.pause(RETRY_PAUSE).await?;
                 }
             }
         }
-        self.store
-            .apply(partition, record.next, &Effects::default())
-            .await
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use fieldline_core::in_hand::{KeptTurn, LoadInHand};
 use fieldline_core::ingest::{Applier, Delivered, Stopping};
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::Subject;
@@ -23,7 +24,7 @@ use uuid::Uuid;
 
 use super::Worker;
 use super::build::RecordSource;
-use super::lane_book::LaneItem;
+use super::lane_book::{LaneItem, LaneRun};
 use super::pack::Origin;
 use super::rounds::SHORTEST_PAUSE;
 use super::walk::Ticket;
@@ -37,6 +38,8 @@ const KEEPER: Uuid = Uuid::from_u128(0x1a9e_0000_0000_4000_8000_0000_0000_0001);
 const HEADER_BYTES: usize = 4 + 8 + 8;
 /// For how long messages begin before others that have waited go on.
 const SLICE: Duration = Duration::from_millis(20);
+/// After what time a message that is suspected tries again whether it is its turn.
+const SUSPECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What is kept beside the record.
 #[derive(Clone, Copy)]
@@ -137,6 +140,7 @@ impl Worker {
             },
             bytes: diverted.body_len() as u64,
             home: self.lane.number_of(diverted.queue),
+            id: diverted.id,
             retries: header.retries,
             first_ms: header.first_ms,
             at: Instant::now(),
@@ -226,7 +230,7 @@ impl Worker {
         };
         self.shares.goes_on(item.key.subject.tenant);
         self.parts.partition = item.partition;
-        self.submit_diverted(slot, &item, &value, store).await
+        self.submit_diverted(slot, &item, &value, lanes, store).await
     }
 
     async fn submit_diverted(
@@ -234,6 +238,7 @@ impl Worker {
         slot: u32,
         item: &LaneItem,
         value: &Bytes,
+        lanes: &Lanes,
         store: &Applier,
     ) -> Result<(), Stopping> {
         let Some((_, diverted)) = read(item.key.subject, value) else {
@@ -242,6 +247,31 @@ impl Worker {
             self.fail(ticket, None, error);
             return Ok(());
         };
+        match store.take_kept(LoadInHand::diverted(item.key.subject.tenant, item.id)) {
+            KeptTurn::Now(note) => self.lane.note(slot, note),
+            KeptTurn::Later => {
+                self.pack.end_one(slot);
+                if let Some(mut run) = self.lane.end(slot) {
+                    run.item.at = Instant::now() + SUSPECT_PAUSE;
+                    self.lane.push(run.item);
+                }
+                return Ok(());
+            }
+            KeptTurn::Never(proof) => {
+                if self
+                    .set_aside_of_lane(item, &diverted, proof.deaths, store)
+                    .await?
+                {
+                    self.pack.end_one(slot);
+                    if let Some(run) = self.lane.end(slot) {
+                        self.leave_lane_for_good(run, lanes);
+                    }
+                    proof.ended();
+                    return Ok(());
+                }
+                error!(partition = %item.partition, tenant = %item.key.subject.tenant, "the process died of this message of a lane and there is nowhere to keep it, trying it again");
+            }
+        }
         let source = RecordSource {
             id: diverted.id,
             row: 0,
@@ -267,14 +297,15 @@ impl Worker {
         self.suspended.cut_one((number, slot));
         let failure = self.pack.failures.remove(&slot);
         self.pack.end_one(slot);
-        let Some(item) = self.lane.end(slot) else { return };
+        let Some(run) = self.lane.end(slot) else { return };
+        let item = &run.item;
         let name = self.lane.name(item.home).cloned();
         let queue = name.and_then(|name| lanes.queue(&name));
         let strategy = queue
             .as_ref()
             .map_or_else(Strategy::default, |queue| queue.strategy.read().clone());
         let tenant = item.key.subject.tenant;
-        let again = self.is_tried_again(&item, outcome, &strategy, lanes);
+        let again = self.is_tried_again(item, outcome, &strategy, lanes);
         if let Some(queue) = queue {
             queue
                 .counts
@@ -282,13 +313,22 @@ impl Worker {
                 .count_one(tenant, outcome, again, failure.as_ref());
         }
         if again {
-            self.try_again(item, &strategy);
+            self.try_again(run.item, &strategy);
             return;
         }
-        self.report_end(&item, outcome, &strategy, failure);
+        self.report_end(item, outcome, &strategy, failure);
+        self.leave_lane_for_good(run, lanes);
+    }
+
+    /// Keeps nothing of a message any longer.
+    fn leave_lane_for_good(&mut self, run: LaneRun, lanes: &Lanes) {
+        let LaneRun { item, note, .. } = run;
         self.parts.states.remove(&item.key);
         self.parts.end_record(item.partition, item.key.number);
-        lanes.left(tenant, item.bytes);
+        if let Some(note) = note {
+            note.ended();
+        }
+        lanes.left(item.key.subject.tenant, item.bytes);
     }
 
     fn is_tried_again(&self, item: &LaneItem, outcome: Outcome, strategy: &Strategy, lanes: &Lanes) -> bool {

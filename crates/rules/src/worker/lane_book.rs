@@ -7,9 +7,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fieldline_core::in_hand::KeptNote;
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::{EntityId, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use uuid::Uuid;
 
 /// Messages of one tenant that go on in a lane at the same time.
 const AT_ONCE: usize = 16;
@@ -22,6 +24,8 @@ pub(super) struct LaneItem {
     /// Where it is kept; the number is its place in the lane.
     pub(super) key: StateKey,
     pub(super) partition: Partition,
+    /// The message's own.
+    pub(super) id: Uuid,
     /// Whose messages follow each other.
     pub(super) kind: EntityId,
     /// What it takes in the lane.
@@ -39,6 +43,8 @@ pub(super) struct LaneItem {
 pub(super) struct LaneRun {
     pub(super) item: LaneItem,
     pub(super) since: Instant,
+    /// That it is in hand.
+    pub(super) note: Option<KeptNote>,
 }
 
 #[derive(Default)]
@@ -129,7 +135,14 @@ impl LaneBook {
         let item = turns.waiting.remove(at)?;
         turns.running.insert(item.kind);
         let slot = self.free.pop().unwrap_or(self.running.len() as u32);
-        self.running.insert(slot, LaneRun { item, since: now });
+        self.running.insert(
+            slot,
+            LaneRun {
+                item,
+                since: now,
+                note: None,
+            },
+        );
         Some(slot)
     }
 
@@ -138,8 +151,15 @@ impl LaneBook {
         self.running.get(&slot)
     }
 
+    /// A message that goes on is in hand.
+    pub(super) fn note(&mut self, slot: u32, note: Option<KeptNote>) {
+        if let Some(run) = self.running.get_mut(&slot) {
+            run.note = note;
+        }
+    }
+
     /// A message has come to an end.
-    pub(super) fn end(&mut self, slot: u32) -> Option<LaneItem> {
+    pub(super) fn end(&mut self, slot: u32) -> Option<LaneRun> {
         let run = self.running.remove(&slot)?;
         self.free.push(slot);
         let tenant = run.item.key.subject.tenant;
@@ -149,7 +169,7 @@ impl LaneBook {
                 self.tenants.remove(&tenant);
             }
         }
-        Some(run.item)
+        Some(run)
     }
 
     /// A tenant has used time.
@@ -192,7 +212,7 @@ impl LaneBook {
             .filter(|(_, run)| run.item.partition == partition)
             .map(|(slot, _)| *slot)
             .collect();
-        gone.extend(slots.into_iter().filter_map(|slot| self.end(slot)));
+        gone.extend(slots.into_iter().filter_map(|slot| Some(self.end(slot)?.item)));
         gone
     }
 }
@@ -201,7 +221,6 @@ impl LaneBook {
 mod tests {
     use fieldline_core::ports::QueueId;
     use fieldline_model::{DeviceId, Subject};
-    use uuid::Uuid;
 
     use super::*;
 
@@ -217,6 +236,7 @@ mod tests {
                 queue: QueueId(0),
                 index: 0,
             },
+            id: Uuid::from_u128(number.into()),
             kind: subject.entity,
             bytes: 0,
             home: 0,
@@ -241,7 +261,7 @@ mod tests {
         assert_eq!(number, 1);
         assert_eq!(begun(&mut book).unwrap().1, 3);
         assert_eq!(begun(&mut book), None, "the second waits for the first");
-        let mut again = book.end(first).unwrap();
+        let mut again = book.end(first).unwrap().item;
         again.at = Instant::now() + Duration::from_secs(60);
         book.push(again);
         assert_eq!(
