@@ -10,6 +10,7 @@ use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
 use fieldline_core::entity_query::EntityQueries;
 use fieldline_core::events::EntityEvents;
+use fieldline_core::fair_reads::FairReads;
 use fieldline_core::live::LiveStore;
 use fieldline_core::options::ByteSize;
 use fieldline_core::ota::{self, Downloads};
@@ -183,7 +184,7 @@ impl ApiState {
             logins: LoginGuard::new(&options),
             rest_limits,
             entities: deps.entities,
-            series: deps.series,
+            series: FairReads::new(deps.series),
             attributes: deps.attributes,
             events: deps.events,
             usage: deps.usage,

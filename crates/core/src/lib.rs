@@ -12,6 +12,7 @@ pub mod directory;
 pub mod downlink;
 pub mod entity_query;
 pub mod events;
+pub mod fair_reads;
 pub mod in_hand;
 pub mod ingest;
 pub mod live;
