@@ -22,8 +22,10 @@
 
 mod batch;
 mod lag;
+mod large;
 mod metrics;
 mod processor;
+mod senders;
 mod service;
 mod singly;
 mod uplink;
@@ -34,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::metrics::describe as describe_metrics;
 pub use self::processor::{Applier, Delivered, Direct, EffectSink, Processor, Processors};
+pub use self::senders::WhoWaits;
 pub use self::service::{Crashes, IngestService, IngestStores, StartError, Stopping};
 pub use self::uplink::{MAIN_QUEUE, PUSH_PATIENCE, Uplink, partition_index};
 use crate::options::{ByteSize, Span};

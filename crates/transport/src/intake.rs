@@ -2,7 +2,7 @@
 
 use fieldline_core::devices::DeviceHandle;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{Append, AppendError, AppendOrigin, StoreError};
+use fieldline_core::ports::{Append, AppendError, StoreError};
 use fieldline_model::record::{CutError, RecordBatch};
 use tracing::warn;
 
@@ -79,17 +79,13 @@ impl Intake<'_> {
             .as_deref()
             .map(|queue| uplink.to(device.subject.tenant, Some(queue)));
         let uplink = routed.as_deref().unwrap_or(uplink);
-        loop {
-            // Looked at again after each wait: the device may have been deleted meanwhile.
-            if device.is_revoked() {
-                return Err(NotTaken::Revoked);
-            }
-            match uplink.try_append(device.subject, records) {
-                Ok(append) => return Ok(append),
-                Err(AppendError::Busy) => uplink.journal().ready(AppendOrigin::Device).await,
-                Err(AppendError::TooLarge { .. }) => return Err(NotTaken::TooLarge),
-                Err(error) => return Err(self.not_taken(&error)),
-            }
+        // The device may be deleted while it waits.
+        let append = uplink.append_while(device.subject, records, || !device.is_revoked());
+        match append.await {
+            Ok(Some(append)) => Ok(append),
+            Ok(None) => Err(NotTaken::Revoked),
+            Err(AppendError::TooLarge { .. }) => Err(NotTaken::TooLarge),
+            Err(error) => Err(self.not_taken(&error)),
         }
     }
 

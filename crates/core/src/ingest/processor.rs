@@ -10,6 +10,7 @@ use fieldline_model::record::{Record, RecordBody, diverted, rows};
 use tracing::{error, warn};
 
 use super::metrics;
+use super::senders::WhoWaits;
 use super::service::{Shared, Stopping};
 use super::worker::RETRY_PAUSE;
 use crate::in_hand::{Deaths, KeptTurn, LoadInHand};
@@ -30,6 +31,8 @@ pub struct Delivered<'a> {
     pub readable: &'a [(Offset, Record<'a>)],
     /// Position to continue from.
     pub next: Offset,
+    /// Who waits behind them.
+    pub waits: WhoWaits,
 }
 
 /// Turns the records of one worker's partitions into effects, and applies them. It lives on the worker's thread.

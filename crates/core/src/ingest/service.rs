@@ -11,7 +11,9 @@ use tokio::sync::{Notify, watch};
 use tracing::{error, warn};
 
 use super::lag::{self, Standing};
+use super::large::LargeRecords;
 use super::processor::Processors;
+use super::senders::{Senders, WhoWaits};
 use super::worker::Worker;
 use super::{Options, Uplink, metrics};
 use crate::activity::ActivityTracker;
@@ -113,12 +115,14 @@ pub(super) struct Shared {
     pub(super) store: Arc<dyn IngestStore>,
     pub(super) heard: Heard,
     journal: Arc<dyn Journal>,
+    large: Arc<LargeRecords>,
     stored: Mutex<HashMap<Partition, Offset>>,
     durable: Mutex<HashMap<Partition, Offset>>,
     /// Where each partition ended at the start, until ingest has come there.
     to_replay: Mutex<HashMap<Partition, Offset>>,
     /// Queues that the store is in line with.
     prepared: Mutex<HashSet<QueueId>>,
+    senders: Mutex<HashMap<QueueId, Arc<Senders>>>,
     /// How the journal names the queues.
     names: Mutex<HashMap<QueueId, Arc<str>>>,
     pub(super) crashes: Crashes,
@@ -403,10 +407,12 @@ impl Shared {
             store,
             heard,
             journal,
+            large: uplink.large.clone(),
             stored: Mutex::default(),
             durable: Mutex::default(),
             to_replay: Mutex::default(),
             prepared: Mutex::default(),
+            senders: Mutex::default(),
             names: Mutex::default(),
             crashes,
             checkpointed: Notify::new(),
@@ -429,6 +435,7 @@ impl Shared {
                 in_hand.passed(partition, stored);
             }
         }
+        self.senders.lock().insert(uplink.queue(), uplink.senders.clone());
         let name = uplink.stored_name().clone();
         self.names.lock().insert(uplink.queue(), name);
         self.prepared.lock().insert(uplink.queue());
@@ -437,6 +444,19 @@ impl Shared {
             .lock()
             .extend(ends.filter(|(_, end)| *end > Offset(0)));
         Ok(())
+    }
+
+    /// Who waits behind what is read next of a partition.
+    pub(super) fn who_waits(&self, partition: Partition) -> WhoWaits {
+        let senders = self.senders.lock().get(&partition.queue).cloned();
+        WhoWaits {
+            changes: senders
+                .as_ref()
+                .map_or(0, |senders| senders.changes(partition.index)),
+            senders,
+            partition: partition.index,
+            is_replay: self.to_replay.lock().contains_key(&partition),
+        }
     }
 
     /// How the journal names a queue.
@@ -449,6 +469,7 @@ impl Shared {
     /// Notes that everything before a position is stored.
     pub(super) fn arrived_at(&self, partition: Partition, position: Offset) {
         self.stored.lock().insert(partition, position);
+        self.large.stored(partition, position);
         let mut to_replay = self.to_replay.lock();
         if to_replay.get(&partition).is_some_and(|end| position >= *end) {
             to_replay.remove(&partition);

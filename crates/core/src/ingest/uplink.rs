@@ -13,8 +13,11 @@ use tokio::time::Instant;
 use tracing::warn;
 use uuid::Uuid;
 
+use super::large::LargeRecords;
 use super::metrics;
+use super::senders::Senders;
 use crate::logging::LogGate;
+use crate::memory_pool::MemoryShare;
 use crate::ports::{
     Append, AppendError, AppendOrigin, Journal, JournalError, Partition, QueueId, RecordQueue, StoreError,
     StoreErrorKind, StoreResult,
@@ -42,6 +45,8 @@ pub struct Uplink {
     name: Arc<str>,
     partitions: u16,
     others: Arc<RwLock<Others>>,
+    pub(super) large: Arc<LargeRecords>,
+    pub(super) senders: Arc<Senders>,
 }
 
 impl Uplink {
@@ -55,6 +60,8 @@ impl Uplink {
             name: MAIN_QUEUE.into(),
             partitions,
             others: Arc::default(),
+            large: LargeRecords::new(),
+            senders: Senders::new(partitions),
         })
     }
 
@@ -78,9 +85,11 @@ impl Uplink {
             format!("{tenant}/{name}")
         };
         let queue = self.journal.open_queue(&stored, partitions.max(1))?;
+        let partitions = self.journal.partitions(queue).max(1);
         Ok(Self {
             queue,
-            partitions: self.journal.partitions(queue).max(1),
+            partitions,
+            senders: Senders::new(partitions),
             name: stored.into(),
             ..self.clone()
         })
@@ -145,8 +154,7 @@ impl Uplink {
     /// Takes the records of one originator, waiting while the journal catches up; the result resolves when they are
     /// durable. More than the journal takes in one append is divided, and each part waits until the one before is durable.
     pub async fn append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
-        let partition = self.partition_of(subject);
-        let limit = match self.append_whole(partition, records).await {
+        let limit = match self.append_whole(subject, records).await {
             Err(AppendError::TooLarge { limit }) => limit,
             other => return other,
         };
@@ -157,19 +165,51 @@ impl Uplink {
         let mut last = Append::durable();
         for part in records.cut(limit).flatten() {
             last.await?;
-            last = self.append_whole(partition, &part).await?;
+            last = self.append_whole(subject, &part).await?;
         }
         Ok(last)
     }
 
-    async fn append_whole(&self, partition: Partition, records: &RecordBatch) -> Result<Append, AppendError> {
-        let origin = AppendOrigin::Device;
-        loop {
-            match self.journal.append(partition, records, origin) {
-                Err(AppendError::Busy) => self.journal.ready(origin).await,
-                other => return other,
+    async fn append_whole(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
+        let append = self.append_while(subject, records, || true).await?;
+        append.ok_or(AppendError::Busy)
+    }
+
+    /// Like [`append`](Self::append), but what is too large for one append is refused, and nothing is appended (`None`) once
+    /// it is not wanted any more: that is looked at after each wait.
+    ///
+    /// # Errors
+    /// Those of the journal.
+    pub async fn append_while(
+        &self,
+        subject: Subject,
+        records: &RecordBatch,
+        is_wanted: impl Fn() -> bool + Send,
+    ) -> Result<Option<Append>, AppendError> {
+        let bytes = records.as_bytes().len();
+        let mut place = self.large.enter_in_time(subject.tenant, bytes).await;
+        while is_wanted() {
+            match self.append_device(subject, records, &mut place) {
+                Err(AppendError::Busy) => self.journal.ready(AppendOrigin::Device).await,
+                appended => return appended.map(Some),
             }
         }
+        Ok(None)
+    }
+
+    fn append_device(
+        &self,
+        subject: Subject,
+        records: &RecordBatch,
+        place: &mut Option<MemoryShare>,
+    ) -> Result<Append, AppendError> {
+        let partition = self.partition_of(subject);
+        let append = self.journal.append(partition, records, AppendOrigin::Device)?;
+        self.senders.note(partition.index, subject.tenant);
+        if let Some(place) = place.take() {
+            self.large.appended(partition, self.journal.end(partition), place);
+        }
+        Ok(append)
     }
 
     /// Takes a record that the platform itself has made, for the tenant of its originator. There is room for it also where
@@ -254,9 +294,13 @@ impl Uplink {
     }
 
     /// Like [`append`](Self::append), but refuses instead of waiting, and what is too large for one append as well.
+    ///
+    /// # Errors
+    /// Besides those of the journal, [`AppendError::Busy`] where the tenant has too much under way.
     pub fn try_append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
-        self.journal
-            .append(self.partition_of(subject), records, AppendOrigin::Device)
+        let entered = self.large.enter(subject.tenant, records.as_bytes().len());
+        let mut place = entered.map_err(|_| AppendError::Busy)?;
+        self.append_device(subject, records, &mut place)
     }
 
     fn partition_of(&self, subject: Subject) -> Partition {

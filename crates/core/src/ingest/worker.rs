@@ -42,6 +42,8 @@ struct Progress {
     committed: Offset,
     /// How long to leave it alone when it has to stand still.
     pause: Duration,
+    /// As of the delivery before.
+    changes: u64,
 }
 
 impl Worker {
@@ -145,6 +147,7 @@ impl Worker {
         let progress = Progress {
             committed: start,
             pause: FIRST_PAUSE,
+            changes: 0,
         };
         self.partitions.insert(partition, progress);
         let position = loop {
@@ -207,10 +210,15 @@ impl Worker {
         let partition = records.partition;
         let batch = Batch::decode(records);
         if batch.next > records.first {
+            let mut waits = self.shared.who_waits(partition);
+            if let Some(progress) = self.partitions.get_mut(&partition) {
+                std::mem::swap(&mut progress.changes, &mut waits.changes);
+            }
             let delivered = Delivered {
                 records,
                 readable: &batch.readable,
                 next: batch.next,
+                waits,
             };
             let pack = PackInHand {
                 partition,

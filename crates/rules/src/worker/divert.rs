@@ -35,6 +35,8 @@ const LONGEST_HOLD: Duration = Duration::from_secs(10);
 const BEHIND_MS: i64 = 200;
 /// How often something that has to stay is tried again while others wait.
 const MAX_TRIES: u32 = 3;
+/// Another tenant, whichever.
+const SOMEBODY: TenantId = TenantId::NULL;
 static LANE_GATE: LogGate = LogGate::new(2);
 static GIVEN_UP_GATE: LogGate = LogGate::new(1);
 
@@ -93,10 +95,13 @@ impl Worker {
         }
         // What was on its way when the program ended is known to take long.
         let is_slow = delivered.is_none() || lanes.is_slow(tenant);
-        is_slow && !self.refuses_to_leave && self.can_leave(index, delivered)
+        // Who is in nobody's way stays rather than be given up.
+        let may_leave = !self.shares.is_alone() || lanes.has_half_its_room(tenant);
+        is_slow && may_leave && !self.refuses_to_leave && self.can_leave(index, delivered)
     }
 
-    /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
+    /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it: in
+    /// the queue, or for the end of the replay.
     fn judge(&mut self, tenant: TenantId, delivered: Option<&Delivered<'_>>) {
         let Some(delivered) = delivered else { return };
         let now = self.now_ms();
@@ -111,8 +116,16 @@ impl Worker {
         if let Some(other) = others.into_iter().find(|other| *other != tenant) {
             self.shares.sees(other);
         }
-        if !self.shares.is_alone() {
+        self.look_behind(tenant, delivered);
+        if !self.shares.is_alone() || delivered.waits.is_replay {
             self.mark(tenant);
+        }
+    }
+
+    /// Notes that there are others, where they wait behind what was delivered.
+    fn look_behind(&mut self, tenant: TenantId, delivered: &Delivered<'_>) {
+        if delivered.waits.has_others(tenant) {
+            self.shares.sees(SOMEBODY);
         }
     }
 
@@ -198,6 +211,9 @@ impl Worker {
         let overdue = self
             .suspended
             .overdue(before, |ticket| pack.is_under_way(*ticket));
+        if let (Some(late), Some(delivered)) = (overdue.first(), delivered) {
+            self.look_behind(late.tenant, delivered);
+        }
         if self.shares.is_alone() {
             return;
         }

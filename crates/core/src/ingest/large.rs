@@ -1,0 +1,154 @@
+//! Large records that are on their way to the stores. What a device sends is acknowledged once the journal has it; of large
+//! records a second holds more than the stores take in one, and whatever comes behind them in a partition waits. So a tenant
+//! may have only so many bytes of them between journal and stores; more wait at their devices, and nothing is refused.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fieldline_model::TenantId;
+use parking_lot::Mutex;
+
+use crate::memory_pool::{MemoryPool, MemoryShare};
+use crate::options::ByteSize;
+use crate::ports::{Offset, Partition};
+
+/// Records from this size on are large, bytes.
+const LARGE: usize = 64 << 10;
+/// Bytes of them that all tenants may have under way; one that is alone has three eighths. The stores take that in about a
+/// second.
+const UNDER_WAY: ByteSize = ByteSize::mib(64);
+/// An append counts at most so much of it.
+const MOST: usize = 16 << 20;
+/// For how long a device waits: a partition may stand still.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// See the module.
+pub(super) struct LargeRecords {
+    pool: Arc<MemoryPool>,
+    under_way: Mutex<HashMap<Partition, VecDeque<UnderWay>>>,
+    count: AtomicUsize,
+}
+
+struct UnderWay {
+    /// The record is at this position, or behind it.
+    at: Offset,
+    _share: MemoryShare,
+}
+
+impl LargeRecords {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            pool: MemoryPool::new("ingest.large-records", UNDER_WAY),
+            under_way: Mutex::default(),
+            count: AtomicUsize::new(0),
+        })
+    }
+
+    /// A place for records of so many bytes; `None` where they need none.
+    ///
+    /// # Errors
+    /// The tenant has too much under way.
+    pub(super) fn enter(&self, tenant: TenantId, bytes: usize) -> Result<Option<MemoryShare>, TooMuch> {
+        if bytes < LARGE {
+            return Ok(None);
+        }
+        self.pool
+            .take(tenant, bytes.min(MOST))
+            .map(Some)
+            .map_err(|_| TooMuch)
+    }
+
+    /// The same, waiting for what is under way, but not for ever: who has waited long enough goes on without a place.
+    pub(super) async fn enter_in_time(&self, tenant: TenantId, bytes: usize) -> Option<MemoryShare> {
+        if bytes < LARGE {
+            return None;
+        }
+        let entered = self.pool.take_within(tenant, bytes.min(MOST), PATIENCE).await;
+        entered.ok()
+    }
+
+    /// Records were appended to a partition of which this is the durable end.
+    pub(super) fn appended(&self, partition: Partition, end: Offset, share: MemoryShare) {
+        let mut under_way = self.under_way.lock();
+        let queue = under_way.entry(partition).or_default();
+        // Those that are appended and not durable yet come before.
+        let behind = queue.back().map_or(0, |last| last.at.0 + 1);
+        queue.push_back(UnderWay {
+            at: Offset(end.0.max(behind)),
+            _share: share,
+        });
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    /// Everything of a partition before a position is in the stores.
+    pub(super) fn stored(&self, partition: Partition, position: Offset) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut under_way = self.under_way.lock();
+        let Some(queue) = under_way.get_mut(&partition) else {
+            return;
+        };
+        let passed = queue.partition_point(|large| large.at < position);
+        queue.drain(..passed);
+        if queue.is_empty() {
+            under_way.remove(&partition);
+        }
+        self.count.fetch_sub(passed, Ordering::Release);
+    }
+}
+
+/// A tenant has too much under way.
+#[derive(Debug)]
+pub(super) struct TooMuch;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::QueueId;
+
+    const HERE: Partition = Partition {
+        queue: QueueId(0),
+        index: 1,
+    };
+
+    fn append(large: &LargeRecords, tenant: TenantId, bytes: usize) -> bool {
+        let Ok(Some(share)) = large.enter(tenant, bytes) else {
+            return false;
+        };
+        large.appended(HERE, Offset(7), share);
+        true
+    }
+
+    #[test]
+    fn a_tenant_has_so_much_under_way_until_it_is_stored_and_others_are_not_held_up() {
+        let large = LargeRecords::new();
+        let (tenant, other) = (TenantId::new(), TenantId::new());
+        let taken = (0..20).take_while(|_| append(&large, tenant, 4 << 20)).count();
+        assert_eq!(taken, 6);
+        assert!(large.enter(tenant, LARGE - 1).is_ok_and(|place| place.is_none()));
+        large.stored(HERE, Offset(7));
+        assert!(!append(&large, tenant, 4 << 20), "none of them was stored");
+        large.stored(HERE, Offset(8));
+        assert!(append(&large, tenant, 4 << 20));
+        assert!(!append(&large, tenant, 4 << 20));
+        assert!(append(&large, other, 4 << 20));
+        large.stored(HERE, Offset(1_000));
+        assert_eq!(large.pool.held(), 0);
+        assert!(large.under_way.lock().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_waited_long_enough_goes_on() {
+        let large = LargeRecords::new();
+        let tenant = TenantId::new();
+        assert!(
+            append(&large, tenant, 100 << 20),
+            "one counts as what there is room for"
+        );
+        assert!(!append(&large, tenant, 100 << 20));
+        assert!(large.enter_in_time(tenant, 100 << 20).await.is_none());
+    }
+}

@@ -1,0 +1,114 @@
+//! Whether more than one tenant sends to a partition. A worker sees what it takes, not what waits behind that: whoever has
+//! nobody behind him may take his time, and who has others must make way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fieldline_model::TenantId;
+
+/// The senders of the partitions of a queue since the program started.
+pub(super) struct Senders(Box<[Sender]>);
+
+/// Who sends to one partition.
+#[derive(Debug, Default)]
+struct Sender {
+    /// The last tenant, by a part of its id; 0 for none.
+    last: AtomicU64,
+    /// How often it was another one than before.
+    changes: AtomicU64,
+}
+
+impl Senders {
+    pub(super) fn new(partitions: u16) -> Arc<Self> {
+        Arc::new(Self((0..partitions).map(|_| Sender::default()).collect()))
+    }
+
+    /// A tenant sends to a partition.
+    pub(super) fn note(&self, partition: u16, tenant: TenantId) {
+        let Some(sender) = self.0.get(usize::from(partition)) else {
+            return;
+        };
+        let of_tenant = part_of(tenant);
+        // Of two that come at the same moment one may be missed; they come again.
+        let last = sender.last.load(Ordering::Relaxed);
+        if last != of_tenant {
+            sender.last.store(of_tenant, Ordering::Relaxed);
+            sender.changes.fetch_add(u64::from(last != 0), Ordering::Relaxed);
+        }
+    }
+
+    /// How often tenants have followed each other at a partition.
+    pub(super) fn changes(&self, partition: u16) -> u64 {
+        let sender = self.0.get(usize::from(partition));
+        sender.map_or(0, |sender| sender.changes.load(Ordering::Relaxed))
+    }
+
+    fn is_last(&self, partition: u16, tenant: TenantId) -> bool {
+        let sender = self.0.get(usize::from(partition));
+        let last = sender.map_or(0, |sender| sender.last.load(Ordering::Relaxed));
+        last == 0 || last == part_of(tenant)
+    }
+}
+
+fn part_of(tenant: TenantId) -> u64 {
+    (tenant.0.as_u64_pair().0 ^ tenant.0.as_u64_pair().1).max(1)
+}
+
+/// Who waits behind the records of a delivery.
+pub struct WhoWaits {
+    /// `None` where nobody knows.
+    pub(super) senders: Option<Arc<Senders>>,
+    pub(super) partition: u16,
+    /// [`Senders::changes`] at the delivery before.
+    pub(super) changes: u64,
+    /// The records were there when the program started: it is not ready before they are done.
+    pub is_replay: bool,
+}
+
+impl WhoWaits {
+    /// Whether other tenants have sent something to the partition since the delivery before.
+    pub fn has_others(&self, tenant: TenantId) -> bool {
+        self.senders.as_ref().is_some_and(|senders| {
+            senders.changes(self.partition) != self.changes || !senders.is_last(self.partition, tenant)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(senders: &Arc<Senders>) -> WhoWaits {
+        WhoWaits {
+            senders: Some(senders.clone()),
+            partition: 1,
+            changes: senders.changes(1),
+            is_replay: false,
+        }
+    }
+
+    #[test]
+    fn others_are_seen_as_soon_as_they_send_and_only_where_they_do() {
+        let [tenant, other] = [TenantId::new(), TenantId::new()];
+        let senders = Senders::new(2);
+        let waits = waiting(&senders);
+        assert!(!waits.has_others(tenant), "nobody has sent anything");
+        senders.note(0, other);
+        senders.note(1, tenant);
+        senders.note(1, tenant);
+        assert!(!waits.has_others(tenant));
+        senders.note(1, other);
+        assert!(waits.has_others(tenant));
+        senders.note(1, tenant);
+        assert!(
+            waits.has_others(tenant),
+            "it waits, although it is not the last one"
+        );
+        assert!(
+            !waiting(&senders).has_others(tenant),
+            "it has sent nothing since then"
+        );
+        assert!(waiting(&senders).has_others(other));
+        senders.note(7, other);
+    }
+}
