@@ -60,10 +60,13 @@ class Memory:
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory):
-    """One server for all attacks: none of them may leave anything behind that the next one feels."""
+    """One server for all attacks: none of them may leave anything behind that the next one feels. It lives with twice the
+    memory that it is configured to take."""
     server = Server(tmp_path_factory.mktemp("hostile"), env=SETTINGS)
     try:
-        yield server.start()
+        server.start()
+        server.limit_address_space()
+        yield server
         server.close()
     finally:
         server.kill()
@@ -116,6 +119,7 @@ def test_a_restart_in_the_midst_of_an_attack_serves_the_others(tmp_path, name):
     server = Server(tmp_path / "killed", env=SETTINGS)
     try:
         server.start()
+        server.limit_address_space()
         operator = server.rest(*SYSADMIN)
         evil = Evil.of(server, operator)
         evil.until = time.monotonic() + 2 * ATTACK_S
@@ -123,6 +127,7 @@ def test_a_restart_in_the_midst_of_an_attack_serves_the_others(tmp_path, name):
         time.sleep(min(ATTACK_S, 3))
         server.kill()
         server.start(START_AGAIN_WITHIN_S)
+        server.limit_address_space()
         with Neighbour(server, server.rest(*SYSADMIN)) as calm:
             calm.recovers(time.monotonic(), RECOVERS_WITHIN_S)
         evil.until = 0.0

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -343,10 +342,7 @@ def bulk(count: int) -> dict:
 
 def test_an_address_space_of_twice_the_budget_is_survived(make_server):
     server = make_server(env=SMALL).start()
-    budget = int(re.search(r"memory budget.* bytes=(\d+)", uncoloured(server.log())).group(1))
-    subprocess.run(
-        ["prlimit", "--pid", str(server.process.pid), f"--as={2 * budget}:{2 * budget}"], check=True, timeout=10
-    )
+    server.limit_address_space()
     tenant = server.rest()
     neighbour_admin = create_tenancy(server.rest(*SYSADMIN)).admin
     neighbour = neighbour_admin, neighbour_admin.create_device()
@@ -366,10 +362,6 @@ def test_an_address_space_of_twice_the_budget_is_survived(make_server):
     assert server.running
     serves(neighbour, server)
     assert tenant.get(long_range(device, limit=1)).json()["text"]
-
-
-def uncoloured(log: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", log)
 
 
 def attack_answers(tenant, device) -> None:

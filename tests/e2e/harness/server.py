@@ -204,6 +204,12 @@ class Server:
         samples = re.findall(r"^([a-zA-Z_:][^\s{]*(?:\{[^}]*\})?)\s+(\S+)", text, re.M)
         return {name: float(value) for name, value in samples}
 
+    def limit_address_space(self) -> None:
+        """Gives the process twice the memory that its configuration allows it, as addresses, and no more from now on."""
+        twice = 2 * int(self.metrics()["fieldline_memory_budget_bytes"])
+        limit = f"--as={twice}:{twice}"
+        subprocess.run(["prlimit", "--pid", str(self.process.pid), limit], check=True, timeout=10)
+
     def memory_kib(self) -> int:
         """Resident memory of the process."""
         return self._status("VmRSS")
