@@ -64,7 +64,8 @@ start() {
     controller=$((port + 2))
     rm -rf "$directory/data"
     write_settings
-    cluster=$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | tr -d =)
+    # Any id will do; one made by chance may begin with a dash and be taken for an option.
+    cluster=MkU3OEVBNTcwNTJENDM2Qg
     java -Djava.awt.headless=true -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp "$library/*" kafka.tools.StorageTool format \
         -c "$directory/server.properties" -t "$cluster" \
         --add-scram 'SCRAM-SHA-256=[name=alice,password=alice-secret]' >"$directory/format.log" 2>&1 || {
