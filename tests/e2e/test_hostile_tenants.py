@@ -126,9 +126,12 @@ def test_a_restart_in_the_midst_of_an_attack_serves_the_others(tmp_path, name):
         ATTACKS[name](evil)
         time.sleep(min(ATTACK_S, 3))
         server.kill()
-        server.start(START_AGAIN_WITHIN_S)
-        server.limit_address_space()
+        server.spawn()
+        eventually(server.is_listening)
+        # Its devices come back while the messages of the attack are done again.
         with Neighbour(server, server.rest(*SYSADMIN)) as calm:
+            server.becomes_ready(START_AGAIN_WITHIN_S)
+            server.limit_address_space()
             calm.recovers(time.monotonic(), RECOVERS_WITHIN_S)
         evil.until = 0.0
         evil.end()

@@ -8,7 +8,6 @@ import base64
 import contextlib
 import json
 import os
-import subprocess
 import time
 
 import pytest
@@ -35,6 +34,7 @@ from harness.server import SYSADMIN, Server, eventually
 DEADLY = "deadly-text-of-a-test"
 SAID = "return 'said ' + msg.text;"
 LOG = ("action.TbLogNode", {"scriptLang": "JS", "jsScript": SAID, "tbelScript": SAID})
+PATIENT = "patient"
 PAGE = {"pageSize": 100, "page": 0}
 KILLS = int(os.environ.get("KILLS", 10))
 
@@ -98,18 +98,26 @@ def crash_until_set_aside(site: Site) -> int:
 def crash_until_it_lives(site: Site) -> None:
     """The same for what is begun at some time after the start."""
     deaths = 0
-    while True:
-        try:
-            site.server.process.wait(8)
-        except subprocess.TimeoutExpired:
-            break
-        site.server.process = None
+    while not lives(site.server):
         deaths += 1
-        assert deaths <= 6, "the process dies of it again and again"
+        assert deaths <= 10, "the process dies of it again and again"
         site.server.spawn()
     assert deaths >= 2
-    eventually(lambda: answer_of(site.server, "/readyz") == 200)
     site.again()
+
+
+def lives(server: Server) -> bool:
+    """Whether a server becomes ready and does not die soon after that."""
+    deadline, ready = time.monotonic() + 60, None
+    while ready is None or time.monotonic() < ready + 6:
+        if server.process.poll() is not None:
+            server.process = None
+            return False
+        if ready is None and answer_of(server, "/readyz") == 200:
+            ready = time.monotonic()
+        assert time.monotonic() < deadline, "neither up nor dead"
+        time.sleep(0.05)
+    return True
 
 
 def stays_up(server: Server) -> bool:
@@ -130,8 +138,7 @@ def listed(rest: Rest) -> list[dict]:
 
 def slow_to_answer(body: dict) -> int:
     """What is not harmless is answered after a while."""
-    if body.get("text") == DEADLY:
-        time.sleep(1)
+    time.sleep({DEADLY: 1, PATIENT: 3}.get(body.get("text"), 0))
     return 200
 
 
@@ -211,10 +218,15 @@ def test_a_message_that_kills_in_a_slow_lane_is_set_aside(make_server, tmp_path)
             chain.connect(one, "Success", next_one)
         chain.connect(logs, "Success", call).connect(call, "Success", chain.node(SAVE))
         chain.update(site.admin, site.chain["id"])
+        # One that is innocent waits beside it at each death.
+        innocent = site.admin.create_device()
+        post(server, innocent, {"text": PATIENT})
         site.send_deadly()
         crash_until_it_lives(site)
         post(server, site.bystander, {"n": 1})
         eventually(lambda: site.demo.latest(site.bystander.id, "n") == {"n": 1})
+        # Which comes through, too.
+        eventually(lambda: f"said {PATIENT}" in server.log().rpartition("set a record aside")[2], within=30)
         [info] = eventually(lambda: listed(site.admin))
         assert info["reason"] == "KILLED_PROCESS"
         assert info["entityId"] == {"entityType": "DEVICE", "id": site.device.id}

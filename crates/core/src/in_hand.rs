@@ -97,20 +97,29 @@ pub enum Hand {
     Pack(PackInHand),
     /// Something that was loaded.
     Load(LoadInHand),
+    /// Something that was kept, whether it was worked on or waited.
+    Kept(LoadInHand),
 }
 
 impl Hand {
     fn pack(&self) -> Option<PackInHand> {
         match self {
             Self::Pack(pack) => Some(*pack),
-            Self::Load(_) => None,
+            Self::Load(_) | Self::Kept(_) => None,
         }
     }
 
     fn load(&self) -> Option<LoadInHand> {
         match self {
             Self::Load(load) => Some(*load),
-            Self::Pack(_) => None,
+            Self::Pack(_) | Self::Kept(_) => None,
+        }
+    }
+
+    fn kept(&self) -> Option<LoadInHand> {
+        match self {
+            Self::Kept(kept) => Some(*kept),
+            Self::Pack(_) | Self::Load(_) => None,
         }
     }
 }

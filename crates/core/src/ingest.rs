@@ -34,6 +34,7 @@ mod worker;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::large::LargePlace;
 pub use self::metrics::describe as describe_metrics;
 pub use self::processor::{Applier, Delivered, Direct, EffectSink, Processor, Processors};
 pub use self::senders::WhoWaits;

@@ -184,6 +184,7 @@ fn read_hands(file: &File) -> io::Result<Vec<Hand>> {
 
 const KIND_PACK: u8 = 1;
 const KIND_LOAD: u8 = 2;
+const KIND_KEPT: u8 = 3;
 
 fn encode(hand: Hand) -> SlotBytes {
     let mut bytes = [0; SLOT_BYTES];
@@ -202,8 +203,12 @@ fn encode(hand: Hand) -> SlotBytes {
             put(&mut bytes, &mut at, &pack.first.0.to_le_bytes());
             put(&mut bytes, &mut at, &pack.next.0.to_le_bytes());
         }
-        Hand::Load(load) => {
-            put(&mut bytes, &mut at, &[KIND_LOAD]);
+        Hand::Load(load) | Hand::Kept(load) => {
+            let kind = match hand {
+                Hand::Kept(_) => KIND_KEPT,
+                _ => KIND_LOAD,
+            };
+            put(&mut bytes, &mut at, &[kind]);
             at = 24;
             put(&mut bytes, &mut at, load.tenant.0.as_bytes());
             put(&mut bytes, &mut at, load.id.as_bytes());
@@ -235,13 +240,17 @@ fn decode(bytes: &SlotBytes) -> Option<Hand> {
                 _ => Taken::Exclusively,
             },
         })),
-        KIND_LOAD => {
+        KIND_LOAD | KIND_KEPT => {
             let mut body = bytes.get(24..BODY_BYTES)?;
-            Some(Hand::Load(LoadInHand {
+            let load = LoadInHand {
                 tenant: TenantId(Uuid::from_bytes(take(&mut body)?)),
                 id: Uuid::from_bytes(take(&mut body)?),
                 version: i64::from_le_bytes(take(&mut body)?),
-            }))
+            };
+            Some(match kind {
+                KIND_KEPT => Hand::Kept(load),
+                _ => Hand::Load(load),
+            })
         }
         _ => None,
     }

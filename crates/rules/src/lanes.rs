@@ -264,13 +264,6 @@ impl Lanes {
         book.tenants.entry(tenant).or_default().bytes + bytes <= limit
     }
 
-    /// Whether the lane of a tenant is at most half full.
-    pub fn has_half_its_room(&self, tenant: TenantId) -> bool {
-        let book = self.book.lock();
-        let bytes = book.tenants.get(&tenant).map_or(0, |lane| lane.bytes);
-        bytes <= self.options.backlog.0 / 2 && book.bytes <= self.options.total_backlog() / 2
-    }
-
     /// Room for the note of a message that goes on in the background of its queue; returns whether there is some. It takes
     /// what messages in the lane may take, but the tenant is not slow for that.
     #[must_use]

@@ -119,6 +119,8 @@ pub struct Worker {
     swept: u64,
     /// A pack has begun and not come to its end: what is kept is ahead of the stored position.
     is_midway: bool,
+    /// Messages of the lane that have come to their end, until what they do is stored.
+    lane_notes: Vec<KeptNote>,
     /// Calculated fields whose scripts run.
     field_calls: FieldCalls,
     /// Who watches the nodes, in a replay.
@@ -163,6 +165,7 @@ impl Worker {
             moves: Vec::new(),
             swept,
             is_midway: false,
+            lane_notes: Vec::new(),
             field_calls: FieldCalls::default(),
             watch: None,
         }
@@ -330,11 +333,11 @@ impl Worker {
             }
             self.due.push((partition, due));
         }
-        if !proofs.is_empty() {
-            self.apply_everywhere(store).await?;
-            proofs.into_iter().for_each(KeptProof::ended);
-        }
         if self.due.is_empty() {
+            if !proofs.is_empty() {
+                self.apply_everywhere(store).await?;
+                proofs.into_iter().for_each(KeptProof::ended);
+            }
             return Ok(());
         }
         self.pack.begin();
@@ -351,6 +354,7 @@ impl Worker {
         }
         self.apply_everywhere(store).await?;
         notes.into_iter().for_each(KeptNote::ended);
+        proofs.into_iter().for_each(KeptProof::ended);
         Ok(())
     }
 
@@ -471,7 +475,10 @@ impl Processor for Worker {
         self.run_due(store).await?;
         self.note_inline();
         self.is_midway = false;
-        self.apply_everywhere(store).await
+        self.apply_everywhere(store).await?;
+        // What they do is stored: nobody dies of that any more, either.
+        self.lane_notes.drain(..).for_each(KeptNote::ended);
+        Ok(())
     }
 
     async fn flush(&mut self, store: &Applier) {

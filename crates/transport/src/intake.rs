@@ -1,6 +1,7 @@
 //! From what a device says to durable records, for device servers that take one message at a time.
 
 use fieldline_core::devices::DeviceHandle;
+use fieldline_core::ingest::LargePlace;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Append, AppendError, StoreError};
 use fieldline_model::record::{CutError, RecordBatch};
@@ -54,14 +55,36 @@ pub(crate) struct Intake<'a> {
 }
 
 impl Intake<'_> {
+    /// Waits for a place for records of so many bytes, if those are large.
+    pub(crate) async fn enter(&self, device: &DeviceHandle, bytes: usize) -> LargePlace {
+        self.services.uplink.enter(device.subject.tenant, bytes).await
+    }
+
     /// Appends the records, in pieces if they are too large for one append, and waits until all are durable.
     pub(crate) async fn append(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<(), NotTaken> {
+        let place = self.enter(device, records.as_bytes().len()).await;
+        self.append_in(device, records, place).await
+    }
+
+    /// The same by who has entered.
+    pub(crate) async fn append_in(
+        &self,
+        device: &DeviceHandle,
+        records: &RecordBatch,
+        mut place: LargePlace,
+    ) -> Result<(), NotTaken> {
         let outcome = if records.as_bytes().len() <= self.max_append {
-            self.append_piece(device, records).await?.await
+            self.append_piece(device, records, &mut place).await?.await
         } else {
             let mut appends = Vec::new();
-            for piece in records.cut(self.max_append) {
-                appends.push(self.append_piece(device, &piece?).await?);
+            let mut pieces = records.cut(self.max_append).peekable();
+            while let Some(piece) = pieces.next() {
+                // The last one has the place: once that is stored, they all are.
+                let place = match pieces.peek() {
+                    Some(_) => &mut None,
+                    None => &mut place,
+                };
+                appends.push(self.append_piece(device, &piece?, place).await?);
             }
             durable(appends).await
         };
@@ -71,7 +94,12 @@ impl Intake<'_> {
         Ok(())
     }
 
-    async fn append_piece(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<Append, NotTaken> {
+    async fn append_piece(
+        &self,
+        device: &DeviceHandle,
+        records: &RecordBatch,
+        place: &mut LargePlace,
+    ) -> Result<Append, NotTaken> {
         let settings = device.settings();
         let uplink = &self.services.uplink;
         let routed = settings
@@ -80,7 +108,7 @@ impl Intake<'_> {
             .map(|queue| uplink.to(device.subject.tenant, Some(queue)));
         let uplink = routed.as_deref().unwrap_or(uplink);
         // The device may be deleted while it waits.
-        let append = uplink.append_while(device.subject, records, || !device.is_revoked());
+        let append = uplink.append_while(device.subject, records, place, || !device.is_revoked());
         match append.await {
             Ok(Some(append)) => Ok(append),
             Ok(None) => Err(NotTaken::Revoked),

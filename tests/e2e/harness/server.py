@@ -104,6 +104,10 @@ class Server:
     def start(self, within: float = START_WITHIN_S) -> Server:
         """Starts the process and waits until it is ready."""
         self.spawn()
+        return self.becomes_ready(within)
+
+    def becomes_ready(self, within: float = START_WITHIN_S) -> Server:
+        """Waits until the process is ready."""
         deadline = time.monotonic() + within
         while not self.is_ready():
             if self.process.poll() is not None:
@@ -115,11 +119,18 @@ class Server:
             time.sleep(0.01)
         return self
 
+    def is_listening(self) -> bool:
+        """Whether the ports of the server are open; it may not be ready yet."""
+        try:
+            self.listening = json.loads((self.data_dir / "listening.json").read_text())
+        except (OSError, ValueError):
+            return False
+        return True
+
     def is_ready(self) -> bool:
         """Whether the server says that it is ready."""
         try:
-            self.listening = json.loads((self.data_dir / "listening.json").read_text())
-            return requests.get(f"{self.http}/readyz", timeout=5).status_code == 200
+            return self.is_listening() and requests.get(f"{self.http}/readyz", timeout=5).status_code == 200
         except (OSError, ValueError, KeyError):
             return False
 

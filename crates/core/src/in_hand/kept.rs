@@ -11,8 +11,11 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::{Deaths, EXCLUSIVE_PATIENCE, Hand, InHand, Lent, LoadInHand, Slot};
 
-/// For how long others that were in hand at one death, too, wait for what has begun: it may be waiting itself.
+/// For how long others that were in hand at one death, too, wait for what has begun: it may be waiting itself. Twice as long
+/// with each death that has not told which one it was.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// More than a minute is longer than anything of a lane may take.
+const MAX_DOUBLINGS: u32 = 8;
 
 /// Whether something that was kept may begin.
 pub enum KeptTurn {
@@ -72,13 +75,21 @@ impl InHand {
                 });
             }
             Some(deaths) => match self.kept_turn.clone().try_lock_owned() {
-                Ok(turn) if deaths.alone == 0 => Some(self.lend(turn, PATIENCE)),
-                Ok(turn) => Some(self.lend(turn, EXCLUSIVE_PATIENCE)),
+                Ok(turn) => {
+                    let open = self.suspects.lock().open_deaths();
+                    let patience = PATIENCE.saturating_mul(1 << open.min(MAX_DOUBLINGS));
+                    let least = if deaths.alone == 0 {
+                        PATIENCE
+                    } else {
+                        EXCLUSIVE_PATIENCE
+                    };
+                    Some(self.lend(turn, patience.max(least)))
+                }
                 Err(_) => return KeptTurn::Later,
             },
         };
         let mut slot = self.slot();
-        slot.note(Some(Hand::Load(kept)));
+        slot.note(Some(Hand::Kept(kept)));
         KeptTurn::Now(Some(KeptNote {
             kept,
             is_suspected: deaths.is_some(),

@@ -94,6 +94,8 @@ pub struct Suspects {
     ranges: Vec<SuspectRange>,
     records: Vec<SuspectRecord>,
     loads: Vec<SuspectLoad>,
+    /// Deaths with several suspects of what was kept in hand, which is no proof against any of them.
+    open_deaths: u32,
 }
 
 impl Suspects {
@@ -110,20 +112,36 @@ impl Suspects {
                 self.record(pack.partition, pack.first).add(is_sole);
             }
         }
-        let is_sole = loads.len() == 1 && packs.iter().all(|pack| pack.taken == Taken::Exclusively);
-        // What was in hand at a death before is in hand by itself; what is besides, was not there then.
-        let again = loads
-            .iter()
-            .filter(|load| self.deaths_of(**load).is_some())
-            .count();
+        let is_undisturbed = packs.iter().all(|pack| pack.taken == Taken::Exclusively);
         for load in &loads {
-            let is_again = self.deaths_of(*load).is_some();
             let deaths = self.load(*load);
-            if loads.len() == 1 || (is_again && again == 1) {
-                deaths.add(is_sole);
+            if loads.len() == 1 {
+                deaths.add(is_undisturbed);
             }
         }
+        let kept: Vec<LoadInHand> = left.iter().filter_map(Hand::kept).collect();
+        self.count_kept(&kept, is_undisturbed && loads.is_empty());
         self.bound_loads();
+    }
+
+    /// Of what was kept, what was in hand at a death before begins by itself: what else is in hand has come since.
+    fn count_kept(&mut self, kept: &[LoadInHand], is_undisturbed: bool) {
+        let again = kept.iter().filter(|kept| self.deaths_of(**kept).is_some());
+        let again: Vec<LoadInHand> = again.copied().collect();
+        for one in kept {
+            self.load(*one);
+        }
+        match (kept, again.as_slice()) {
+            ([one], _) => self.load(*one).add(is_undisturbed),
+            (_, [one]) => self.load(*one).add(false),
+            (_, [_, _, ..]) => self.open_deaths = self.open_deaths.saturating_add(1),
+            _ => {}
+        }
+    }
+
+    /// How often it has not become clear which of several things that were kept it was.
+    pub(crate) const fn open_deaths(&self) -> u32 {
+        self.open_deaths
     }
 
     fn add_range(&mut self, pack: &PackInHand) {
@@ -251,6 +269,9 @@ impl Suspects {
         let before = self.loads.len();
         self.loads
             .retain(|known| known.id != load.id || known.tenant != load.tenant.0);
+        if self.loads.is_empty() {
+            self.open_deaths = 0;
+        }
         self.loads.len() < before
     }
 
@@ -438,18 +459,33 @@ mod tests {
     #[test]
     fn of_what_was_kept_the_one_that_is_in_hand_again_is_found_among_others_that_come() {
         let kept = |id| LoadInHand::diverted(TenantId(Uuid::from_u128(1)), Uuid::from_u128(id));
-        let first: &[Hand] = &[Hand::Load(kept(1)), Hand::Load(kept(2))];
+        let first: &[Hand] = &[Hand::Kept(kept(1)), Hand::Kept(kept(2))];
         let mut suspects = after(&[first]);
         assert_eq!(suspects.deaths_of(kept(1)), Some(Deaths::default()));
         for deaths in 1..=5 {
-            suspects.count(&[Hand::Load(kept(1)), Hand::Load(kept(10 + u128::from(deaths)))]);
+            suspects.count(&[Hand::Kept(kept(1)), Hand::Kept(kept(10 + u128::from(deaths)))]);
             let found = suspects.deaths_of(kept(1)).unwrap();
             assert_eq!((found.alone, found.is_proof()), (deaths, deaths == 5));
         }
         assert_eq!(suspects.deaths_of(kept(2)), Some(Deaths::default()));
         assert_eq!(suspects.deaths_of(kept(11)), Some(Deaths::default()));
         // Alone, two suffice.
-        let alone = after(&[first, &[Hand::Load(kept(1))], &[Hand::Load(kept(1))]]);
+        let alone = after(&[first, &[Hand::Kept(kept(1))], &[Hand::Kept(kept(1))]]);
         assert!(alone.deaths_of(kept(1)).unwrap().is_proof());
+    }
+
+    #[test]
+    fn where_several_suspects_are_in_hand_again_they_get_more_time_and_a_record_beside_them_is_found() {
+        let kept = |id| LoadInHand::diverted(TenantId(Uuid::from_u128(1)), Uuid::from_u128(id));
+        let both: &[Hand] = &[Hand::Kept(kept(1)), Hand::Kept(kept(2))];
+        let mut suspects = after(&[both, both, both]);
+        assert_eq!(suspects.open_deaths(), 2);
+        assert_eq!(suspects.deaths_of(kept(1)), Some(Deaths::default()));
+        assert!(suspects.acquit(kept(1)) && suspects.acquit(kept(2)));
+        assert_eq!(suspects.open_deaths(), 0);
+        // What waits in a lane is no alibi for a record that is tried by itself.
+        let record = pack(HERE, 10, 11, Taken::Exclusively);
+        let beside: &[Hand] = &[record, Hand::Kept(kept(3))];
+        assert_eq!(treated(&after(&[beside, beside]), HERE, 10), PROVEN);
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fieldline_model::TenantId;
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use crate::options::ByteSize;
 use crate::ports::{Offset, Partition};
 
 /// Records from this size on are large, bytes.
-const LARGE: usize = 64 << 10;
+const LARGE: usize = 128 << 10;
 /// Bytes of them that all tenants may have under way; one that is alone has three eighths. The stores take that in about a
 /// second.
 const UNDER_WAY: ByteSize = ByteSize::mib(64);
@@ -34,8 +34,12 @@ pub(super) struct LargeRecords {
 struct UnderWay {
     /// The record is at this position, or behind it.
     at: Offset,
+    since: Instant,
     _share: MemoryShare,
 }
+
+/// A place for large records, if they need one and there was one.
+pub type LargePlace = Option<MemoryShare>;
 
 impl LargeRecords {
     pub(super) fn new() -> Arc<Self> {
@@ -50,10 +54,11 @@ impl LargeRecords {
     ///
     /// # Errors
     /// The tenant has too much under way.
-    pub(super) fn enter(&self, tenant: TenantId, bytes: usize) -> Result<Option<MemoryShare>, TooMuch> {
+    pub(super) fn enter(&self, tenant: TenantId, bytes: usize) -> Result<LargePlace, TooMuch> {
         if bytes < LARGE {
             return Ok(None);
         }
+        self.forget_old();
         self.pool
             .take(tenant, bytes.min(MOST))
             .map(Some)
@@ -61,22 +66,25 @@ impl LargeRecords {
     }
 
     /// The same, waiting for what is under way, but not for ever: who has waited long enough goes on without a place.
-    pub(super) async fn enter_in_time(&self, tenant: TenantId, bytes: usize) -> Option<MemoryShare> {
+    pub(super) async fn enter_in_time(&self, tenant: TenantId, bytes: usize) -> LargePlace {
         if bytes < LARGE {
             return None;
         }
+        self.forget_old();
         let entered = self.pool.take_within(tenant, bytes.min(MOST), PATIENCE).await;
         entered.ok()
     }
 
-    /// Records were appended to a partition of which this is the durable end.
-    pub(super) fn appended(&self, partition: Partition, end: Offset, share: MemoryShare) {
+    /// Records were appended to a partition of which this was the durable end.
+    pub(super) fn appended(&self, partition: Partition, end: Offset, place: &mut LargePlace) {
+        let Some(share) = place.take() else { return };
         let mut under_way = self.under_way.lock();
         let queue = under_way.entry(partition).or_default();
         // Those that are appended and not durable yet come before.
         let behind = queue.back().map_or(0, |last| last.at.0 + 1);
         queue.push_back(UnderWay {
             at: Offset(end.0.max(behind)),
+            since: Instant::now(),
             _share: share,
         });
         self.count.fetch_add(1, Ordering::Release);
@@ -98,6 +106,20 @@ impl LargeRecords {
         }
         self.count.fetch_sub(passed, Ordering::Release);
     }
+
+    /// Whose partition stands still holds up nobody else, and what could not be written in the end leaves nothing.
+    fn forget_old(&self) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let now = Instant::now();
+        self.under_way.lock().retain(|_, queue| {
+            let old = queue.partition_point(|large| now.duration_since(large.since) >= PATIENCE);
+            queue.drain(..old);
+            self.count.fetch_sub(old, Ordering::Release);
+            !queue.is_empty()
+        });
+    }
 }
 
 /// A tenant has too much under way.
@@ -115,10 +137,10 @@ mod tests {
     };
 
     fn append(large: &LargeRecords, tenant: TenantId, bytes: usize) -> bool {
-        let Ok(Some(share)) = large.enter(tenant, bytes) else {
+        let Ok(mut place) = large.enter(tenant, bytes) else {
             return false;
         };
-        large.appended(HERE, Offset(7), share);
+        large.appended(HERE, Offset(7), &mut place);
         true
     }
 

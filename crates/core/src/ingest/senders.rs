@@ -1,10 +1,14 @@
 //! Whether more than one tenant sends to a partition. A worker sees what it takes, not what waits behind that: whoever has
 //! nobody behind him may take his time, and who has others must make way.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_model::TenantId;
+use parking_lot::RwLock;
+
+use crate::ports::QueueId;
 
 /// The senders of the partitions of a queue since the program started.
 pub(super) struct Senders(Box<[Sender]>);
@@ -18,8 +22,28 @@ struct Sender {
     changes: AtomicU64,
 }
 
+/// The senders of all queues.
+#[derive(Clone, Default)]
+pub(super) struct SendersOf(Arc<RwLock<HashMap<QueueId, Arc<Senders>>>>);
+
+impl SendersOf {
+    /// Those of a queue, the same ones however often it is opened.
+    pub(super) fn of(&self, queue: QueueId, partitions: u16) -> Arc<Senders> {
+        let mut queues = self.0.write();
+        queues
+            .entry(queue)
+            .or_insert_with(|| Senders::new(partitions))
+            .clone()
+    }
+
+    /// Those of a queue that was opened.
+    pub(super) fn get(&self, queue: QueueId) -> Option<Arc<Senders>> {
+        self.0.read().get(&queue).cloned()
+    }
+}
+
 impl Senders {
-    pub(super) fn new(partitions: u16) -> Arc<Self> {
+    fn new(partitions: u16) -> Arc<Self> {
         Arc::new(Self((0..partitions).map(|_| Sender::default()).collect()))
     }
 
@@ -61,8 +85,6 @@ pub struct WhoWaits {
     pub(super) partition: u16,
     /// [`Senders::changes`] at the delivery before.
     pub(super) changes: u64,
-    /// The records were there when the program started: it is not ready before they are done.
-    pub is_replay: bool,
 }
 
 impl WhoWaits {
@@ -83,7 +105,6 @@ mod tests {
             senders: Some(senders.clone()),
             partition: 1,
             changes: senders.changes(1),
-            is_replay: false,
         }
     }
 

@@ -13,7 +13,7 @@ use tracing::{error, warn};
 use super::lag::{self, Standing};
 use super::large::LargeRecords;
 use super::processor::Processors;
-use super::senders::{Senders, WhoWaits};
+use super::senders::{SendersOf, WhoWaits};
 use super::worker::Worker;
 use super::{Options, Uplink, metrics};
 use crate::activity::ActivityTracker;
@@ -122,7 +122,7 @@ pub(super) struct Shared {
     to_replay: Mutex<HashMap<Partition, Offset>>,
     /// Queues that the store is in line with.
     prepared: Mutex<HashSet<QueueId>>,
-    senders: Mutex<HashMap<QueueId, Arc<Senders>>>,
+    senders_of: SendersOf,
     /// How the journal names the queues.
     names: Mutex<HashMap<QueueId, Arc<str>>>,
     pub(super) crashes: Crashes,
@@ -412,7 +412,7 @@ impl Shared {
             durable: Mutex::default(),
             to_replay: Mutex::default(),
             prepared: Mutex::default(),
-            senders: Mutex::default(),
+            senders_of: uplink.senders_of.clone(),
             names: Mutex::default(),
             crashes,
             checkpointed: Notify::new(),
@@ -435,7 +435,6 @@ impl Shared {
                 in_hand.passed(partition, stored);
             }
         }
-        self.senders.lock().insert(uplink.queue(), uplink.senders.clone());
         let name = uplink.stored_name().clone();
         self.names.lock().insert(uplink.queue(), name);
         self.prepared.lock().insert(uplink.queue());
@@ -448,14 +447,13 @@ impl Shared {
 
     /// Who waits behind what is read next of a partition.
     pub(super) fn who_waits(&self, partition: Partition) -> WhoWaits {
-        let senders = self.senders.lock().get(&partition.queue).cloned();
+        let senders = self.senders_of.get(partition.queue);
         WhoWaits {
             changes: senders
                 .as_ref()
                 .map_or(0, |senders| senders.changes(partition.index)),
             senders,
             partition: partition.index,
-            is_replay: self.to_replay.lock().contains_key(&partition),
         }
     }
 

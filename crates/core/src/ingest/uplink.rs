@@ -13,11 +13,10 @@ use tokio::time::Instant;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::large::LargeRecords;
+use super::large::{LargePlace, LargeRecords};
 use super::metrics;
-use super::senders::Senders;
+use super::senders::{Senders, SendersOf};
 use crate::logging::LogGate;
-use crate::memory_pool::MemoryShare;
 use crate::ports::{
     Append, AppendError, AppendOrigin, Journal, JournalError, Partition, QueueId, RecordQueue, StoreError,
     StoreErrorKind, StoreResult,
@@ -46,7 +45,8 @@ pub struct Uplink {
     partitions: u16,
     others: Arc<RwLock<Others>>,
     pub(super) large: Arc<LargeRecords>,
-    pub(super) senders: Arc<Senders>,
+    senders: Arc<Senders>,
+    pub(super) senders_of: SendersOf,
 }
 
 impl Uplink {
@@ -54,6 +54,7 @@ impl Uplink {
     pub fn open(journal: Arc<dyn Journal>, partitions: u16) -> Result<Self, JournalError> {
         let queue = journal.open_queue(MAIN_QUEUE, partitions.max(1))?;
         let partitions = journal.partitions(queue).max(1);
+        let senders_of = SendersOf::default();
         Ok(Self {
             journal,
             queue,
@@ -61,7 +62,8 @@ impl Uplink {
             partitions,
             others: Arc::default(),
             large: LargeRecords::new(),
-            senders: Senders::new(partitions),
+            senders: senders_of.of(queue, partitions),
+            senders_of,
         })
     }
 
@@ -89,7 +91,7 @@ impl Uplink {
         Ok(Self {
             queue,
             partitions,
-            senders: Senders::new(partitions),
+            senders: self.senders_of.of(queue, partitions),
             name: stored.into(),
             ..self.clone()
         })
@@ -171,12 +173,18 @@ impl Uplink {
     }
 
     async fn append_whole(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
-        let append = self.append_while(subject, records, || true).await?;
+        let mut place = self.enter(subject.tenant, records.as_bytes().len()).await;
+        let append = self.append_while(subject, records, &mut place, || true).await?;
         append.ok_or(AppendError::Busy)
     }
 
-    /// Like [`append`](Self::append), but what is too large for one append is refused, and nothing is appended (`None`) once
-    /// it is not wanted any more: that is looked at after each wait.
+    /// Waits for a place for records of so many bytes, if those are large, but not for ever.
+    pub async fn enter(&self, tenant: TenantId, bytes: usize) -> LargePlace {
+        self.large.enter_in_time(tenant, bytes).await
+    }
+
+    /// Like [`append`](Self::append) by who has [entered](Self::enter), but what is too large for one append is refused, and
+    /// nothing is appended (`None`) once it is not wanted any more: that is looked at after each wait.
     ///
     /// # Errors
     /// Those of the journal.
@@ -184,12 +192,11 @@ impl Uplink {
         &self,
         subject: Subject,
         records: &RecordBatch,
+        place: &mut LargePlace,
         is_wanted: impl Fn() -> bool + Send,
     ) -> Result<Option<Append>, AppendError> {
-        let bytes = records.as_bytes().len();
-        let mut place = self.large.enter_in_time(subject.tenant, bytes).await;
         while is_wanted() {
-            match self.append_device(subject, records, &mut place) {
+            match self.append_device(subject, records, place) {
                 Err(AppendError::Busy) => self.journal.ready(AppendOrigin::Device).await,
                 appended => return appended.map(Some),
             }
@@ -201,13 +208,15 @@ impl Uplink {
         &self,
         subject: Subject,
         records: &RecordBatch,
-        place: &mut Option<MemoryShare>,
+        place: &mut LargePlace,
     ) -> Result<Append, AppendError> {
         let partition = self.partition_of(subject);
+        // As it is before: what is appended is not before that.
+        let end = place.is_some().then(|| self.journal.end(partition));
         let append = self.journal.append(partition, records, AppendOrigin::Device)?;
         self.senders.note(partition.index, subject.tenant);
-        if let Some(place) = place.take() {
-            self.large.appended(partition, self.journal.end(partition), place);
+        if let Some(end) = end {
+            self.large.appended(partition, end, place);
         }
         Ok(append)
     }
@@ -254,7 +263,10 @@ impl Uplink {
         loop {
             let refused = match self.journal.append(partition, record, origin) {
                 Err(refused @ (AppendError::Busy | AppendError::DiskFull)) => refused,
-                other => return other,
+                other => {
+                    self.senders.note(partition.index, subject.tenant);
+                    return other;
+                }
             };
             let room = async {
                 match refused {
@@ -337,6 +349,14 @@ impl RecordQueue for Uplink {
         };
         let mut batch = RecordBatch::new();
         batch.push(record);
+        // All of a tenant goes to the same lane.
+        let subject = match is_diverted {
+            true => Subject {
+                entity: subject.tenant.into(),
+                ..subject
+            },
+            false => subject,
+        };
         queue
             .push_durably(Instant::now() + PUSH_PATIENCE, subject, &batch)
             .await

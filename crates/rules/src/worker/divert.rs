@@ -95,13 +95,10 @@ impl Worker {
         }
         // What was on its way when the program ended is known to take long.
         let is_slow = delivered.is_none() || lanes.is_slow(tenant);
-        // Who is in nobody's way stays rather than be given up.
-        let may_leave = !self.shares.is_alone() || lanes.has_half_its_room(tenant);
-        is_slow && may_leave && !self.refuses_to_leave && self.can_leave(index, delivered)
+        is_slow && !self.refuses_to_leave && self.can_leave(index, delivered)
     }
 
-    /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it: in
-    /// the queue, or for the end of the replay.
+    /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
     fn judge(&mut self, tenant: TenantId, delivered: Option<&Delivered<'_>>) {
         let Some(delivered) = delivered else { return };
         let now = self.now_ms();
@@ -117,7 +114,7 @@ impl Worker {
             self.shares.sees(other);
         }
         self.look_behind(tenant, delivered);
-        if !self.shares.is_alone() || delivered.waits.is_replay {
+        if !self.shares.is_alone() {
             self.mark(tenant);
         }
     }

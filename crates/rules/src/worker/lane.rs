@@ -325,9 +325,7 @@ impl Worker {
         let LaneRun { item, note, .. } = run;
         self.parts.states.remove(&item.key);
         self.parts.end_record(item.partition, item.key.number);
-        if let Some(note) = note {
-            note.ended();
-        }
+        self.lane_notes.extend(note);
         lanes.left(item.key.subject.tenant, item.bytes);
     }
 

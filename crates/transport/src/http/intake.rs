@@ -50,6 +50,8 @@ impl Shared {
         // The device may have been changed or deleted while the body arrived.
         self.check(&device).await?;
         let taken = async {
+            // Nothing that others wait for, too, is held meanwhile.
+            let place = self.intake().enter(&device, body.len()).await;
             let record_share = self.memory.for_records(body.len()).await?;
             let received = Received {
                 body,
@@ -58,7 +60,10 @@ impl Shared {
             };
             let parsed = self.parse(&device, received, parse).await?;
             self.pass(&device, parsed.records.points())?;
-            self.append(&device, &parsed.records).await
+            self.intake()
+                .append_in(&device, &parsed.records, place)
+                .await
+                .map_err(Refusal::from)
         };
         match tokio::time::timeout(PATIENCE, taken).await {
             Ok(outcome) => outcome.map(|()| StatusCode::OK),
