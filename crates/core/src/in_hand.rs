@@ -25,7 +25,7 @@ use tokio::sync::{
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-pub use self::kept::{KeptNote, KeptProof, KeptTurn};
+pub use self::kept::{KeptInHand, KeptNote, KeptProof, KeptTurn};
 pub(crate) use self::suspects::Treatment;
 pub use self::suspects::{Deaths, Suspects};
 use crate::logging::LogGate;
@@ -67,8 +67,7 @@ impl PackInHand {
     }
 }
 
-/// Something of a tenant's that is compiled or started, as a rule chain or a calculated field, or that was kept and is worked
-/// on by itself.
+/// Something of a tenant's that is compiled or started, as a rule chain or a calculated field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadInHand {
     /// Whose it is.
@@ -79,17 +78,6 @@ pub struct LoadInHand {
     pub version: i64,
 }
 
-impl LoadInHand {
-    /// A message that waits in a slow lane, by its own id: the same however often it comes there.
-    pub const fn diverted(tenant: TenantId, id: Uuid) -> Self {
-        Self {
-            tenant,
-            id,
-            version: 0,
-        }
-    }
-}
-
 /// What was in hand at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hand {
@@ -98,7 +86,7 @@ pub enum Hand {
     /// Something that was loaded.
     Load(LoadInHand),
     /// Something that was kept, whether it was worked on or waited.
-    Kept(LoadInHand),
+    Kept(KeptInHand),
 }
 
 impl Hand {
@@ -116,7 +104,7 @@ impl Hand {
         }
     }
 
-    fn kept(&self) -> Option<LoadInHand> {
+    fn kept(&self) -> Option<KeptInHand> {
         match self {
             Self::Kept(kept) => Some(*kept),
             Self::Pack(_) | Self::Load(_) => None,
@@ -131,6 +119,7 @@ pub struct InHand {
     suspects: Mutex<Suspects>,
     has_records: AtomicBool,
     has_loads: AtomicBool,
+    has_kept: AtomicBool,
     has_ended: AtomicBool,
     slots: Mutex<Slots>,
     /// Held in common by whoever has a pack in hand while something is suspected, and alone by who must be alone.
@@ -174,7 +163,9 @@ impl InHand {
                 None
             }
         };
-        Self::of(notes, left.suspects, Handle::try_current().ok())
+        let in_hand = Self::of(notes, left.suspects, Handle::try_current().ok());
+        in_hand.acquit_kept_in_time();
+        in_hand
     }
 
     fn of(notes: Option<Arc<dyn HandNotes>>, suspects: Suspects, runtime: Option<Handle>) -> Arc<Self> {
@@ -182,6 +173,7 @@ impl InHand {
             notes,
             has_records: suspects.has_records().into(),
             has_loads: suspects.has_loads().into(),
+            has_kept: (!suspects.kept.is_empty()).into(),
             has_ended: false.into(),
             suspects: Mutex::new(suspects),
             slots: Mutex::default(),
@@ -269,22 +261,22 @@ impl InHand {
     /// Keeps others out until the turn ends, but not for ever.
     fn hold(&self, gate: OwnedRwLockWriteGuard<()>) -> GateTurn {
         match self.lend(gate, EXCLUSIVE_PATIENCE) {
-            Lent::Back(gate) => GateTurn::Alone(gate),
-            Lent::Until(end) => GateTurn::Lent(end),
+            LentGuard::Back(gate) => GateTurn::Alone(gate),
+            LentGuard::Until(end) => GateTurn::Lent(end),
         }
     }
 
     /// Holds something for at most a time, or until the sender that it returns is dropped.
-    fn lend<T: Send + 'static>(&self, held: T, patience: Duration) -> Lent<T> {
+    fn lend<T: Send + 'static>(&self, held: T, patience: Duration) -> LentGuard<T> {
         let Some(runtime) = &self.runtime else {
-            return Lent::Back(held);
+            return LentGuard::Back(held);
         };
         let (end, ended) = oneshot::channel::<()>();
         runtime.spawn(async move {
             let _ = tokio::time::timeout(patience, ended).await;
             drop(held);
         });
-        Lent::Until(end)
+        LentGuard::Until(end)
     }
 
     /// Everything of a partition before a position is stored durably.
@@ -391,15 +383,20 @@ impl InHand {
             self.save();
         }
     }
-}
 
-impl InHand {
     fn acquit_later(self: &Arc<Self>, load: LoadInHand) {
-        let in_hand = self.clone();
+        self.after(PROBATION, move |in_hand| in_hand.acquit(load));
+    }
+
+    /// Does something once the process has lived for some time.
+    fn after(self: &Arc<Self>, time: Duration, act: impl FnOnce(&Self) + Send + 'static) {
+        let in_hand = Arc::downgrade(self);
         if let Some(runtime) = &self.runtime {
             runtime.spawn(async move {
-                tokio::time::sleep(PROBATION).await;
-                in_hand.acquit(load);
+                tokio::time::sleep(time).await;
+                if let Some(in_hand) = in_hand.upgrade() {
+                    act(&in_hand);
+                }
             });
         }
     }
@@ -429,7 +426,7 @@ impl PackTurn {
 }
 
 /// Something that is held for a while.
-enum Lent<T> {
+enum LentGuard<T> {
     /// Until this is dropped, or the time is up.
     Until(oneshot::Sender<()>),
     /// Nobody could hold it.

@@ -15,7 +15,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::clock::SharedClock;
-use crate::in_hand::{InHand, LoadInHand};
+use crate::in_hand::{InHand, KeptInHand};
 use crate::options::ByteSize;
 use crate::ports::{
     Offset, Partition, RecordQueue, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore, StoreError,
@@ -193,7 +193,8 @@ impl SetAside {
             return;
         };
         if let Some(id) = diverted_id(record) {
-            in_hand.acquit(LoadInHand::diverted(record.subject.tenant, id));
+            let tenant = record.subject.tenant;
+            in_hand.acquit_kept(KeptInHand { tenant, id });
         }
     }
 }

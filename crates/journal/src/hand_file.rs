@@ -15,7 +15,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use fieldline_core::in_hand::{Hand, LoadInHand, PackInHand, Suspects, Taken};
+use fieldline_core::in_hand::{Hand, KeptInHand, LoadInHand, PackInHand, Suspects, Taken};
 use fieldline_core::ports::{
     HandNotes, LeftBehind, Offset, Partition, QueueId, StoreError, StoreErrorKind, StoreResult,
 };
@@ -30,6 +30,8 @@ const MAGIC: [u8; 8] = *b"FLHAND\x00\x01";
 const SLOT_BYTES: usize = 128;
 /// Where the checksum is.
 const BODY_BYTES: usize = 64;
+/// Where the ids of a tenant's are.
+const OWNED_AT: usize = 24;
 /// Slots that have their room from the beginning, for a disk that is full.
 const ROOM: usize = 64;
 /// Slots beyond are not read: the file is none of ours.
@@ -203,19 +205,24 @@ fn encode(hand: Hand) -> SlotBytes {
             put(&mut bytes, &mut at, &pack.first.0.to_le_bytes());
             put(&mut bytes, &mut at, &pack.next.0.to_le_bytes());
         }
-        Hand::Load(load) | Hand::Kept(load) => {
-            let kind = match hand {
-                Hand::Kept(_) => KIND_KEPT,
-                _ => KIND_LOAD,
-            };
-            put(&mut bytes, &mut at, &[kind]);
-            at = 24;
-            put(&mut bytes, &mut at, load.tenant.0.as_bytes());
-            put(&mut bytes, &mut at, load.id.as_bytes());
-            put(&mut bytes, &mut at, &load.version.to_le_bytes());
+        Hand::Load(load) => {
+            put(&mut bytes, &mut at, &[KIND_LOAD]);
+            put_owned(&mut bytes, load.tenant, load.id, load.version);
+        }
+        Hand::Kept(kept) => {
+            put(&mut bytes, &mut at, &[KIND_KEPT]);
+            put_owned(&mut bytes, kept.tenant, kept.id, 0);
         }
     }
     seal(bytes)
+}
+
+/// What is a tenant's behind what is a partition's.
+fn put_owned(bytes: &mut SlotBytes, tenant: TenantId, id: Uuid, version: i64) {
+    let mut at = OWNED_AT;
+    put(bytes, &mut at, tenant.0.as_bytes());
+    put(bytes, &mut at, id.as_bytes());
+    put(bytes, &mut at, &version.to_le_bytes());
 }
 
 /// What a slot holds; `None` where that is nothing, or no longer what was written.
@@ -241,15 +248,13 @@ fn decode(bytes: &SlotBytes) -> Option<Hand> {
             },
         })),
         KIND_LOAD | KIND_KEPT => {
-            let mut body = bytes.get(24..BODY_BYTES)?;
-            let load = LoadInHand {
-                tenant: TenantId(Uuid::from_bytes(take(&mut body)?)),
-                id: Uuid::from_bytes(take(&mut body)?),
-                version: i64::from_le_bytes(take(&mut body)?),
-            };
+            let mut body = bytes.get(OWNED_AT..BODY_BYTES)?;
+            let tenant = TenantId(Uuid::from_bytes(take(&mut body)?));
+            let id = Uuid::from_bytes(take(&mut body)?);
+            let version = i64::from_le_bytes(take(&mut body)?);
             Some(match kind {
-                KIND_KEPT => Hand::Kept(load),
-                _ => Hand::Load(load),
+                KIND_KEPT => Hand::Kept(KeptInHand { tenant, id }),
+                _ => Hand::Load(LoadInHand { tenant, id, version }),
             })
         }
         _ => None,
@@ -326,6 +331,10 @@ mod tests {
             pack(2, Taken::Apart),
             pack(3, Taken::Exclusively),
             load(-4),
+            Hand::Kept(KeptInHand {
+                tenant: TenantId::new(),
+                id: Uuid::from_u128(8),
+            }),
         ];
         let (file, left) = start(folder.path());
         assert!(left.hands.is_empty() && left.suspects == Suspects::default());
@@ -340,8 +349,8 @@ mod tests {
 
         let file = HandFile::open(folder.path()).unwrap();
         let left = file.left_behind();
-        assert_eq!(left.hands[..4], hands);
-        assert_eq!(left.hands[4..], [hands[0]]);
+        assert_eq!(left.hands[..5], hands);
+        assert_eq!(left.hands[5..], [hands[0]]);
         let mut suspects = left.suspects;
         suspects.count(&left.hands);
         file.save(&suspects).unwrap();

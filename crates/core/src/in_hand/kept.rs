@@ -5,17 +5,113 @@
 //! the next death tells which one it was.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use fieldline_model::TenantId;
+use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
+use uuid::Uuid;
 
-use super::{Deaths, EXCLUSIVE_PATIENCE, Hand, InHand, Lent, LoadInHand, Slot};
+use super::suspects::Deaths;
+use super::{EXCLUSIVE_PATIENCE, Hand, InHand, LentGuard, PROBATION, Slot};
 
 /// For how long others that were in hand at one death, too, wait for what has begun: it may be waiting itself. Twice as long
 /// with each death that has not told which one it was.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// More than a minute is longer than anything of a lane may take.
 const MAX_DOUBLINGS: u32 = 8;
+/// More is not remembered: the oldest that may be innocent goes.
+const MAX_KEPT: usize = 4_000;
+/// What has not come again in this time will not: it was deleted, or kept anew under the same key.
+const SUSPICION: Duration = Duration::from_secs(3_600);
+
+/// Something of a tenant's that was kept and is worked on by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptInHand {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Its id, the same however often it comes: that of a message, or one made of a kept state's key.
+    pub id: Uuid,
+}
+
+/// Something that was kept and was in hand when the process died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct SuspectKept {
+    kept: KeptInHand,
+    deaths: Deaths,
+}
+
+/// Of what was kept, what the process may have died of; the oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct SuspectedKept {
+    entries: Vec<SuspectKept>,
+    /// Deaths with several suspects in hand again, which is no proof against any of them.
+    open_deaths: u32,
+}
+
+impl SuspectedKept {
+    /// Counts a death with these in hand. What was in hand at a death before begins by itself: what else is in hand has come
+    /// since.
+    pub(super) fn count(&mut self, in_hand: &[KeptInHand], is_undisturbed: bool) {
+        let is_known = |kept: &&KeptInHand| self.deaths_of(**kept).is_some();
+        let again: Vec<KeptInHand> = in_hand.iter().filter(is_known).copied().collect();
+        for kept in in_hand {
+            self.deaths_mut(*kept);
+        }
+        match (in_hand, again.as_slice()) {
+            ([kept], _) => self.deaths_mut(*kept).add(is_undisturbed),
+            (_, [kept]) => self.deaths_mut(*kept).add(false),
+            (_, [_, _, ..]) => self.open_deaths = self.open_deaths.saturating_add(1),
+            _ => {}
+        }
+        while self.entries.len() > MAX_KEPT {
+            let innocent = self.entries.iter().position(|entry| !entry.deaths.is_proof());
+            self.entries.remove(innocent.unwrap_or_default());
+        }
+    }
+
+    /// How often the process died with this in hand, entered if it never did.
+    fn deaths_mut(&mut self, kept: KeptInHand) -> &mut Deaths {
+        let known = self.entries.iter().position(|entry| entry.kept == kept);
+        let at = known.unwrap_or_else(|| {
+            let deaths = Deaths::default();
+            self.entries.push(SuspectKept { kept, deaths });
+            self.entries.len() - 1
+        });
+        &mut self.entries[at].deaths
+    }
+
+    /// How often the process died with this in hand; `None` where it never did.
+    fn deaths_of(&self, kept: KeptInHand) -> Option<Deaths> {
+        let known = self.entries.iter().find(|entry| entry.kept == kept);
+        known.map(|entry| entry.deaths)
+    }
+
+    /// Suspects something no longer. Returns whether it was suspected.
+    fn acquit(&mut self, kept: KeptInHand) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|entry| entry.kept != kept);
+        if self.entries.is_empty() {
+            self.open_deaths = 0;
+        }
+        self.entries.len() < before
+    }
+
+    /// How long others wait for one of which the process has died so often.
+    fn patience(&self, deaths: Deaths) -> Duration {
+        let patience = PATIENCE.saturating_mul(1 << self.open_deaths.min(MAX_DOUBLINGS));
+        match deaths.alone {
+            0 => patience,
+            _ => patience.max(EXCLUSIVE_PATIENCE),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
 
 /// Whether something that was kept may begin.
 pub enum KeptTurn {
@@ -31,7 +127,7 @@ pub enum KeptTurn {
 pub struct KeptProof {
     /// How often.
     pub deaths: Deaths,
-    kept: LoadInHand,
+    kept: KeptInHand,
     in_hand: Arc<InHand>,
 }
 
@@ -39,31 +135,33 @@ impl KeptProof {
     /// It is kept no longer. What it came from may be done again after the crash, and keep it once more: it is known for
     /// some time.
     pub fn ended(self) {
-        self.in_hand.acquit_later(self.kept);
+        let kept = self.kept;
+        self.in_hand
+            .after(PROBATION, move |in_hand| in_hand.acquit_kept(kept));
     }
 }
 
 /// Something that was kept is in hand.
 pub struct KeptNote {
-    kept: LoadInHand,
+    kept: KeptInHand,
     is_suspected: bool,
     slot: Slot,
-    _turn: Option<Lent<OwnedMutexGuard<()>>>,
+    _turn: Option<LentGuard<OwnedMutexGuard<()>>>,
 }
 
 impl KeptNote {
     /// It has come to its end: nobody suspects it any longer.
     pub fn ended(self) {
         if self.is_suspected {
-            self.slot.in_hand.acquit(self.kept);
+            self.slot.in_hand.acquit_kept(self.kept);
         }
     }
 }
 
 impl InHand {
     /// Notes that something is worked on, if it may be.
-    pub(crate) fn take_kept(self: &Arc<Self>, kept: LoadInHand) -> KeptTurn {
-        let deaths = self.deaths_of(kept);
+    pub(crate) fn take_kept(self: &Arc<Self>, kept: KeptInHand) -> KeptTurn {
+        let deaths = self.deaths_of_kept(kept);
         let turn = match deaths {
             None => None,
             Some(deaths) if deaths.is_proof() => {
@@ -76,14 +174,8 @@ impl InHand {
             }
             Some(deaths) => match self.kept_turn.clone().try_lock_owned() {
                 Ok(turn) => {
-                    let open = self.suspects.lock().open_deaths();
-                    let patience = PATIENCE.saturating_mul(1 << open.min(MAX_DOUBLINGS));
-                    let least = if deaths.alone == 0 {
-                        PATIENCE
-                    } else {
-                        EXCLUSIVE_PATIENCE
-                    };
-                    Some(self.lend(turn, patience.max(least)))
+                    let patience = self.suspects.lock().kept.patience(deaths);
+                    Some(self.lend(turn, patience))
                 }
                 Err(_) => return KeptTurn::Later,
             },
@@ -96,5 +188,97 @@ impl InHand {
             slot,
             _turn: turn,
         }))
+    }
+
+    fn deaths_of_kept(&self, kept: KeptInHand) -> Option<Deaths> {
+        if !self.has_kept.load(Ordering::Acquire) {
+            return None;
+        }
+        self.suspects.lock().kept.deaths_of(kept)
+    }
+
+    /// Suspects something that was kept no longer.
+    pub(crate) fn acquit_kept(&self, kept: KeptInHand) {
+        let acquitted = {
+            let mut suspects = self.suspects.lock();
+            let acquitted = suspects.kept.acquit(kept);
+            self.has_kept.store(!suspects.kept.is_empty(), Ordering::Release);
+            acquitted
+        };
+        if acquitted {
+            self.save();
+        }
+    }
+
+    /// Suspects nothing that was kept once the process has lived long enough for all of it to come again: another state under
+    /// the same key would be taken for it.
+    pub(super) fn acquit_kept_in_time(self: &Arc<Self>) {
+        if !self.has_kept.load(Ordering::Acquire) {
+            return;
+        }
+        self.after(SUSPICION, |in_hand| {
+            in_hand.suspects.lock().kept = SuspectedKept::default();
+            in_hand.has_kept.store(false, Ordering::Release);
+            in_hand.save();
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(id: u64) -> KeptInHand {
+        KeptInHand {
+            tenant: TenantId(Uuid::from_u128(1)),
+            id: Uuid::from_u128(id.into()),
+        }
+    }
+
+    fn after(deaths: &[&[KeptInHand]]) -> SuspectedKept {
+        let mut suspected = SuspectedKept::default();
+        for in_hand in deaths {
+            suspected.count(in_hand, true);
+        }
+        suspected
+    }
+
+    #[test]
+    fn the_one_that_is_in_hand_again_is_found_among_others_that_come() {
+        let first = [kept(1), kept(2)];
+        let mut suspected = after(&[&first]);
+        assert_eq!(suspected.deaths_of(kept(1)), Some(Deaths::default()));
+        for deaths in 1..=5 {
+            suspected.count(&[kept(1), kept(10 + u64::from(deaths))], true);
+            let found = suspected.deaths_of(kept(1)).unwrap();
+            assert_eq!((found.alone, found.is_proof()), (deaths, deaths == 5));
+        }
+        assert_eq!(suspected.deaths_of(kept(2)), Some(Deaths::default()));
+        assert_eq!(suspected.deaths_of(kept(11)), Some(Deaths::default()));
+        // Alone, two suffice.
+        let alone = after(&[&first, &[kept(1)], &[kept(1)]]);
+        assert!(alone.deaths_of(kept(1)).unwrap().is_proof());
+    }
+
+    #[test]
+    fn several_suspects_that_are_in_hand_again_get_more_time() {
+        let both = [kept(1), kept(2)];
+        let mut suspected = after(&[&both, &both, &both]);
+        assert_eq!(suspected.deaths_of(kept(1)), Some(Deaths::default()));
+        assert_eq!(suspected.patience(Deaths::default()), PATIENCE * 4);
+        assert!(suspected.acquit(kept(1)) && suspected.acquit(kept(2)));
+        assert_eq!(suspected.patience(Deaths::default()), PATIENCE);
+        assert!(suspected.is_empty());
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_what_is_proven_stays() {
+        let mut suspected = after(&[&[kept(1)], &[kept(1)]]);
+        for id in 2..=MAX_KEPT as u64 + 2 {
+            suspected.count(&[kept(id)], true);
+        }
+        assert_eq!(suspected.entries.len(), MAX_KEPT);
+        assert!(suspected.deaths_of(kept(1)).unwrap().is_proof());
+        assert_eq!(suspected.deaths_of(kept(2)), None);
     }
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Hand, LoadInHand, PackInHand, Taken};
+use super::kept::SuspectedKept;
+use super::{Hand, KeptInHand, LoadInHand, PackInHand, Taken};
 use crate::ports::{Offset, Partition};
 
 /// Deaths of the process with something in hand alone after which it is not tried again, if at one of them nothing else was
@@ -11,8 +12,8 @@ use crate::ports::{Offset, Partition};
 const DEATHS: u32 = 2;
 /// The same where something else was going on each time: others were then suspected as well, and are not any more.
 const DEATHS_AMONG_OTHERS: u32 = 5;
-/// More that is loaded, or was kept, is not remembered: the oldest that may be innocent goes.
-const MAX_LOADS: usize = 4_000;
+/// More that is loaded is not remembered: the oldest that may be innocent goes.
+const MAX_LOADS: usize = 1_000;
 
 /// How often the process died with something in hand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ impl Deaths {
         (self.alone >= DEATHS && self.sole > 0) || self.alone >= DEATHS_AMONG_OTHERS
     }
 
-    fn add(&mut self, sole: bool) {
+    pub(super) fn add(&mut self, sole: bool) {
         self.alone = self.alone.saturating_add(1);
         self.sole = self.sole.saturating_add(sole.into());
     }
@@ -89,13 +90,12 @@ pub(crate) enum Treatment {
 
 /// What is suspected; kept from one process to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Suspects {
     ranges: Vec<SuspectRange>,
     records: Vec<SuspectRecord>,
     loads: Vec<SuspectLoad>,
-    /// Deaths with several suspects of what was kept in hand, which is no proof against any of them.
-    open_deaths: u32,
+    pub(super) kept: SuspectedKept,
 }
 
 impl Suspects {
@@ -119,29 +119,9 @@ impl Suspects {
                 deaths.add(is_undisturbed);
             }
         }
-        let kept: Vec<LoadInHand> = left.iter().filter_map(Hand::kept).collect();
-        self.count_kept(&kept, is_undisturbed && loads.is_empty());
         self.bound_loads();
-    }
-
-    /// Of what was kept, what was in hand at a death before begins by itself: what else is in hand has come since.
-    fn count_kept(&mut self, kept: &[LoadInHand], is_undisturbed: bool) {
-        let again = kept.iter().filter(|kept| self.deaths_of(**kept).is_some());
-        let again: Vec<LoadInHand> = again.copied().collect();
-        for one in kept {
-            self.load(*one);
-        }
-        match (kept, again.as_slice()) {
-            ([one], _) => self.load(*one).add(is_undisturbed),
-            (_, [one]) => self.load(*one).add(false),
-            (_, [_, _, ..]) => self.open_deaths = self.open_deaths.saturating_add(1),
-            _ => {}
-        }
-    }
-
-    /// How often it has not become clear which of several things that were kept it was.
-    pub(crate) const fn open_deaths(&self) -> u32 {
-        self.open_deaths
+        let kept: Vec<KeptInHand> = left.iter().filter_map(Hand::kept).collect();
+        self.kept.count(&kept, is_undisturbed && loads.is_empty());
     }
 
     fn add_range(&mut self, pack: &PackInHand) {
@@ -269,9 +249,6 @@ impl Suspects {
         let before = self.loads.len();
         self.loads
             .retain(|known| known.id != load.id || known.tenant != load.tenant.0);
-        if self.loads.is_empty() {
-            self.open_deaths = 0;
-        }
         self.loads.len() < before
     }
 
@@ -457,35 +434,12 @@ mod tests {
     }
 
     #[test]
-    fn of_what_was_kept_the_one_that_is_in_hand_again_is_found_among_others_that_come() {
-        let kept = |id| LoadInHand::diverted(TenantId(Uuid::from_u128(1)), Uuid::from_u128(id));
-        let first: &[Hand] = &[Hand::Kept(kept(1)), Hand::Kept(kept(2))];
-        let mut suspects = after(&[first]);
-        assert_eq!(suspects.deaths_of(kept(1)), Some(Deaths::default()));
-        for deaths in 1..=5 {
-            suspects.count(&[Hand::Kept(kept(1)), Hand::Kept(kept(10 + u128::from(deaths)))]);
-            let found = suspects.deaths_of(kept(1)).unwrap();
-            assert_eq!((found.alone, found.is_proof()), (deaths, deaths == 5));
-        }
-        assert_eq!(suspects.deaths_of(kept(2)), Some(Deaths::default()));
-        assert_eq!(suspects.deaths_of(kept(11)), Some(Deaths::default()));
-        // Alone, two suffice.
-        let alone = after(&[first, &[Hand::Kept(kept(1))], &[Hand::Kept(kept(1))]]);
-        assert!(alone.deaths_of(kept(1)).unwrap().is_proof());
-    }
-
-    #[test]
-    fn where_several_suspects_are_in_hand_again_they_get_more_time_and_a_record_beside_them_is_found() {
-        let kept = |id| LoadInHand::diverted(TenantId(Uuid::from_u128(1)), Uuid::from_u128(id));
-        let both: &[Hand] = &[Hand::Kept(kept(1)), Hand::Kept(kept(2))];
-        let mut suspects = after(&[both, both, both]);
-        assert_eq!(suspects.open_deaths(), 2);
-        assert_eq!(suspects.deaths_of(kept(1)), Some(Deaths::default()));
-        assert!(suspects.acquit(kept(1)) && suspects.acquit(kept(2)));
-        assert_eq!(suspects.open_deaths(), 0);
-        // What waits in a lane is no alibi for a record that is tried by itself.
-        let record = pack(HERE, 10, 11, Taken::Exclusively);
-        let beside: &[Hand] = &[record, Hand::Kept(kept(3))];
+    fn what_waits_in_a_lane_is_no_alibi_for_a_record_that_is_tried_by_itself() {
+        let kept = Hand::Kept(KeptInHand {
+            tenant: chain(1).tenant,
+            id: Uuid::from_u128(3),
+        });
+        let beside: &[Hand] = &[pack(HERE, 10, 11, Taken::Exclusively), kept];
         assert_eq!(treated(&after(&[beside, beside]), HERE, 10), PROVEN);
     }
 }

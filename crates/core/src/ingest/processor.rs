@@ -13,7 +13,7 @@ use super::metrics;
 use super::senders::WhoWaits;
 use super::service::{Shared, Stopping};
 use super::worker::RETRY_PAUSE;
-use crate::in_hand::{Deaths, KeptTurn, LoadInHand};
+use crate::in_hand::{Deaths, KeptInHand, KeptTurn};
 use crate::logging::LogGate;
 use crate::ports::{
     AttributeEffect, AttributeRow, Effects, Offset, Partition, Records, RowParts, StateRow, StoreError,
@@ -163,7 +163,7 @@ impl Applier {
     }
 
     /// Notes that something which was kept is worked on, if it may be.
-    pub fn take_kept(&self, kept: LoadInHand) -> KeptTurn {
+    pub fn take_kept(&self, kept: KeptInHand) -> KeptTurn {
         match &self.0 {
             Target::Store(shared) => shared.crashes.in_hand.take_kept(kept),
             Target::Sink(_) => KeptTurn::Now(None),

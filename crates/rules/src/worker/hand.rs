@@ -2,7 +2,7 @@
 //! process that dies of it twice leaves it out: a message is set aside, what was kept is given up.
 
 use bytes::Bytes;
-use fieldline_core::in_hand::{Deaths, LoadInHand};
+use fieldline_core::in_hand::{Deaths, KeptInHand};
 use fieldline_core::ingest::{Applier, Stopping};
 use fieldline_core::ports::{Offset, StateKey};
 use fieldline_model::fnv;
@@ -14,14 +14,13 @@ use super::Worker;
 use super::lane_book::LaneItem;
 
 /// What is kept until its time comes.
-pub(super) fn due(key: &StateKey) -> LoadInHand {
+pub(super) fn due(key: &StateKey) -> KeptInHand {
     let ids = [key.subject.entity.id, key.keeper];
     let bytes = ids.iter().flat_map(|id| id.as_bytes()).copied();
     let id = fnv::hash_128(bytes.chain(key.number.to_le_bytes()));
-    LoadInHand {
+    KeptInHand {
         tenant: key.subject.tenant,
         id: Uuid::from_u128(id),
-        version: 0,
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fieldline_core::in_hand::{KeptTurn, LoadInHand};
+use fieldline_core::in_hand::KeptTurn;
 use fieldline_core::ingest::{Applier, Delivered, Stopping};
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::Subject;
@@ -247,7 +247,7 @@ impl Worker {
             self.fail(ticket, None, error);
             return Ok(());
         };
-        match store.take_kept(LoadInHand::diverted(item.key.subject.tenant, item.id)) {
+        match store.take_kept(item.in_hand()) {
             KeptTurn::Now(note) => self.lane.note(slot, note),
             KeptTurn::Later => {
                 self.pack.end_one(slot);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_core::in_hand::KeptNote;
+use fieldline_core::in_hand::{KeptInHand, KeptNote};
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::{EntityId, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -37,6 +37,16 @@ pub(super) struct LaneItem {
     pub(super) first_ms: i64,
     /// When it may be tried.
     pub(super) at: Instant,
+}
+
+impl LaneItem {
+    /// What is noted while it is worked on.
+    pub(super) const fn in_hand(&self) -> KeptInHand {
+        KeptInHand {
+            tenant: self.key.subject.tenant,
+            id: self.id,
+        }
+    }
 }
 
 /// A message that goes on.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{SetAsideInfo, SetAsideReason};
@@ -19,7 +20,7 @@ use super::super::worker::Worker;
 use super::fakes::{FakeJournal, FakeStore, record};
 use super::{Crashes, FIRST, SECOND, uplink};
 use crate::fakes::StandingClock;
-use crate::in_hand::{Hand, InHand, LoadInHand, Suspects};
+use crate::in_hand::{Hand, InHand, KeptInHand, KeptTurn, LoadInHand, Suspects};
 use crate::ports::{
     HandNotes, IngestStore as _, Journal, LeftBehind, Offset, Partition, SetAsideKept, SetAsideRecord,
     SetAsideRoom, SetAsideStore, StoreError, StoreErrorKind, StoreResult,
@@ -414,4 +415,30 @@ async fn where_nothing_can_be_noted_it_goes_on_without() {
     };
     in_hand.begin_load(load).await.ok().unwrap().done();
     in_hand.end();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_kept_and_does_not_come_again_is_suspected_for_an_hour() {
+    let [tenant, id] = [uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2)];
+    let deadly = KeptInHand {
+        tenant: TenantId(tenant),
+        id,
+    };
+    let mut notes = Arc::new(Notes::default());
+    for _ in 0..2 {
+        let in_hand = InHand::start(notes.clone());
+        let turn = in_hand.take_kept(deadly);
+        assert!(matches!(turn, KeptTurn::Now(Some(_))));
+        notes = notes.after_death();
+    }
+    let in_hand = InHand::start(notes.clone());
+    let turn = || in_hand.take_kept(deadly);
+    tokio::time::sleep(Duration::from_secs(3_590)).await;
+    assert!(matches!(turn(), KeptTurn::Never(_)));
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(
+        matches!(turn(), KeptTurn::Now(Some(_))),
+        "another state has its key"
+    );
+    assert_eq!(notes.after_death().left.suspects, Suspects::default());
 }
