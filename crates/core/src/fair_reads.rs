@@ -29,7 +29,11 @@ impl FairReads {
     /// Reads from a store.
     pub fn new(store: Arc<dyn TimeSeriesStore>) -> Arc<Self> {
         let processors = available_parallelism().map_or(1, usize::from);
-        let turns = Turns::new(READS * processors, PATIENCE);
+        Self::at_once(READS * processors, store)
+    }
+
+    fn at_once(reads: usize, store: Arc<dyn TimeSeriesStore>) -> Arc<Self> {
+        let turns = Turns::new(reads, PATIENCE);
         Arc::new(Self { store, turns })
     }
 
@@ -100,5 +104,135 @@ impl TimeSeriesStore for FairReads {
 
     async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()> {
         self.store.delete(subject, keys, what).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::timeseries::Order;
+    use fieldline_model::{DeviceId, TenantId};
+    use tokio::sync::Semaphore;
+    use tokio::task::{JoinHandle, yield_now};
+
+    use super::*;
+
+    /// A store whose reads wait until they are let go.
+    struct SlowStore {
+        reading: Arc<Semaphore>,
+        begun: Arc<Semaphore>,
+    }
+
+    #[async_trait]
+    impl TimeSeriesStore for SlowStore {
+        async fn save(&self, _: &[TelemetryRow<'_>]) -> StoreResult<()> {
+            unimplemented!()
+        }
+
+        async fn keys(&self, _: Subject) -> StoreResult<Vec<String>> {
+            unimplemented!()
+        }
+
+        async fn latest(&self, _: Subject, _: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+            unimplemented!()
+        }
+
+        async fn page(&self, _: Subject, _: &str, _: RangeQuery, _: usize) -> StoreResult<PointsPage> {
+            self.begun.add_permits(1);
+            self.reading.acquire().await.unwrap().forget();
+            Ok(PointsPage::default())
+        }
+
+        async fn aggregate(
+            &self,
+            _: Subject,
+            _: &str,
+            _: Aggregation,
+            _: &[Bucket],
+        ) -> StoreResult<Vec<Point>> {
+            self.begun.add_permits(1);
+            self.reading.acquire().await.unwrap().forget();
+            Ok(Vec::new())
+        }
+
+        async fn delete(&self, _: Subject, _: &[String], _: DeleteSeries) -> StoreResult<()> {
+            unimplemented!()
+        }
+    }
+
+    struct Readers {
+        reading: Arc<Semaphore>,
+        begun: Arc<Semaphore>,
+        reads: Arc<FairReads>,
+    }
+
+    impl Readers {
+        /// Of a store from which four read at once.
+        fn new() -> Self {
+            let (reading, begun) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+            let store = SlowStore {
+                reading: reading.clone(),
+                begun: begun.clone(),
+            };
+            Self {
+                reading,
+                begun,
+                reads: FairReads::at_once(4, Arc::new(store)),
+            }
+        }
+
+        fn read(&self, tenant: TenantId) -> JoinHandle<()> {
+            let (reads, subject) = (self.reads.clone(), Subject::device(tenant, DeviceId::new()));
+            tokio::spawn(async move {
+                let query = RangeQuery {
+                    start: 0,
+                    end: 1,
+                    limit: 1,
+                    order: Order::Ascending,
+                };
+                reads.page(subject, "k", query, 1).await.unwrap();
+                let aggregated = reads.aggregate(subject, "k", Aggregation::Avg, &[]).await;
+                aggregated.unwrap();
+            })
+        }
+
+        /// How many have begun once nothing moves any more.
+        async fn begun(&self) -> usize {
+            for _ in 0..50 {
+                yield_now().await;
+            }
+            self.begun.available_permits()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_reads_with_half_of_the_turns_and_another_one_at_once() {
+        let readers = Readers::new();
+        let (tenant, other) = (TenantId::new(), TenantId::new());
+        let tasks: Vec<_> = (0..10).map(|_| readers.read(tenant)).collect();
+        assert_eq!(readers.begun().await, 2);
+        let of_other = readers.read(other);
+        assert_eq!(readers.begun().await, 3);
+        readers.reading.add_permits(Semaphore::MAX_PERMITS >> 1);
+        for task in tasks.into_iter().chain([of_other]) {
+            task.await.unwrap();
+        }
+        assert_eq!(readers.begun().await, 22);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_leaves_takes_its_turn_along_only_once_its_read_has_ended() {
+        let readers = Readers::new();
+        let tenant = TenantId::new();
+        let left: Vec<_> = (0..2).map(|_| readers.read(tenant)).collect();
+        assert_eq!(readers.begun().await, 2);
+        left.iter().for_each(JoinHandle::abort);
+        let _next = readers.read(tenant);
+        assert_eq!(
+            readers.begun().await,
+            2,
+            "both are read for nobody, but they are read"
+        );
+        readers.reading.add_permits(1);
+        assert_eq!(readers.begun().await, 3);
     }
 }

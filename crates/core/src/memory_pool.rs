@@ -137,6 +137,21 @@ impl MemoryPool {
         Ok(share)
     }
 
+    /// The same by who asks again, or does without: it is not counted as refused.
+    ///
+    /// # Errors
+    /// They are not to be had.
+    pub(crate) fn try_take(
+        self: &Arc<Self>,
+        tenant: TenantId,
+        bytes: usize,
+    ) -> Result<MemoryShare, MemoryRefusal> {
+        let mut share = self.share(tenant);
+        self.try_grow(tenant, bytes)?;
+        share.held = bytes;
+        Ok(share)
+    }
+
     /// The same, waiting for what others give back.
     ///
     /// # Errors
@@ -153,11 +168,12 @@ impl MemoryPool {
             tokio::pin!(freed);
             // What is given back between the two is heard of.
             freed.as_mut().enable();
-            let refused = match self.take(tenant, bytes) {
+            let refused = match self.try_take(tenant, bytes) {
                 Ok(share) => return Ok(share),
                 Err(refused) => refused,
             };
             if timeout_at(deadline, freed).await.is_err() {
+                self.count_refusal(&refused);
                 return Err(refused);
             }
         }
@@ -174,6 +190,18 @@ impl MemoryPool {
     }
 
     fn grow(&self, tenant: TenantId, more: usize) -> Result<(), MemoryRefusal> {
+        self.try_grow(tenant, more)
+            .inspect_err(|refused| self.count_refusal(refused))
+    }
+
+    fn count_refusal(&self, refused: &MemoryRefusal) {
+        match refused.exhausted {
+            Exhausted::Part => self.refused_part.increment(1),
+            Exhausted::Pool => self.refused_all.increment(1),
+        }
+    }
+
+    fn try_grow(&self, tenant: TenantId, more: usize) -> Result<(), MemoryRefusal> {
         let mut held = self.held.lock();
         let before = held.by_tenant.get(&tenant).copied().unwrap_or(0);
         let of_tenant = before.saturating_add(more);
@@ -189,11 +217,10 @@ impl MemoryPool {
         let shared = self.total - self.total / KEPT;
         // More than it may ever hold, or than its part where all that hold something have the same.
         let is_own = of_tenant > shared / 2 || (before > 0 && of_tenant > shared / (pressing + 1));
-        let (exhausted, refused) = match is_own {
-            true => (Exhausted::Part, &self.refused_part),
-            false => (Exhausted::Pool, &self.refused_all),
+        let exhausted = match is_own {
+            true => Exhausted::Part,
+            false => Exhausted::Pool,
         };
-        refused.increment(1);
         Err(MemoryRefusal {
             pool: self.name,
             exhausted,

@@ -379,6 +379,33 @@ impl Lanes {
         if !records.diverted(&diverted) {
             return Err(DivertError::Unwritable);
         }
+        self.append_admitted(tenant, &records, bytes, patience).await?;
+        self.note(tenant, |counts| counts.diverted += 1);
+        metrics::counter!("fieldline_rules_diverted_total").increment(1);
+        Ok(())
+    }
+
+    /// Puts a message that was taken out of its tenant's lane back there, behind what waits, and waits until it is durable.
+    ///
+    /// # Errors
+    /// Those of [`divert`](Self::divert).
+    pub async fn put_back(&self, diverted: &Diverted<'_>, patience: Duration) -> Result<(), DivertError> {
+        let mut records = RecordBatch::new();
+        if !records.diverted(diverted) {
+            return Err(DivertError::Unwritable);
+        }
+        let (tenant, bytes) = (diverted.record.subject.tenant, diverted.body_len() as u64);
+        self.append_admitted(tenant, &records, bytes, patience).await
+    }
+
+    /// Appends a message where there is room for it, and waits until it is durable.
+    async fn append_admitted(
+        &self,
+        tenant: TenantId,
+        record: &RecordBatch,
+        bytes: u64,
+        patience: Duration,
+    ) -> Result<(), DivertError> {
         if !self.admit(tenant, bytes) {
             return Err(DivertError::Full);
         }
@@ -389,16 +416,13 @@ impl Lanes {
             bytes,
             is_used: false,
         };
-        let appending = self.append(tenant, &records, patience).await?;
+        let appending = self.append(tenant, record, patience).await?;
         // From here on the lane gives it back.
         room.is_used = true;
-        if let Err(error) = appending.await {
+        appending.await.map_err(|error| {
             self.left(tenant, bytes);
-            return Err(error.into());
-        }
-        self.note(tenant, |counts| counts.diverted += 1);
-        metrics::counter!("fieldline_rules_diverted_total").increment(1);
-        Ok(())
+            error.into()
+        })
     }
 
     /// Counts what became of messages of a tenant, and what they took.

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use fieldline_core::ingest::{PUSH_PATIENCE, Uplink};
-use fieldline_core::ports::{Append, AppendError, RuleEngine, StoreError, StoreErrorKind, StoreResult};
+use fieldline_core::ports::{
+    Append, AppendError, RecordQueue, RuleEngine, StoreError, StoreErrorKind, StoreResult,
+};
 use fieldline_model::message::Message;
-use fieldline_model::record::RecordBatch;
+use fieldline_model::record::{Record, RecordBatch, RecordBody, diverted, split};
 use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
 use tokio::time::Instant;
 
@@ -90,6 +92,14 @@ impl Pusher {
         StoreError::new(kind, error.to_string())
     }
 
+    fn not_diverted(&self, error: DivertError) -> StoreError {
+        match error {
+            DivertError::Append(error) => self.refused(error),
+            DivertError::Full => StoreError::new(StoreErrorKind::Unavailable, error.to_string()),
+            DivertError::Unwritable => StoreError::new(StoreErrorKind::Invalid, error.to_string()),
+        }
+    }
+
     /// Brings the originators of many messages into memory, as far as one query does it for many.
     async fn load_devices(&self, messages: &[(TenantId, Message)]) -> StoreResult<()> {
         let mut unknown: HashMap<TenantId, Vec<DeviceId>> = HashMap::new();
@@ -116,11 +126,7 @@ impl RuleEngine for Pusher {
         let (uplink, subject, record) = self.address(tenant, &message).await?;
         if let Some(queue) = self.leaves_shared(&uplink, &message) {
             let diverted = self.lanes.divert(tenant, &message, queue, PUSH_PATIENCE).await;
-            return diverted.map_err(|error| match error {
-                DivertError::Append(error) => self.refused(error),
-                DivertError::Full => StoreError::new(StoreErrorKind::Unavailable, error.to_string()),
-                DivertError::Unwritable => StoreError::new(StoreErrorKind::Invalid, error.to_string()),
-            });
+            return diverted.map_err(|error| self.not_diverted(error));
         }
         let deadline = Instant::now() + PUSH_PATIENCE;
         let done = uplink.push_durably(deadline, subject, &record).await;
@@ -151,6 +157,35 @@ impl RuleEngine for Pusher {
             });
         }
         result
+    }
+}
+
+#[async_trait]
+impl RecordQueue for Pusher {
+    async fn put_back(&self, queue: &str, subject: Subject, record: &[u8]) -> StoreResult<()> {
+        let Ok(Record {
+            received_ms,
+            body: RecordBody::Diverted(body),
+            ..
+        }) = Record::decode(record)
+        else {
+            return self.uplink.put_back(queue, subject, record).await;
+        };
+        let diverted = diverted::decode(subject, received_ms, body)
+            .map_err(|error| StoreError::new(StoreErrorKind::Invalid, error.to_string()))?;
+        if self.lanes.are_open() {
+            let back = self.lanes.put_back(&diverted, PUSH_PATIENCE).await;
+            return back.map_err(|error| self.not_diverted(error));
+        }
+        let mut restored = RecordBatch::new();
+        restored.restored(&diverted);
+        match split(restored.as_bytes()).next() {
+            Some(Ok(record)) => self.uplink.put_back(diverted.queue, subject, record).await,
+            _ => Err(StoreError::new(
+                StoreErrorKind::Invalid,
+                "The record cannot be read",
+            )),
+        }
     }
 }
 

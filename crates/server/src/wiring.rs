@@ -309,7 +309,7 @@ impl Core {
         };
         let set_aside = SetAside::new(
             stores.database.entity_stores().set_aside,
-            Arc::new(uplink.clone()),
+            rules.pusher(),
             stores.clock.clone(),
             &config.set_aside,
         );

@@ -5,14 +5,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fieldline_model::TenantId;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::memory_pool::{MemoryPool, MemoryShare};
 use crate::options::ByteSize;
-use crate::ports::{Offset, Partition};
+use crate::ports::{AppendError, Offset, Partition};
 
 /// Records from this size on are large, bytes.
 const LARGE: usize = 128 << 10;
@@ -53,16 +54,14 @@ impl LargeRecords {
     /// A place for records of so many bytes; `None` where they need none.
     ///
     /// # Errors
-    /// The tenant has too much under way.
-    pub(super) fn enter(&self, tenant: TenantId, bytes: usize) -> Result<LargePlace, TooMuch> {
+    /// [`AppendError::Busy`]: the tenant has too much under way.
+    pub(super) fn enter(&self, tenant: TenantId, bytes: usize) -> Result<LargePlace, AppendError> {
         if bytes < LARGE {
             return Ok(None);
         }
         self.forget_old();
-        self.pool
-            .take(tenant, bytes.min(MOST))
-            .map(Some)
-            .map_err(|_| TooMuch)
+        let share = self.pool.try_take(tenant, bytes.min(MOST));
+        share.map(Some).map_err(|_| AppendError::Busy)
     }
 
     /// The same, waiting for what is under way, but not for ever: who has waited long enough goes on without a place.
@@ -122,10 +121,6 @@ impl LargeRecords {
     }
 }
 
-/// A tenant has too much under way.
-#[derive(Debug)]
-pub(super) struct TooMuch;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +155,21 @@ mod tests {
         large.stored(HERE, Offset(1_000));
         assert_eq!(large.pool.held(), 0);
         assert!(large.under_way.lock().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_stored_in_time_holds_up_no_more() {
+        let large = LargeRecords::new();
+        let tenant = TenantId::new();
+        while append(&large, tenant, 4 << 20) {}
+        tokio::time::sleep(PATIENCE - Duration::from_millis(1)).await;
+        assert!(!append(&large, tenant, 4 << 20));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(append(&large, tenant, 4 << 20));
+        assert_eq!(large.count.load(Ordering::Relaxed), 1);
+        // What was forgotten is stored after all: the one that has come since is not.
+        large.stored(HERE, Offset(7));
+        assert_eq!(large.pool.held(), 4 << 20);
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,11 +11,11 @@ use parking_lot::RwLock;
 use crate::ports::QueueId;
 
 /// The senders of the partitions of a queue since the program started.
-pub(super) struct Senders(Box<[Sender]>);
+pub(super) struct PartitionSenders(Box<[LastSender]>);
 
 /// Who sends to one partition.
 #[derive(Debug, Default)]
-struct Sender {
+struct LastSender {
     /// The last tenant, by a part of its id; 0 for none.
     last: AtomicU64,
     /// How often it was another one than before.
@@ -24,27 +24,27 @@ struct Sender {
 
 /// The senders of all queues.
 #[derive(Clone, Default)]
-pub(super) struct SendersOf(Arc<RwLock<HashMap<QueueId, Arc<Senders>>>>);
+pub(super) struct QueueSenders(Arc<RwLock<HashMap<QueueId, Arc<PartitionSenders>>>>);
 
-impl SendersOf {
+impl QueueSenders {
     /// Those of a queue, the same ones however often it is opened.
-    pub(super) fn of(&self, queue: QueueId, partitions: u16) -> Arc<Senders> {
+    pub(super) fn of(&self, queue: QueueId, partitions: u16) -> Arc<PartitionSenders> {
         let mut queues = self.0.write();
         queues
             .entry(queue)
-            .or_insert_with(|| Senders::new(partitions))
+            .or_insert_with(|| PartitionSenders::new(partitions))
             .clone()
     }
 
     /// Those of a queue that was opened.
-    pub(super) fn get(&self, queue: QueueId) -> Option<Arc<Senders>> {
+    pub(super) fn get(&self, queue: QueueId) -> Option<Arc<PartitionSenders>> {
         self.0.read().get(&queue).cloned()
     }
 }
 
-impl Senders {
+impl PartitionSenders {
     fn new(partitions: u16) -> Arc<Self> {
-        Arc::new(Self((0..partitions).map(|_| Sender::default()).collect()))
+        Arc::new(Self((0..partitions).map(|_| LastSender::default()).collect()))
     }
 
     /// A tenant sends to a partition.
@@ -81,9 +81,9 @@ fn part_of(tenant: TenantId) -> u64 {
 /// Who waits behind the records of a delivery.
 pub struct WhoWaits {
     /// `None` where nobody knows.
-    pub(super) senders: Option<Arc<Senders>>,
+    pub(super) senders: Option<Arc<PartitionSenders>>,
     pub(super) partition: u16,
-    /// [`Senders::changes`] at the delivery before.
+    /// [`PartitionSenders::changes`] at the delivery before.
     pub(super) changes: u64,
 }
 
@@ -100,7 +100,7 @@ impl WhoWaits {
 mod tests {
     use super::*;
 
-    fn waiting(senders: &Arc<Senders>) -> WhoWaits {
+    fn waiting(senders: &Arc<PartitionSenders>) -> WhoWaits {
         WhoWaits {
             senders: Some(senders.clone()),
             partition: 1,
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn others_are_seen_as_soon_as_they_send_and_only_where_they_do() {
         let [tenant, other] = [TenantId::new(), TenantId::new()];
-        let senders = Senders::new(2);
+        let senders = PartitionSenders::new(2);
         let waits = waiting(&senders);
         assert!(!waits.has_others(tenant), "nobody has sent anything");
         senders.note(0, other);

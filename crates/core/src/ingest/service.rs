@@ -13,7 +13,7 @@ use tracing::{error, warn};
 use super::lag::{self, Standing};
 use super::large::LargeRecords;
 use super::processor::Processors;
-use super::senders::{SendersOf, WhoWaits};
+use super::senders::{QueueSenders, WhoWaits};
 use super::worker::Worker;
 use super::{Options, Uplink, metrics};
 use crate::activity::ActivityTracker;
@@ -122,7 +122,7 @@ pub(super) struct Shared {
     to_replay: Mutex<HashMap<Partition, Offset>>,
     /// Queues that the store is in line with.
     prepared: Mutex<HashSet<QueueId>>,
-    senders_of: SendersOf,
+    queue_senders: QueueSenders,
     /// How the journal names the queues.
     names: Mutex<HashMap<QueueId, Arc<str>>>,
     pub(super) crashes: Crashes,
@@ -412,7 +412,7 @@ impl Shared {
             durable: Mutex::default(),
             to_replay: Mutex::default(),
             prepared: Mutex::default(),
-            senders_of: uplink.senders_of.clone(),
+            queue_senders: uplink.queue_senders.clone(),
             names: Mutex::default(),
             crashes,
             checkpointed: Notify::new(),
@@ -447,7 +447,7 @@ impl Shared {
 
     /// Who waits behind what is read next of a partition.
     pub(super) fn who_waits(&self, partition: Partition) -> WhoWaits {
-        let senders = self.senders_of.get(partition.queue);
+        let senders = self.queue_senders.get(partition.queue);
         WhoWaits {
             changes: senders
                 .as_ref()

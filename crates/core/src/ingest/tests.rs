@@ -71,6 +71,49 @@ async fn a_message_of_the_platform_waits_for_room_but_not_for_ever() {
     assert_eq!(pushed, Ok(()));
 }
 
+#[tokio::test(start_paused = true)]
+async fn large_records_of_a_tenant_wait_at_their_devices_until_some_are_stored() {
+    let journal = FakeJournal::holding(&[]);
+    journal.set_largest_append(8 << 20);
+    let uplink = uplink(&journal);
+    let [subject, other] = [(); 2].map(|()| Subject::device(TenantId::new(), DeviceId::new()));
+    let batch_of = |bytes: usize| {
+        let mut batch = RecordBatch::new();
+        let mut telemetry = batch.telemetry(subject, 1, 0);
+        telemetry.begin_row(1);
+        pack("k", ValueRef::Text(&"x".repeat(bytes)), telemetry.buffer());
+        telemetry.count_point();
+        telemetry.finish();
+        batch
+    };
+    let (large, small) = (batch_of(4 << 20), batch_of(10));
+    let taken = std::iter::repeat_with(|| uplink.try_append(subject, &large)).take_while(Result::is_ok);
+    assert!((2..16).contains(&taken.count()));
+    assert_eq!(uplink.try_append(subject, &large).err(), Some(AppendError::Busy));
+    assert!(uplink.try_append(subject, &small).is_ok());
+    assert!(uplink.try_append(other, &large).is_ok());
+
+    let shared = Shared::new(
+        &uplink,
+        FakeStore::default_shared(),
+        Box::new(|_| {}),
+        Crashes::default(),
+    );
+    let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
+    journal.close().await;
+    let begun = Instant::now();
+    let (appended, ()) = tokio::join!(uplink.append(subject, &large), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Worker::new(Arc::new(shared), consumer, Box::new(Direct))
+            .run(1 << 26)
+            .await;
+    });
+    assert_eq!(
+        (appended.is_ok(), begun.elapsed()),
+        (true, Duration::from_secs(1))
+    );
+}
+
 #[tokio::test]
 async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
     let journal = FakeJournal::holding(&[(FIRST, vec![record(1), record(2)]), (SECOND, vec![record(3)])]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_model::record::{Record, RecordBatch, RecordBody};
+use fieldline_model::record::RecordBatch;
 use fieldline_model::{Subject, TenantId};
 use parking_lot::RwLock;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::large::{LargePlace, LargeRecords};
 use super::metrics;
-use super::senders::{Senders, SendersOf};
+use super::senders::{PartitionSenders, QueueSenders};
 use crate::logging::LogGate;
 use crate::ports::{
     Append, AppendError, AppendOrigin, Journal, JournalError, Partition, QueueId, RecordQueue, StoreError,
@@ -45,8 +45,8 @@ pub struct Uplink {
     partitions: u16,
     others: Arc<RwLock<Others>>,
     pub(super) large: Arc<LargeRecords>,
-    senders: Arc<Senders>,
-    pub(super) senders_of: SendersOf,
+    senders: Arc<PartitionSenders>,
+    pub(super) queue_senders: QueueSenders,
 }
 
 impl Uplink {
@@ -54,7 +54,7 @@ impl Uplink {
     pub fn open(journal: Arc<dyn Journal>, partitions: u16) -> Result<Self, JournalError> {
         let queue = journal.open_queue(MAIN_QUEUE, partitions.max(1))?;
         let partitions = journal.partitions(queue).max(1);
-        let senders_of = SendersOf::default();
+        let queue_senders = QueueSenders::default();
         Ok(Self {
             journal,
             queue,
@@ -62,8 +62,8 @@ impl Uplink {
             partitions,
             others: Arc::default(),
             large: LargeRecords::new(),
-            senders: senders_of.of(queue, partitions),
-            senders_of,
+            senders: queue_senders.of(queue, partitions),
+            queue_senders,
         })
     }
 
@@ -91,7 +91,7 @@ impl Uplink {
         Ok(Self {
             queue,
             partitions,
-            senders: self.senders_of.of(queue, partitions),
+            senders: self.queue_senders.of(queue, partitions),
             name: stored.into(),
             ..self.clone()
         })
@@ -264,7 +264,9 @@ impl Uplink {
             let refused = match self.journal.append(partition, record, origin) {
                 Err(refused @ (AppendError::Busy | AppendError::DiskFull)) => refused,
                 other => {
-                    self.senders.note(partition.index, subject.tenant);
+                    if other.is_ok() {
+                        self.senders.note(partition.index, subject.tenant);
+                    }
                     return other;
                 }
             };
@@ -310,8 +312,7 @@ impl Uplink {
     /// # Errors
     /// Besides those of the journal, [`AppendError::Busy`] where the tenant has too much under way.
     pub fn try_append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
-        let entered = self.large.enter(subject.tenant, records.as_bytes().len());
-        let mut place = entered.map_err(|_| AppendError::Busy)?;
+        let mut place = self.large.enter(subject.tenant, records.as_bytes().len())?;
         self.append_device(subject, records, &mut place)
     }
 
@@ -338,26 +339,9 @@ impl RecordQueue for Uplink {
             StoreError::new(StoreErrorKind::Unavailable, "The queue takes nothing").caused_by(error)
         };
         let (tenant, name) = of_stored(queue);
-        // What was diverted is read by the lanes alone, to which nothing is routed.
-        let is_diverted =
-            Record::decode(record).is_ok_and(|record| matches!(record.body, RecordBody::Diverted(_)));
-        let queue = if is_diverted {
-            self.open_unrouted(tenant, name, 1)
-                .map_err(|error| StoreError::new(StoreErrorKind::Unavailable, error.to_string()))?
-        } else {
-            self.to(tenant, Some(name)).into_owned()
-        };
         let mut batch = RecordBatch::new();
         batch.push(record);
-        // All of a tenant goes to the same lane.
-        let subject = match is_diverted {
-            true => Subject {
-                entity: subject.tenant.into(),
-                ..subject
-            },
-            false => subject,
-        };
-        queue
+        self.to(tenant, Some(name))
             .push_durably(Instant::now() + PUSH_PATIENCE, subject, &batch)
             .await
             .map_err(refused)

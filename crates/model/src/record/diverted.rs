@@ -46,11 +46,8 @@ impl RecordBatch {
         let Ok(length) = u8::try_from(queue.len()) else {
             return false;
         };
-        let kind = match record.body {
-            RecordBody::Telemetry { .. } => KIND_TELEMETRY,
-            RecordBody::Attributes { .. } => KIND_ATTRIBUTES,
-            RecordBody::Message(_) => KIND_MESSAGE,
-            RecordBody::Diverted(_) => return false,
+        let Some(kind) = kind_of(record) else {
+            return false;
         };
         let start = self.begin_version(
             DIVERTED_VERSION,
@@ -62,6 +59,21 @@ impl RecordBatch {
         self.bytes.push(length);
         self.bytes.extend_from_slice(queue.as_bytes());
         self.bytes.push(kind);
+        self.body_of(record);
+        self.end(start);
+        true
+    }
+
+    /// Adds the record as it was before it was taken out of its queue.
+    pub fn restored(&mut self, diverted: &Diverted<'_>) {
+        let record = &diverted.record;
+        let Some(kind) = kind_of(record) else { return };
+        let start = self.begin(kind, record.subject, record.received_ms);
+        self.body_of(record);
+        self.end(start);
+    }
+
+    fn body_of(&mut self, record: &Record<'_>) {
         match record.body {
             RecordBody::Telemetry { ttl_seconds, rows } => {
                 self.bytes.extend_from_slice(&ttl_seconds.to_le_bytes());
@@ -73,8 +85,16 @@ impl RecordBatch {
             }
             RecordBody::Message(body) | RecordBody::Diverted(body) => self.bytes.extend_from_slice(body),
         }
-        self.end(start);
-        true
+    }
+}
+
+/// The kind of a record that can be diverted.
+const fn kind_of(record: &Record<'_>) -> Option<u8> {
+    match record.body {
+        RecordBody::Telemetry { .. } => Some(KIND_TELEMETRY),
+        RecordBody::Attributes { .. } => Some(KIND_ATTRIBUTES),
+        RecordBody::Message(_) => Some(KIND_MESSAGE),
+        RecordBody::Diverted(_) => None,
     }
 }
 
@@ -147,6 +167,10 @@ mod tests {
             };
             assert_eq!(decode(outer.subject, outer.received_ms, body).unwrap(), diverted);
             assert_eq!(body.len(), diverted.body_len());
+            let mut restored = RecordBatch::new();
+            restored.restored(&diverted);
+            let restored = split(restored.as_bytes()).next().unwrap().unwrap();
+            assert_eq!(Record::decode(restored).unwrap(), record);
             for cut in 0..(16 + 1 + 12 + 1 + 1) {
                 assert!(decode(outer.subject, 0, &body[..cut]).is_err());
             }

@@ -38,6 +38,8 @@ struct Log {
     paused: Vec<(Partition, Duration)>,
     closed: bool,
     is_busy: bool,
+    /// What it takes in one append where that is not [`LARGEST_APPEND`], bytes.
+    largest_append: Option<usize>,
 }
 
 /// Two partitions; its consumers' pauses never end.
@@ -83,6 +85,10 @@ impl FakeJournal {
         self.log.lock().is_busy = is_busy;
     }
 
+    pub(super) fn set_largest_append(&self, bytes: usize) {
+        self.log.lock().largest_append = Some(bytes);
+    }
+
     pub(super) fn paused(&self) -> Vec<(Partition, Duration)> {
         self.log.lock().paused.clone()
     }
@@ -108,12 +114,14 @@ impl Journal for FakeJournal {
         records: &RecordBatch,
         _: AppendOrigin,
     ) -> Result<Append, AppendError> {
-        if records.as_bytes().len() > LARGEST_APPEND {
-            return Err(AppendError::TooLarge {
-                limit: LARGEST_APPEND,
-            });
+        let (limit, is_busy) = {
+            let log = self.log.lock();
+            (log.largest_append.unwrap_or(LARGEST_APPEND), log.is_busy)
+        };
+        if records.as_bytes().len() > limit {
+            return Err(AppendError::TooLarge { limit });
         }
-        if self.log.lock().is_busy {
+        if is_busy {
             return Err(AppendError::Busy);
         }
         for record in split(records.as_bytes()) {

@@ -294,6 +294,30 @@ async fn a_tenant_whose_messages_take_the_worker_long_leaves_it_to_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_tenant_that_was_alone_makes_way_once_another_one_waits_behind_what_was_delivered() {
+    let street = Street::new(patient(), &options()).await;
+    let works = street.only_slow(|_, msg| {
+        std::thread::sleep(Duration::from_millis(10));
+        Step::success(msg)
+    });
+    street.runs(vec![works]);
+    street.slow_sends(1..=200).await;
+    let service = street.rig.start().await;
+    eventually("the messages have not come", async || {
+        street.came.all().len() >= 10
+    })
+    .await;
+    assert_eq!(street.counts().diverted, 0, "nobody waits for it");
+    street.neighbour_sends([1000]).await;
+    street.stands_at(2).await;
+    assert!(street.counts().diverted > 100, "{:?}", street.counts());
+    street
+        .have_gone(&(1..=200).chain([1000]).collect::<Vec<_>>())
+        .await;
+    street.rig.finish(service).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_kept_is_kept_where_the_message_came_from() {
     let mut street = Street::new(patient(), &options()).await;
     street.rig.pushes();

@@ -258,7 +258,7 @@ impl Rig {
             telemetry.count_point();
         }
         telemetry.finish();
-        self.append(device, &batch).await;
+        self.append(subject, &batch).await;
     }
 
     /// A device sends rows, as records of their own, until the journal takes none; returns how many it took.
@@ -287,18 +287,17 @@ impl Rig {
         let mut attributes = batch.attributes(self.world.subject(device), value, AttributeScope::Client);
         pack(key, ValueRef::Long(value), attributes.buffer());
         attributes.finish();
-        self.append(device, &batch).await;
+        self.append(self.world.subject(device), &batch).await;
     }
 
     /// A message from inside the platform.
     pub(super) async fn send_message(&self, message: &Message) {
         let mut batch = RecordBatch::new();
         batch.message(self.world.tenant, message);
-        self.append(message.originator, &batch).await;
+        self.append(self.world.subject(message.originator), &batch).await;
     }
 
-    async fn append(&self, device: EntityId, batch: &RecordBatch) {
-        let subject = self.world.subject(device);
+    async fn append(&self, subject: Subject, batch: &RecordBatch) {
         self.uplink.append(subject, batch).await.unwrap().await.unwrap();
     }
 }
