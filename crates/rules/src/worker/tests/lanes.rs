@@ -275,12 +275,7 @@ async fn what_a_lane_has_no_room_for_is_given_up_and_counted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_whose_messages_take_the_worker_long_leaves_it_to_others() {
     let street = Street::new(patient(), &options()).await;
-    let works = street.only_slow(|_, msg| {
-        std::thread::sleep(Duration::from_millis(10));
-        Step::success(msg)
-    });
-    street.runs(vec![works]);
-    street.slow_sends(1..=200).await;
+    street.works_long().await;
     street.neighbour_sends([1000]).await;
     let service = street.rig.start().await;
     street.stands_at(2).await;
@@ -296,12 +291,7 @@ async fn a_tenant_whose_messages_take_the_worker_long_leaves_it_to_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_tenant_that_was_alone_makes_way_once_another_one_waits_behind_what_was_delivered() {
     let street = Street::new(patient(), &options()).await;
-    let works = street.only_slow(|_, msg| {
-        std::thread::sleep(Duration::from_millis(10));
-        Step::success(msg)
-    });
-    street.runs(vec![works]);
-    street.slow_sends(1..=200).await;
+    street.works_long().await;
     let service = street.rig.start().await;
     eventually("the messages have not come", async || {
         street.came.all().len() >= 10

@@ -94,6 +94,16 @@ impl Street {
         })
     }
 
+    /// The slow tenant sends 200 messages, each of which takes its worker 10 ms.
+    pub(super) async fn works_long(&self) {
+        let works = self.only_slow(|_, msg| {
+            std::thread::sleep(Duration::from_millis(10));
+            Step::success(msg)
+        });
+        self.runs(vec![works]);
+        self.slow_sends(1..=200).await;
+    }
+
     pub(super) async fn slow_sends(&self, times: impl IntoIterator<Item = i64>) {
         self.rig.send(self.slow, times).await;
     }
