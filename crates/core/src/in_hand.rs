@@ -120,6 +120,8 @@ pub struct InHand {
     has_records: AtomicBool,
     has_loads: AtomicBool,
     has_kept: AtomicBool,
+    /// Whether something that was kept and is suspected has waited for its turn lately.
+    has_kept_waiting: AtomicBool,
     has_ended: AtomicBool,
     slots: Mutex<Slots>,
     /// Held in common by whoever has a pack in hand while something is suspected, and alone by who must be alone.
@@ -174,6 +176,7 @@ impl InHand {
             has_records: suspects.has_records().into(),
             has_loads: suspects.has_loads().into(),
             has_kept: (!suspects.kept.is_empty()).into(),
+            has_kept_waiting: false.into(),
             has_ended: false.into(),
             suspects: Mutex::new(suspects),
             slots: Mutex::default(),
@@ -389,7 +392,7 @@ impl InHand {
     }
 
     /// Does something once the process has lived for some time.
-    fn after(self: &Arc<Self>, time: Duration, act: impl FnOnce(&Self) + Send + 'static) {
+    fn after(self: &Arc<Self>, time: Duration, act: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let in_hand = Arc::downgrade(self);
         if let Some(runtime) = &self.runtime {
             runtime.spawn(async move {

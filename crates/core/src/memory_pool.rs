@@ -147,8 +147,10 @@ impl MemoryPool {
         bytes: usize,
     ) -> Result<MemoryShare, MemoryRefusal> {
         let mut share = self.share(tenant);
-        self.try_grow(tenant, bytes)?;
-        share.held = bytes;
+        if bytes > 0 {
+            self.try_grow(tenant, bytes)?;
+            share.held = bytes;
+        }
         Ok(share)
     }
 

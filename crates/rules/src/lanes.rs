@@ -16,7 +16,7 @@ use fieldline_core::ports::{Append, AppendError, Offset, Partition};
 use fieldline_model::message::Message;
 use fieldline_model::record::diverted::Diverted;
 use fieldline_model::record::{Record, RecordBatch, split};
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::{Subject, TenantId};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -119,6 +119,9 @@ pub enum DivertError {
     Append(#[from] AppendError),
 }
 
+/// Before another try on a disk that was full.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+
 /// Room in the lanes for a message that is not there yet.
 struct LaneRoom<'a> {
     lanes: &'a Lanes,
@@ -127,11 +130,29 @@ struct LaneRoom<'a> {
     is_used: bool,
 }
 
+impl LaneRoom<'_> {
+    /// From here on the lane gives it back, also where nobody waits for the append any more, unless that fails.
+    async fn go_to(&mut self, appending: Append) -> Result<(), AppendError> {
+        self.is_used = true;
+        let appended = appending.await;
+        self.is_used = appended.is_ok();
+        appended
+    }
+}
+
 impl Drop for LaneRoom<'_> {
     fn drop(&mut self) {
         if !self.is_used {
             self.lanes.left(self.tenant, self.bytes);
         }
+    }
+}
+
+/// All of a tenant goes to the same lane.
+fn lane_subject(tenant: TenantId) -> Subject {
+    Subject {
+        tenant,
+        entity: tenant.into(),
     }
 }
 
@@ -338,14 +359,8 @@ impl Lanes {
         let Some((uplink, _)) = self.uplink.get() else {
             return Err(AppendError::Closed);
         };
-        // All of a tenant goes to the same lane.
-        let subject = Subject {
-            tenant,
-            entity: EntityId::from(tenant),
-        };
-        uplink
-            .divert(tokio::time::Instant::now() + patience, subject, records)
-            .await
+        let deadline = tokio::time::Instant::now() + patience;
+        uplink.divert(deadline, lane_subject(tenant), records).await
     }
 
     /// Puts a message into its tenant's lane instead of a shared queue, and waits until it is durable.
@@ -379,49 +394,51 @@ impl Lanes {
         if !records.diverted(&diverted) {
             return Err(DivertError::Unwritable);
         }
-        self.append_admitted(tenant, &records, bytes, patience).await?;
+        let mut room = self.room(tenant, bytes)?;
+        let appending = self.append(tenant, &records, patience).await?;
+        room.go_to(appending).await?;
         self.note(tenant, |counts| counts.diverted += 1);
         metrics::counter!("fieldline_rules_diverted_total").increment(1);
         Ok(())
     }
 
     /// Puts a message that was taken out of its tenant's lane back there, behind what waits, and waits until it is durable.
+    /// It makes way for nobody: its tenant's share of the journal's reserve is charged.
     ///
     /// # Errors
     /// Those of [`divert`](Self::divert).
     pub async fn put_back(&self, diverted: &Diverted<'_>, patience: Duration) -> Result<(), DivertError> {
+        let Some((uplink, _)) = self.uplink.get() else {
+            return Err(AppendError::Closed.into());
+        };
         let mut records = RecordBatch::new();
         if !records.diverted(diverted) {
             return Err(DivertError::Unwritable);
         }
         let (tenant, bytes) = (diverted.record.subject.tenant, diverted.body_len() as u64);
-        self.append_admitted(tenant, &records, bytes, patience).await
+        let mut room = self.room(tenant, bytes)?;
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let appending = uplink.push(deadline, lane_subject(tenant), &records).await?;
+            match room.go_to(appending).await {
+                Err(AppendError::DiskFull) if tokio::time::Instant::now() < deadline => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                }
+                other => return Ok(other?),
+            }
+        }
     }
 
-    /// Appends a message where there is room for it, and waits until it is durable.
-    async fn append_admitted(
-        &self,
-        tenant: TenantId,
-        record: &RecordBatch,
-        bytes: u64,
-        patience: Duration,
-    ) -> Result<(), DivertError> {
+    /// Room for a message that is about to come.
+    fn room(&self, tenant: TenantId, bytes: u64) -> Result<LaneRoom<'_>, DivertError> {
         if !self.admit(tenant, bytes) {
             return Err(DivertError::Full);
         }
-        // Given back also where nobody waits for the append any more.
-        let mut room = LaneRoom {
+        Ok(LaneRoom {
             lanes: self,
             tenant,
             bytes,
             is_used: false,
-        };
-        let appending = self.append(tenant, record, patience).await?;
-        // From here on the lane gives it back.
-        room.is_used = true;
-        appending.await.map_err(|error| {
-            self.left(tenant, bytes);
-            error.into()
         })
     }
 

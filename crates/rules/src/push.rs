@@ -177,6 +177,7 @@ impl RecordQueue for Pusher {
             let back = self.lanes.put_back(&diverted, PUSH_PATIENCE).await;
             return back.map_err(|error| self.not_diverted(error));
         }
+        // No lanes are wanted any more. It begins anew where it came from.
         let mut restored = RecordBatch::new();
         restored.restored(&diverted);
         match split(restored.as_bytes()).next() {
@@ -191,13 +192,14 @@ impl RecordQueue for Pusher {
 
 #[cfg(test)]
 mod tests {
+    use fieldline_core::options::ByteSize;
     use fieldline_core::ports::{Journal as _, Partition};
     use fieldline_journal::EmbeddedJournal;
     use fieldline_model::message::{Metadata, MsgType};
     use serde_json::json;
 
     use super::*;
-    use crate::lanes::LaneOptions;
+    use crate::lanes::{LANE_QUEUE, LaneOptions};
     use crate::nodes::tests::World;
 
     #[tokio::test]
@@ -243,6 +245,58 @@ mod tests {
                 .sum::<u64>()
         };
         assert_eq!((held(&fast), held(&main)), (30, 10));
+        journal.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_put_back_into_a_lane_has_room_there_or_none_and_goes_home_where_there_are_no_lanes() {
+        let world = World::new().await;
+        let dir = tempfile::tempdir().unwrap();
+        let journal = EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap();
+        let journal = Arc::new(journal);
+        let main = Uplink::open(journal.clone(), 1).unwrap();
+        let device = world.device("slow", json!(null)).await;
+        let subject = world.subject(device);
+        let message = Message::new(MsgType::Connect, device, 1, Metadata::new(), "{}".to_owned());
+        let mut inner = RecordBatch::new();
+        inner.message(world.tenant, &message);
+        let record = split(inner.as_bytes()).next().unwrap().unwrap();
+        let mut batch = RecordBatch::new();
+        batch.diverted(&diverted::Diverted {
+            id: message.id,
+            queue: "Main",
+            record: Record::decode(record).unwrap(),
+        });
+        let diverted = split(batch.as_bytes()).next().unwrap().unwrap();
+
+        let lanes = Lanes::new(&LaneOptions {
+            backlog: ByteSize(2048),
+            ..LaneOptions::default()
+        });
+        let originators = Originators::new(world.services.stores.clone(), 64);
+        let pusher = Pusher::new(main.clone(), originators, lanes.clone());
+        let end = |uplink: &Uplink| {
+            let queue = uplink.queue();
+            journal.end(Partition { queue, index: 0 }).0
+        };
+        pusher.put_back(LANE_QUEUE, subject, diverted).await.unwrap();
+        assert_eq!(end(&main), 1);
+
+        let lane = main.open_unrouted(TenantId::NULL, LANE_QUEUE, 1).unwrap();
+        lanes.open(lane.clone(), Vec::new());
+        let mut came = 0;
+        let refused = loop {
+            match pusher.put_back(LANE_QUEUE, subject, diverted).await {
+                Ok(()) => came += 1,
+                Err(refused) => break refused,
+            }
+            assert_eq!((end(&lane), lanes.messages(world.tenant)), (came, came));
+            assert!(came < 100, "there is no end to the room");
+        };
+        assert!(came > 0);
+        assert_eq!(refused.kind(), StoreErrorKind::Unavailable);
+        assert_eq!((end(&lane), lanes.messages(world.tenant)), (came, came));
+        assert_eq!(end(&main), 1);
         journal.close().await;
     }
 }

@@ -21,7 +21,7 @@ use super::{EXCLUSIVE_PATIENCE, Hand, InHand, LentGuard, PROBATION, Slot};
 const PATIENCE: Duration = Duration::from_millis(250);
 /// More than a minute is longer than anything of a lane may take.
 const MAX_DOUBLINGS: u32 = 8;
-/// More is not remembered: the oldest that may be innocent goes.
+/// More is not remembered: the oldest of those that are suspected least goes.
 const MAX_KEPT: usize = 4_000;
 /// What has not come again in this time will not: it was deleted, or kept anew under the same key.
 const SUSPICION: Duration = Duration::from_secs(3_600);
@@ -67,8 +67,9 @@ impl SuspectedKept {
             _ => {}
         }
         while self.entries.len() > MAX_KEPT {
-            let innocent = self.entries.iter().position(|entry| !entry.deaths.is_proof());
-            self.entries.remove(innocent.unwrap_or_default());
+            let entries = self.entries.iter().enumerate();
+            let innocent = entries.min_by_key(|(_, entry)| (entry.deaths.is_proof(), entry.deaths.alone));
+            self.entries.remove(innocent.map_or(0, |(at, _)| at));
         }
     }
 
@@ -177,7 +178,10 @@ impl InHand {
                     let patience = self.suspects.lock().kept.patience(deaths);
                     Some(self.lend(turn, patience))
                 }
-                Err(_) => return KeptTurn::Later,
+                Err(_) => {
+                    self.has_kept_waiting.store(true, Ordering::Release);
+                    return KeptTurn::Later;
+                }
             },
         };
         let mut slot = self.slot();
@@ -210,13 +214,16 @@ impl InHand {
         }
     }
 
-    /// Suspects nothing that was kept once the process has lived long enough for all of it to come again: another state under
-    /// the same key would be taken for it.
+    /// Suspects nothing that was kept once the process has lived for some time and none of it waits for its turn: another
+    /// state under the same key would be taken for it.
     pub(super) fn acquit_kept_in_time(self: &Arc<Self>) {
         if !self.has_kept.load(Ordering::Acquire) {
             return;
         }
         self.after(SUSPICION, |in_hand| {
+            if in_hand.has_kept_waiting.swap(false, Ordering::AcqRel) {
+                return in_hand.acquit_kept_in_time();
+            }
             in_hand.suspects.lock().kept = SuspectedKept::default();
             in_hand.has_kept.store(false, Ordering::Release);
             in_hand.save();
@@ -273,12 +280,13 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded_and_what_is_proven_stays() {
-        let mut suspected = after(&[&[kept(1)], &[kept(1)]]);
-        for id in 2..=MAX_KEPT as u64 + 2 {
-            suspected.count(&[kept(id)], true);
+        let mut suspected = after(&[&[kept(1)], &[kept(1)], &[kept(2)]]);
+        for id in (3..=MAX_KEPT as u64 + 4).step_by(2) {
+            suspected.count(&[kept(id), kept(id + 1)], true);
         }
         assert_eq!(suspected.entries.len(), MAX_KEPT);
         assert!(suspected.deaths_of(kept(1)).unwrap().is_proof());
-        assert_eq!(suspected.deaths_of(kept(2)), None);
+        assert_eq!(suspected.deaths_of(kept(2)).unwrap().alone, 1);
+        assert_eq!(suspected.deaths_of(kept(3)), None);
     }
 }

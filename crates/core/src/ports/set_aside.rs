@@ -59,8 +59,11 @@ pub trait SetAsideStore: Send + Sync {
 /// The way of a record back into a queue.
 #[async_trait]
 pub trait RecordQueue: Send + Sync {
-    /// Appends a record to the queue of that stored name as it is, to the main one where there is none of that name any
-    /// more; durable when it returns.
+    /// Appends a record to the queue of that stored name, to the main one where there is none of that name any more; what was
+    /// in a slow lane goes to the lane of its tenant. Durable when it returns.
+    ///
+    /// # Errors
+    /// The queue takes nothing, or has no room for more of the tenant.
     async fn put_back(&self, queue: &str, subject: Subject, record: &[u8]) -> StoreResult<()>;
 }
 

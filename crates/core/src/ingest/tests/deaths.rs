@@ -384,6 +384,56 @@ async fn what_was_set_aside_is_not_tried_again_where_another_death_takes_the_pos
     assert_eq!(site.kept().len(), 1, "the same is kept once");
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_was_kept_is_suspected_for_as_long_as_some_of_it_waits_for_its_turn() {
+    let [one, other] = [1, 2].map(|id| KeptInHand {
+        tenant: TenantId(uuid::Uuid::from_u128(1)),
+        id: uuid::Uuid::from_u128(id),
+    });
+    let notes = Arc::new(Notes::default());
+    let in_hand = InHand::start(notes.clone());
+    let _both = [in_hand.take_kept(one), in_hand.take_kept(other)];
+    let in_hand = InHand::start(notes.after_death());
+    let _first = in_hand.take_kept(one);
+    assert!(matches!(in_hand.take_kept(other), KeptTurn::Later));
+    tokio::time::sleep(Duration::from_secs(3_610)).await;
+    let _second = in_hand.take_kept(other);
+    assert!(
+        matches!(in_hand.take_kept(one), KeptTurn::Later),
+        "both are suspected"
+    );
+}
+
+#[test]
+fn what_waits_in_a_lane_is_found_sole_only_where_nothing_else_was_loaded_or_disturbed() {
+    let kept = KeptInHand {
+        tenant: TenantId(uuid::Uuid::from_u128(1)),
+        id: uuid::Uuid::from_u128(2),
+    };
+    let load = LoadInHand {
+        tenant: kept.tenant,
+        id: uuid::Uuid::from_u128(3),
+        version: 1,
+    };
+    let dies_thrice = |beside: &[Hand]| {
+        let mut suspects = Suspects::default();
+        for _ in 0..3 {
+            suspects.count(&[&[Hand::Kept(kept)], beside].concat());
+        }
+        let left = LeftBehind {
+            suspects,
+            ..LeftBehind::default()
+        };
+        let notes = Arc::new(Notes {
+            left,
+            ..Notes::default()
+        });
+        matches!(InHand::start(notes).take_kept(kept), KeptTurn::Never(_))
+    };
+    assert!(dies_thrice(&[]));
+    assert!(!dies_thrice(&[Hand::Load(load)]));
+}
+
 /// Notes on a disk that is full.
 struct FullDisk;
 

@@ -300,7 +300,7 @@ async fn a_slow_tenant_that_was_alone_makes_way_once_another_one_waits_behind_wh
     assert_eq!(street.counts().diverted, 0, "nobody waits for it");
     street.neighbour_sends([1000]).await;
     street.stands_at(2).await;
-    assert!(street.counts().diverted > 100, "{:?}", street.counts());
+    assert!(street.counts().diverted > 0, "all of it was waited for");
     street
         .have_gone(&(1..=200).chain([1000]).collect::<Vec<_>>())
         .await;
